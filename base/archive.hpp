@@ -1,0 +1,132 @@
+// One description of a structure, three uses: write it, read it back, hash it.
+//
+// A type describes itself once, `void archive(Archive& ar) { ar(a); ar(b); }`, and the journal
+// (write, read) and the replay check (hash) can never disagree on what belongs to it. The encoding
+// is little-endian and fixed width, so a journal from a board reads the same on a laptop.
+//
+// A reader never trusts a length: it checks it against the bytes left and against a limit, and a
+// failed read leaves the value as it was, sets failed() and makes all later reads no-ops.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace laird {
+
+using Bytes = std::vector<std::uint8_t>;
+
+class Archive {
+ public:
+  enum class Mode : std::uint8_t { kWrite, kRead, kHash };
+
+  [[nodiscard]] static Archive writer(Bytes& out) { return Archive(Mode::kWrite, &out, {}); }
+  [[nodiscard]] static Archive reader(std::string_view in) {
+    return Archive(Mode::kRead, nullptr, in);
+  }
+  [[nodiscard]] static Archive reader(const Bytes& in) {
+    return reader(std::string_view(reinterpret_cast<const char*>(in.data()), in.size()));
+  }
+  [[nodiscard]] static Archive hasher() { return Archive(Mode::kHash, nullptr, {}); }
+
+  [[nodiscard]] bool reading() const { return mode_ == Mode::kRead; }
+  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] bool at_end() const { return in_.empty(); }
+  [[nodiscard]] std::uint64_t digest() const;
+  // For a reader that finds a value it cannot accept.
+  void fail() { failed_ = true; }
+
+  void operator()(bool& v);
+  void operator()(double& v);
+  void operator()(std::string& v) { text(v, kTextLimit); }
+  void text(std::string& v, std::size_t limit);
+  // Raw bytes without a length, for a writer or a hasher.
+  void raw(std::string_view bytes);
+
+  template <class T>
+    requires std::is_integral_v<T> && (!std::is_same_v<T, bool>)
+  void operator()(T& v) {
+    using U = std::make_unsigned_t<T>;
+    std::uint64_t wide = static_cast<U>(v);
+    fixed(wide, sizeof(T));
+    if (reading() && !failed_) v = static_cast<T>(static_cast<U>(wide));
+  }
+
+  // An enum with a last member kCount_ (or any bound given): a value beyond it fails the read.
+  template <class E>
+    requires std::is_enum_v<E>
+  void bounded(E& v, E last) {
+    std::uint64_t wide = static_cast<std::uint64_t>(v);
+    fixed(wide, 1);
+    if (!reading() || failed_) return;
+    if (wide > static_cast<std::uint64_t>(last)) {
+      fail();
+      return;
+    }
+    v = static_cast<E>(wide);
+  }
+
+  template <class T>
+    requires requires(T& t, Archive& ar) { t.archive(ar); }
+  void operator()(T& v) {
+    v.archive(*this);
+  }
+
+  template <class T>
+  void operator()(std::optional<T>& v) {
+    bool has = v.has_value();
+    (*this)(has);
+    if (failed_) return;
+    if (reading()) {
+      if (has) {
+        v.emplace();
+      } else {
+        v.reset();
+      }
+    }
+    if (has) (*this)(*v);
+  }
+
+  template <class T>
+  void sequence(std::vector<T>& v, std::size_t limit) {
+    std::uint32_t n = static_cast<std::uint32_t>(v.size());
+    (*this)(n);
+    if (failed_) return;
+    if (reading()) {
+      // Each element takes at least one byte, so a hostile count cannot reserve beyond the input.
+      if (n > limit || n > in_.size()) {
+        fail();
+        return;
+      }
+      v.clear();
+      v.resize(n);
+    }
+    for (T& element : v) {
+      (*this)(element);
+      if (failed_) return;
+    }
+  }
+
+  static constexpr std::size_t kTextLimit = 64 * 1024;
+
+ private:
+  Archive(Mode mode, Bytes* out, std::string_view in) : mode_(mode), out_(out), in_(in) {}
+
+  void fixed(std::uint64_t& v, std::size_t width);
+
+  Mode mode_;
+  bool failed_ = false;
+  Bytes* out_;
+  std::string_view in_;
+  std::uint64_t hash_ = 0x9E3779B97F4A7C15ULL;
+};
+
+// A 64-bit digest of bytes, the one Archive::hasher uses: to find differences between two runs of
+// our own code, not to resist an adversary.
+[[nodiscard]] std::uint64_t digest_of(std::string_view bytes);
+
+}  // namespace laird

@@ -1,0 +1,69 @@
+# The few rules every folder's CMakeLists.txt is written with: one static library per folder,
+# explicit sources, one INTERFACE target that carries the language level and the warnings.
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()
+
+add_library(laird_rules INTERFACE)
+target_compile_features(laird_rules INTERFACE cxx_std_20)
+target_include_directories(laird_rules INTERFACE "${CMAKE_SOURCE_DIR}")
+# -ffp-contract=off everywhere: a fused multiply-add would make x86 and ARM differ in the last bit,
+# and the same source must replay bit for bit on both.
+target_compile_options(laird_rules INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Werror -ffp-contract=off)
+# g++ 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
+target_compile_options(laird_rules INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+if(LAIRD_SANITIZE)
+  target_compile_options(laird_rules INTERFACE
+    -fsanitize=${LAIRD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1)
+  target_link_options(laird_rules INTERFACE -fsanitize=${LAIRD_SANITIZE})
+endif()
+if(LAIRD_FUZZ)
+  target_compile_options(laird_rules INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# laird_library(NAME SOURCES a.cpp b.cpp DEPS x y): one static library, C++20, warnings as errors.
+function(laird_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC laird_rules ${ARG_DEPS})
+endfunction()
+
+# laird_program(NAME SOURCES main.cpp DEPS x y): an executable in <build>/bin.
+function(laird_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE laird_rules ${ARG_DEPS})
+endfunction()
+
+# laird_unit_tests(NAME SOURCES test_a.cpp test_b.cpp DEPS x y): one program for the folder, one
+# CTest entry per source file, named unit/<folder>/<file>.
+function(laird_unit_tests name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE laird_rules laird_test_harness ${ARG_DEPS})
+  file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}/tests/unit" "${CMAKE_CURRENT_SOURCE_DIR}")
+  foreach(source IN LISTS ARG_SOURCES)
+    get_filename_component(stem "${source}" NAME_WE)
+    add_test(NAME "unit/${folder}/${stem}" COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR}
+             $<TARGET_FILE:${name}> --file ${stem})
+    set_tests_properties("unit/${folder}/${stem}" PROPERTIES
+      LABELS unit TIMEOUT 300 SKIP_REGULAR_EXPRESSION "every test of this file was skipped"
+      ENVIRONMENT "LAIRD_SHARED_DATA=${LAIRD_SHARED_DATA}")
+  endforeach()
+endfunction()
+
+# Real captures and curves used by some tests live beside the checkout, not in it; those tests skip
+# with a message when the folder is absent.
+get_filename_component(_beside "${CMAKE_SOURCE_DIR}/../shared/data" ABSOLUTE)
+set(LAIRD_SHARED_DATA "${_beside}" CACHE PATH "Folder of real captures and curves for the tests")

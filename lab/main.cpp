@@ -1,0 +1,16 @@
+#include <CLI/CLI.hpp>
+
+#include "lab/commands.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App app{"laird-lab: simulate, replay and measure, with the same core the boards run"};
+  app.set_version_flag("--version", LAIRD_VERSION);
+  app.require_subcommand(1);
+  laird::lab::ExitCode code;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  return code.value;
+}

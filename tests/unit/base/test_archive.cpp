@@ -1,0 +1,107 @@
+#include "base/archive.hpp"
+
+#include "tests/harness/unit.hpp"
+
+using laird::Archive;
+using laird::Bytes;
+
+namespace {
+
+struct Inner {
+  std::int64_t a = 0;
+  std::string name;
+  void archive(Archive& ar) {
+    ar(a);
+    ar(name);
+  }
+};
+
+struct Outer {
+  double x = 0;
+  bool flag = false;
+  std::optional<std::uint32_t> maybe;
+  std::vector<Inner> parts;
+  void archive(Archive& ar) {
+    ar(x);
+    ar(flag);
+    ar(maybe);
+    ar.sequence(parts, 100);
+  }
+};
+
+Outer sample() {
+  return Outer{-1.5, true, 7u, {{-3, "first"}, {INT64_MIN, ""}}};
+}
+
+Bytes written(Outer v) {
+  Bytes out;
+  Archive ar = Archive::writer(out);
+  ar(v);
+  return out;
+}
+
+std::uint64_t hashed(Outer v) {
+  Archive ar = Archive::hasher();
+  ar(v);
+  return ar.digest();
+}
+
+}  // namespace
+
+TEST(reads_back_what_it_wrote) {
+  const Bytes bytes = written(sample());
+  Outer back;
+  Archive ar = Archive::reader(bytes);
+  ar(back);
+  TEST_ASSERT_FALSE(ar.failed());
+  TEST_ASSERT_TRUE(ar.at_end());
+  TEST_ASSERT_EQUAL_DOUBLE(-1.5, back.x);
+  TEST_ASSERT_TRUE(back.flag);
+  TEST_ASSERT_EQUAL_UINT32(7, *back.maybe);
+  TEST_ASSERT_EQUAL_UINT64(2, back.parts.size());
+  TEST_ASSERT_EQUAL_STRING("first", back.parts[0].name.c_str());
+  TEST_ASSERT_TRUE(back.parts[1].a == INT64_MIN);
+  TEST_ASSERT_EQUAL_UINT64(hashed(sample()), hashed(back));
+}
+
+TEST(every_truncation_fails_the_read) {
+  const Bytes bytes = written(sample());
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    Outer back;
+    Archive ar = Archive::reader(Bytes(bytes.begin(), bytes.begin() + static_cast<long>(n)));
+    ar(back);
+    TEST_ASSERT_TRUE(ar.failed());
+  }
+}
+
+TEST(a_hostile_count_is_refused_before_memory_is_taken) {
+  Bytes bytes;
+  Archive out = Archive::writer(bytes);
+  std::uint32_t huge = 0xFFFFFFFF;
+  out(huge);
+  std::vector<Inner> parts;
+  Archive ar = Archive::reader(bytes);
+  ar.sequence(parts, 0xFFFFFFFFu);
+  TEST_ASSERT_TRUE(ar.failed());
+  TEST_ASSERT_EQUAL_UINT64(0, parts.capacity());
+}
+
+TEST(any_changed_field_changes_the_digest) {
+  const std::uint64_t base = hashed(sample());
+  Outer v = sample();
+  v.x = -1.5000000000000002;
+  TEST_ASSERT_TRUE(hashed(v) != base);
+  v = sample();
+  v.maybe.reset();
+  TEST_ASSERT_TRUE(hashed(v) != base);
+  v = sample();
+  v.parts[0].name = "First";
+  TEST_ASSERT_TRUE(hashed(v) != base);
+  v = sample();
+  std::swap(v.parts[0], v.parts[1]);
+  TEST_ASSERT_TRUE(hashed(v) != base);
+}
+
+TEST(the_digest_is_the_same_on_every_architecture) {
+  TEST_ASSERT_EQUAL_HEX64(0xCE40E07DC1220974ULL, hashed(sample()));
+}
