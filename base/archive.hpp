@@ -48,8 +48,7 @@ class Archive {
   void raw(std::string_view bytes);
 
   template <class T>
-    requires std::is_integral_v<T> && (!std::is_same_v<T, bool>)
-  void operator()(T& v) {
+  requires std::is_integral_v<T> &&(!std::is_same_v<T, bool>)void operator()(T& v) {
     using U = std::make_unsigned_t<T>;
     std::uint64_t wide = static_cast<U>(v);
     fixed(wide, sizeof(T));
@@ -58,7 +57,7 @@ class Archive {
 
   // An enum with a last member kCount_ (or any bound given): a value beyond it fails the read.
   template <class E>
-    requires std::is_enum_v<E>
+  requires std::is_enum_v<E>
   void bounded(E& v, E last) {
     std::uint64_t wide = static_cast<std::uint64_t>(v);
     fixed(wide, 1);
@@ -71,10 +70,8 @@ class Archive {
   }
 
   template <class T>
-    requires requires(T& t, Archive& ar) { t.archive(ar); }
-  void operator()(T& v) {
-    v.archive(*this);
-  }
+  requires requires(T& t, Archive& ar) { t.archive(ar); }
+  void operator()(T& v) { v.archive(*this); }
 
   template <class T>
   void operator()(std::optional<T>& v) {

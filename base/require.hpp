@@ -4,7 +4,8 @@
 
 namespace laird {
 
-[[noreturn]] void require_failed(const char* condition, const char* why, const char* file, int line);
+[[noreturn]] void require_failed(const char* condition, const char* why, const char* file,
+                                 int line);
 
 }  // namespace laird
 

@@ -128,7 +128,8 @@ Value normalise_object(const Schema& schema, const Value& value, const Place& pl
 Value normalise_list(const Field& field, const Value& value, const Place& place) {
   Value out = Value::array();
   if (!expect(value, Kind::kArray, place, "")) return out;
-  check_range(field, static_cast<double>(value.items().size()), value, place, "the number of items");
+  check_range(field, static_cast<double>(value.items().size()), value, place,
+              "the number of items");
   std::size_t index = 0;
   for (const Value& item : value.items()) {
     const Place at = place.child(std::to_string(index++));

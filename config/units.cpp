@@ -11,14 +11,12 @@ struct Unit {
   std::int64_t scale;
 };
 
-constexpr std::array kDurations = {Unit{"d", kDay},         Unit{"h", kHour},
-                                   Unit{"m", kMinute},      Unit{"s", kSecond},
-                                   Unit{"ms", kMillisecond}, Unit{"us", kMicrosecond},
-                                   Unit{"ns", 1}};
+constexpr std::array kDurations = {
+    Unit{"d", kDay},          Unit{"h", kHour},         Unit{"m", kMinute}, Unit{"s", kSecond},
+    Unit{"ms", kMillisecond}, Unit{"us", kMicrosecond}, Unit{"ns", 1}};
 constexpr std::array kSizes = {
-    Unit{"GiB", 1 << 30},    Unit{"GB", 1'000'000'000}, Unit{"MiB", 1 << 20},
-    Unit{"MB", 1'000'000},   Unit{"KiB", 1 << 10},      Unit{"kB", 1'000},
-    Unit{"B", 1}};
+    Unit{"GiB", 1 << 30}, Unit{"GB", 1'000'000'000}, Unit{"MiB", 1 << 20}, Unit{"MB", 1'000'000},
+    Unit{"KiB", 1 << 10}, Unit{"kB", 1'000},         Unit{"B", 1}};
 constexpr std::array kPowers = {Unit{"kW", 1'000'000}, Unit{"W", 1'000}, Unit{"mW", 1}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -1,4 +1,5 @@
-// Each experiment is one subcommand of laird-lab; it adds itself to the app and leaves its exit code.
+// Each experiment is one subcommand of laird-lab; it adds itself to the app and leaves its exit
+// code.
 #pragma once
 
 namespace CLI {

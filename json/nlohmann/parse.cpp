@@ -68,7 +68,8 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::detail::exception&) override {
     std::string near = last_token;
     if (near.size() > 40) near = "..." + near.substr(near.size() - 37);
-    return refuse(near.empty() ? "the text ends too early" : "not valid JSON near " + json::quoted(near));
+    return refuse(near.empty() ? "the text ends too early"
+                               : "not valid JSON near " + json::quoted(near));
   }
 
   [[nodiscard]] const std::string& problem() const { return problem_; }

@@ -37,8 +37,8 @@ class TemporaryFolder {
 
 }  // namespace laird::test
 
-#define TEST(test_name)                                                                    \
-  static void test_body_##test_name();                                                     \
-  static const ::laird::test::Registration test_registration_##test_name(                  \
-      __FILE__, __LINE__, #test_name, &test_body_##test_name);                             \
+#define TEST(test_name)                                                   \
+  static void test_body_##test_name();                                    \
+  static const ::laird::test::Registration test_registration_##test_name( \
+      __FILE__, __LINE__, #test_name, &test_body_##test_name);            \
   static void test_body_##test_name()

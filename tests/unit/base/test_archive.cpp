@@ -29,9 +29,7 @@ struct Outer {
   }
 };
 
-Outer sample() {
-  return Outer{-1.5, true, 7u, {{-3, "first"}, {INT64_MIN, ""}}};
-}
+Outer sample() { return Outer{-1.5, true, 7u, {{-3, "first"}, {INT64_MIN, ""}}}; }
 
 Bytes written(Outer v) {
   Bytes out;

@@ -13,15 +13,26 @@ namespace {
 constexpr std::string_view kColours[] = {"red", "green"};
 constexpr Field kPartFields[] = {
     {.name = "id", .type = Type::kName, .why = "Names the part."},
-    {.name = "wait", .type = Type::kDuration, .why = "How long.", .fallback = "\"5s\"",
-     .min = 1e9, .max = 60e9},
+    {.name = "wait",
+     .type = Type::kDuration,
+     .why = "How long.",
+     .fallback = "\"5s\"",
+     .min = 1e9,
+     .max = 60e9},
 };
 constexpr Schema kPart{"part", "A part.", kPartFields};
 constexpr Field kRootFields[] = {
     {.name = "parts", .type = Type::kList, .why = "The parts.", .max = 3, .of = &kPart},
-    {.name = "colour", .type = Type::kChoice, .why = "Looks.", .fallback = "\"red\"",
+    {.name = "colour",
+     .type = Type::kChoice,
+     .why = "Looks.",
+     .fallback = "\"red\"",
      .choices = kColours},
-    {.name = "count", .type = Type::kInteger, .why = "How many.", .fallback = "2", .min = 1,
+    {.name = "count",
+     .type = Type::kInteger,
+     .why = "How many.",
+     .fallback = "2",
+     .min = 1,
      .max = 10},
     {.name = "note", .type = Type::kText, .why = "Free.", .fallback = kOptional, .max = 10},
 };
@@ -40,7 +51,8 @@ std::vector<Problem> problems_of(std::string_view text, json::Value* out = nullp
 
 TEST(fills_in_defaults_and_normalises_units) {
   json::Value v;
-  TEST_ASSERT_EQUAL_UINT64(0, problems_of(R"({"parts":[{"id":"a","wait":"2s"},{"id":"b"}]})", &v).size());
+  TEST_ASSERT_EQUAL_UINT64(
+      0, problems_of(R"({"parts":[{"id":"a","wait":"2s"},{"id":"b"}]})", &v).size());
   TEST_ASSERT_EQUAL_INT64(2 * kSecond, v.find("parts")->items()[0].find("wait")->as_integer());
   TEST_ASSERT_EQUAL_INT64(5 * kSecond, v.find("parts")->items()[1].find("wait")->as_integer());
   TEST_ASSERT_EQUAL_STRING("red", v.find("colour")->as_string().c_str());
@@ -54,7 +66,8 @@ TEST(reports_every_problem_at_once_with_place_and_remedy) {
   std::string all;
   for (const Problem& x : p) all += x.text() + "\n";
   for (const char* want :
-       {"x.json:3: /parts/0/id: \"A b\" is no name", "x.json:3: /parts/0/wait: the value 2h is out of range; give 1s to 1m",
+       {"x.json:3: /parts/0/id: \"A b\" is no name",
+        "x.json:3: /parts/0/wait: the value 2h is out of range; give 1s to 1m",
         "x.json:4: /parts/1/wiat: unknown key in part; did you mean \"wait\"?",
         "/parts/1/id: missing; Names the part.",
         "x.json:5: /colour: \"gren\" is not one of \"red\", \"green\"; did you mean \"green\"?",
@@ -73,11 +86,14 @@ TEST(a_wrong_kind_says_what_was_expected) {
 }
 
 TEST(comments_and_dollar_keys_are_allowed_everywhere) {
-  TEST_ASSERT_EQUAL_UINT64(0, problems_of(R"({"$schema":"x","parts":[{"id":"a","comment":"hi"}]})").size());
+  TEST_ASSERT_EQUAL_UINT64(
+      0, problems_of(R"({"$schema":"x","parts":[{"id":"a","comment":"hi"}]})").size());
 }
 
 TEST(the_reference_lists_every_field_once) {
   const std::string page = reference(kRoot);
-  TEST_ASSERT_TRUE(page.find("| `wait` | duration | `\"5s\"` | 1s to 1m | How long. |") != std::string::npos);
-  TEST_ASSERT_TRUE(page.find("| `id` | name | required |  | Names the part. |") != std::string::npos);
+  TEST_ASSERT_TRUE(page.find("| `wait` | duration | `\"5s\"` | 1s to 1m | How long. |") !=
+                   std::string::npos);
+  TEST_ASSERT_TRUE(page.find("| `id` | name | required |  | Names the part. |") !=
+                   std::string::npos);
 }
