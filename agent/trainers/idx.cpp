@@ -76,6 +76,15 @@ Status read_body(ByteSource& source, std::uint64_t bytes, std::vector<std::uint8
   return {};
 }
 
+// Asking for a byte more also makes a gzip file check its sum over the whole.
+Status expect_end(ByteSource& source) {
+  std::array<std::uint8_t, 1> more{};
+  const Result<std::size_t> n = source.read(more);
+  if (!n) return tl::make_unexpected(n.error());
+  if (*n > 0) return bad(source, "is longer than its header says; copy or install it again");
+  return {};
+}
+
 }  // namespace
 
 Result<Dataset> read_idx(ByteSource& images, ByteSource& labels, std::uint32_t rows_max) {
@@ -103,6 +112,11 @@ Result<Dataset> read_idx(ByteSource& images, ByteSource& labels, std::uint32_t r
   std::vector<std::uint8_t> classes;
   if (Status s = read_body(labels, data.rows, classes); !s) {
     return tl::make_unexpected(s.error());
+  }
+  if (data.rows == image_header->rows) {
+    for (ByteSource* source : {&images, &labels}) {
+      if (Status s = expect_end(*source); !s) return tl::make_unexpected(s.error());
+    }
   }
   data.labels.assign(classes.begin(), classes.end());
   data.classes = *std::max_element(classes.begin(), classes.end()) + 1U;
