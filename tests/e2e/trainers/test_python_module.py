@@ -1,5 +1,6 @@
 """laird_trainer.py over a real socket, and without one."""
 
+import ast
 import json
 import os
 import subprocess
@@ -153,6 +154,19 @@ print(seen)
                 "import laird_trainer\nwith laird_trainer.connect() as trainer:\n    " + line)
             self.assertEqual(code, 1)
             self.assertIn(why, err)
+
+
+class OneFile(unittest.TestCase):
+    def test_it_is_python_3_6_and_needs_only_the_standard_library(self):
+        with open(os.path.join(MODULE, "laird_trainer.py")) as file:
+            tree = ast.parse(file.read(), feature_version=(3, 6))
+        imported = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                imported.update(name.name for name in node.names)
+            self.assertNotIsInstance(node, ast.ImportFrom)
+        self.assertLessEqual(imported, {"hashlib", "json", "math", "os", "select", "socket", "stat",
+                                        "sys", "time"})
 
 
 class Examples(unittest.TestCase):

@@ -50,7 +50,7 @@ class PlainSoftmax(object):
 
     rows_max = 2000
 
-    def __init__(self, images, labels, rows, params, seed):
+    def __init__(self, images, labels, rows, params, trainer):
         self.rate = params["learning_rate"]
         self.labels = labels
         self.inputs = [[p / 255.0 for p in images[r * PIXELS:(r + 1) * PIXELS]]
@@ -92,10 +92,11 @@ class PlainSoftmax(object):
 class TorchNetwork(object):
     rows_max = 0
 
-    def __init__(self, images, labels, rows, params, seed):
+    def __init__(self, images, labels, rows, params, trainer):
         import torch
         self.torch = torch
-        torch.manual_seed(seed)
+        torch.manual_seed(trainer.seed)
+        torch.set_num_threads(trainer.threads)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.images = torch.frombuffer(bytearray(images), dtype=torch.uint8).view(rows, PIXELS)
         self.labels = torch.frombuffer(bytearray(labels), dtype=torch.uint8).long()
@@ -140,7 +141,7 @@ def main():
         params = dict(DEFAULTS, **trainer.params)
         kind = learner_class()
         images, labels, rows = read_data(params, params["rows"] or kind.rows_max)
-        learner = kind(images, labels, rows, params, trainer.seed)
+        learner = kind(images, labels, rows, params, trainer)
         trainer.resume(save=learner.save, load=learner.load,
                        planned_samples=rows * params["epochs"])
         for batch in trainer.batches(
