@@ -241,7 +241,9 @@ Forecaster::Outlook Forecaster::outlook(const Posterior& posterior, double dista
       square += h.weight * value * value;
     }
   }
-  const double variance = std::max(0.0, square - mean * mean);
+  double variance = std::max(0.0, square - mean * mean);
+  // One point has no slope: the prior slope may as well be nothing, or twice as steep.
+  if (interval_ == 0.0) variance = mean * mean;
   const double scale_squared = c.scale_level * c.scale_level + c.scale_noise * posterior.noise +
                                c.scale_distance * c.scale_distance * distance * distance +
                                c.scale_bank * variance;
