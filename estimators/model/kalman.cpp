@@ -15,19 +15,21 @@ namespace {
 
 }  // namespace
 
+DynamicKalmanFilter::DynamicKalmanFilter(const Setting& setting) {
+  lane::dkf_scale(setting.step, setting.process.data(), constants_.process);
+  lane::dkf_scale(setting.step, setting.start_variance.data(), start_variance_.data());
+  constants_.observation = setting.observation;
+}
+
 Observed DynamicKalmanFilter::observe(double samples, double loss) {
   const Observed observed = check(samples_, samples, loss);
   if (!accepted(observed)) return observed;
   const double x = log_samples(samples);
   const double r = exact::log(loss);
   if (reports_ == 0) {
-    lane::dkf_start(state_, setting_.start_variance.data(), x, r);
-    double gain[lane::kDkfMeans];
-    double column[lane::kDkfMeans];
-    lane::dkf_gain(state_, setting_.constants, gain, column);
-    lane::dkf_shrink(state_, gain, column);
+    lane::dkf_start(state_, constants_, start_variance_.data(), x, r);
   } else {
-    lane::dkf_update(state_, setting_.constants, x, x - x_, r);
+    lane::dkf_update(state_, constants_, x, x - x_, r);
   }
   x_ = x;
   samples_ = samples;
@@ -37,7 +39,7 @@ Observed DynamicKalmanFilter::observe(double samples, double loss) {
 
 double DynamicKalmanFilter::log_loss_at(double samples, double steps) const {
   const double dx = log_samples(samples) - x_;
-  return lane::dkf_look_ahead(state_.mean, setting_.constants.step, steps, dx);
+  return lane::dkf_look_ahead(state_.mean, steps, dx);
 }
 
 double DynamicKalmanFilter::loss_at(double samples, double steps) const {

@@ -19,12 +19,14 @@ namespace laird::estimators {
 class DynamicKalmanFilter {
  public:
   struct Setting {
-    lane::DkfConstants<double> constants = {0.01, {1e-4, 1e-6, 1e-8}, 1e-2};
+    double step = 0.01;                                  // Delta
+    std::array<double, 3> process = {1e-4, 1e-6, 1e-8};  // of theta, theta', theta''
+    double observation = 1e-2;                           // R
     std::array<double, 3> start_variance = {10.0, 1e-3, 1e-6};
   };
 
-  DynamicKalmanFilter() = default;
-  explicit DynamicKalmanFilter(const Setting& setting) : setting_(setting) {}
+  DynamicKalmanFilter() : DynamicKalmanFilter(Setting{}) {}
+  explicit DynamicKalmanFilter(const Setting& setting);
 
   Observed observe(double samples, double loss);
   [[nodiscard]] std::uint64_t reports() const { return reports_; }
@@ -34,7 +36,8 @@ class DynamicKalmanFilter {
   [[nodiscard]] const lane::DkfState<double>& state() const { return state_; }
 
  private:
-  Setting setting_{};
+  lane::DkfConstants<double> constants_{};
+  std::array<double, 3> start_variance_{};
   lane::DkfState<double> state_{};
   std::uint64_t reports_ = 0;
   double samples_ = -1.0;
