@@ -37,7 +37,7 @@ class OpenCvPeer final : public Peer {
 
  private:
   std::vector<cv::KalmanFilter> filters_;
-  cv::Mat_<double> measurement_{1, 1};
+  cv::Mat_<double> measurement_ = cv::Mat_<double>(1, 1);
 };
 
 }  // namespace

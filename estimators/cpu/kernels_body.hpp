@@ -65,6 +65,19 @@ inline __attribute__((always_inline)) V splat(Real value) {
   return V{} + value;
 }
 
+// The covariances of the filters in one vector of a tile.
+template <class V, class Real>
+struct TileRows {
+  Real* first;
+  inline __attribute__((always_inline)) V get(int k) const {
+    return load<V>(first + static_cast<std::size_t>(k) * kLanes<Real>);
+  }
+  inline __attribute__((always_inline)) void set(int k, V v) const {
+    store(first + static_cast<std::size_t>(k) * kLanes<Real>, v);
+  }
+  inline __attribute__((always_inline)) void forget() const { asm volatile("" ::: "memory"); }
+};
+
 template <class Real>
 void run_dkf(DkfTile<Real>* tiles, const ReportTile<Real>* reports, std::size_t count,
              const lane::DkfConstants<Real>& constants) {
@@ -76,14 +89,14 @@ void run_dkf(DkfTile<Real>* tiles, const ReportTile<Real>* reports, std::size_t 
   for (std::size_t t = 0; t < count; ++t) {
     for (std::size_t i = 0; i < kLanes<Real>; i += kWidth) {
       Real(*row)[kLanes<Real>] = tiles[t].row;
-      lane::DkfState<V> s;
-      for (int k = 0; k < 6; ++k) s.mean[k] = load<V>(&row[k][i]);
-      for (int k = 0; k < 21; ++k) s.p[k] = load<V>(&row[6 + k][i]);
       const V x = load<V>(&reports[t].x[i]);
       const V dx = x - load<V>(&row[kDkfRowX][i]);
-      lane::dkf_update(s, c, x, dx, load<V>(&reports[t].r[i]));
-      for (int k = 0; k < 6; ++k) store(&row[k][i], s.mean[k]);
-      for (int k = 0; k < 21; ++k) store(&row[6 + k][i], s.p[k]);
+      V gain[6];
+      lane::dkf_step_covariance(TileRows<V, Real>{&row[6][i]}, c, x, dx, gain);
+      V mean[6];
+      for (int k = 0; k < 6; ++k) mean[k] = load<V>(&row[k][i]);
+      lane::dkf_update_mean(mean, dx, load<V>(&reports[t].r[i]), gain);
+      for (int k = 0; k < 6; ++k) store(&row[k][i], mean[k]);
       store(&row[kDkfRowX][i], x);
     }
   }

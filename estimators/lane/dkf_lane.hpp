@@ -95,83 +95,106 @@ LAIRD_LANE void dkf_predict_mean(T* m, T dx) {
   m[5] = m[5] + dx * m[4];
 }
 
-// Covariance of eqs. 5-7: one step ahead, sheared to the new x, then shrunk by a report; gives the
-// gain. `x` is the new ln s, `dx` its increase. Blocks are finished and stored as early as
-// possible: with 16 registers, that order is what keeps the vectors out of memory.
+// Where the 21 covariances of one filter are: by default an array. Other engines bring their own
+// with the same four members (a tile's rows, a kernel's memory).
 template <class T>
-LAIRD_LANE void dkf_step_covariance(T* p, const DkfConstants<T>& c, T x, T dx, T* g) {
+struct DkfArray {
+  T* p;
+  LAIRD_LANE T get(int k) const { return p[k]; }
+  LAIRD_LANE void set(int k, T v) const { p[k] = v; }
+  // Called where what was read before is better read again than kept.
+  LAIRD_LANE void forget() const {}
+};
+
+// Covariance of eqs. 5-7: one step ahead, sheared to the new x, then shrunk by a report; gives the
+// gain. `x` is the new ln s, `dx` its increase. In two halves, each of which reads what it needs
+// and finishes what it computes: all 21 entries and their successors at once do not fit 16
+// registers.
+template <class T, class Rows>
+LAIRD_LANE void dkf_step_covariance(const Rows& p, const DkfConstants<T>& c, T x, T dx, T* gain) {
   using dkf_detail::Full;
   using dkf_detail::Symmetric;
-  Symmetric<T> a22 = {p[6], p[7], p[8]};
-  const Full<T> a12 = {p[17], p[18], p[19], p[20]};
-  // Left products with F: B12 = A12 + 2 A22, B02 = A02 + A12 + A22, B01 = A01 + A11 + A21.
-  const T a22_bm2 = a22.bm + a22.bm;
-  Full<T> b12 = {a12.bb + (a22.bb + a22.bb), a12.bm + a22_bm2, a12.mb + a22_bm2,
-                 a12.mm + (a22.mm + a22.mm)};
-  const Full<T> a02 = {p[13], p[14], p[15], p[16]};
-  Full<T> b02 = {a02.bb + (a12.bb + a22.bb), a02.bm + (a12.bm + a22.bm), a02.mb + (a12.mb + a22.bm),
-                 a02.mm + (a12.mm + a22.mm)};
-  const Symmetric<T> a11 = {p[3], p[4], p[5]};
-  const Full<T> a01 = {p[9], p[10], p[11], p[12]};
-  const Full<T> b01 = {a01.bb + (a11.bb + a12.bb), a01.bm + (a11.bm + a12.mb),
-                       a01.mb + (a11.bm + a12.bm), a01.mm + (a11.mm + a12.mm)};
-  // Right products with F transposed: C00 = A00 + A10 + A20 + B01 + B02, C01 = B01 + 2 B02.
-  Symmetric<T> c00 = {p[0] + ((a01.bb + b01.bb) + (a02.bb + b02.bb)),
-                      p[1] + ((a01.mb + b01.bm) + (a02.mb + b02.bm)),
-                      p[2] + ((a01.mm + b01.mm) + (a02.mm + b02.mm))};
-  Full<T> c01 = {b01.bb + (b02.bb + b02.bb), b01.bm + (b02.bm + b02.bm), b01.mb + (b02.mb + b02.mb),
-                 b01.mm + (b02.mm + b02.mm)};
-  // C11 = A11 + 2 A21 + 2 B12.
-  Symmetric<T> c11 = {a11.bb + ((a12.bb + b12.bb) + (a12.bb + b12.bb)),
-                      a11.bm + ((a12.mb + b12.bm) + (a12.mb + b12.bm)),
-                      a11.mm + ((a12.mm + b12.mm) + (a12.mm + b12.mm))};
-  dkf_detail::shear(c00, dx);
-  dkf_detail::add_noise(c00, c.process[0], x);
-  dkf_detail::shear(c01, dx);
-  dkf_detail::shear(b02, dx);
+  T k2, k3, k4, k5, g2, g3, g4, g5;
+  {
+    // Left products with F: B01 = A01 + A11 + A21, B02 = A02 + A12 + A22; right products with F
+    // transposed: C00 = A00 + A10 + A20 + B01 + B02, C01 = B01 + 2 B02, C02 = B02.
+    const Full<T> a02 = {p.get(13), p.get(14), p.get(15), p.get(16)};
+    Full<T> c02 = {a02.bb + (p.get(17) + p.get(6)), a02.bm + (p.get(18) + p.get(7)),
+                   a02.mb + (p.get(19) + p.get(7)), a02.mm + (p.get(20) + p.get(8))};
+    const Full<T> a01 = {p.get(9), p.get(10), p.get(11), p.get(12)};
+    const Full<T> b01 = {a01.bb + (p.get(3) + p.get(17)), a01.bm + (p.get(4) + p.get(19)),
+                         a01.mb + (p.get(4) + p.get(18)), a01.mm + (p.get(5) + p.get(20))};
+    Symmetric<T> c00 = {p.get(0) + ((a01.bb + b01.bb) + (a02.bb + c02.bb)),
+                        p.get(1) + ((a01.mb + b01.bm) + (a02.mb + c02.bm)),
+                        p.get(2) + ((a01.mm + b01.mm) + (a02.mm + c02.mm))};
+    Full<T> c01 = {b01.bb + (c02.bb + c02.bb), b01.bm + (c02.bm + c02.bm),
+                   b01.mb + (c02.mb + c02.mb), b01.mm + (c02.mm + c02.mm)};
+    dkf_detail::shear(c00, dx);
+    dkf_detail::add_noise(c00, c.process[0], x);
+    dkf_detail::shear(c01, dx);
+    dkf_detail::shear(c02, dx);
 
-  // Eq. 7 with H = [0; 1; 0; 0; 0; 0]: the column of P of the level of order 0.
-  const T inverse = constant<T>(1.0) / (c00.mm + c.observation);
-  const T k0 = c00.bm;
-  const T k1 = c00.mm;
-  const T k2 = c01.mb;
-  const T k3 = c01.mm;
-  const T k4 = b02.mb;
-  const T k5 = b02.mm;
-  g[0] = k0 * inverse;
-  g[1] = k1 * inverse;
-  g[2] = k2 * inverse;
-  g[3] = k3 * inverse;
-  g[4] = k4 * inverse;
-  g[5] = k5 * inverse;
-
-  // Eq. 6: P -= gain column^T.
-  p[0] = c00.bb - g[0] * k0;
-  p[1] = c00.bm - g[0] * k1;
-  p[2] = c00.mm - g[1] * k1;
-  p[9] = c01.bb - g[0] * k2;
-  p[10] = c01.bm - g[0] * k3;
-  p[11] = c01.mb - g[1] * k2;
-  p[12] = c01.mm - g[1] * k3;
-  p[13] = b02.bb - g[0] * k4;
-  p[14] = b02.bm - g[0] * k5;
-  p[15] = b02.mb - g[1] * k4;
-  p[16] = b02.mm - g[1] * k5;
-  dkf_detail::shear(c11, dx);
-  dkf_detail::add_noise(c11, c.process[1], x);
-  p[3] = c11.bb - g[2] * k2;
-  p[4] = c11.bm - g[2] * k3;
-  p[5] = c11.mm - g[3] * k3;
-  dkf_detail::shear(b12, dx);
-  p[17] = b12.bb - g[2] * k4;
-  p[18] = b12.bm - g[2] * k5;
-  p[19] = b12.mb - g[3] * k4;
-  p[20] = b12.mm - g[3] * k5;
-  dkf_detail::shear(a22, dx);
-  dkf_detail::add_noise(a22, c.process[2], x);
-  p[6] = a22.bb - g[4] * k4;
-  p[7] = a22.bm - g[4] * k5;
-  p[8] = a22.mm - g[5] * k5;
+    // Eq. 7 with H = [0; 1; 0; 0; 0; 0]: the column of P of the level of order 0 is k.
+    const T inverse = constant<T>(1.0) / (c00.mm + c.observation);
+    const T k0 = c00.bm;
+    const T k1 = c00.mm;
+    k2 = c01.mb;
+    k3 = c01.mm;
+    k4 = c02.mb;
+    k5 = c02.mm;
+    const T g0 = k0 * inverse;
+    const T g1 = k1 * inverse;
+    g2 = k2 * inverse;
+    g3 = k3 * inverse;
+    g4 = k4 * inverse;
+    g5 = k5 * inverse;
+    // Eq. 6: P -= gain k^T.
+    p.set(0, c00.bb - g0 * k0);
+    p.set(1, c00.bm - g0 * k1);
+    p.set(2, c00.mm - g1 * k1);
+    p.set(9, c01.bb - g0 * k2);
+    p.set(10, c01.bm - g0 * k3);
+    p.set(11, c01.mb - g1 * k2);
+    p.set(12, c01.mm - g1 * k3);
+    p.set(13, c02.bb - g0 * k4);
+    p.set(14, c02.bm - g0 * k5);
+    p.set(15, c02.mb - g1 * k4);
+    p.set(16, c02.mm - g1 * k5);
+    gain[0] = g0;
+    gain[1] = g1;
+    gain[2] = g2;
+    gain[3] = g3;
+    gain[4] = g4;
+    gain[5] = g5;
+  }
+  p.forget();
+  {
+    // C12 = A12 + 2 A22, C11 = A11 + 2 (A21 + C12), C22 = A22.
+    Symmetric<T> c22 = {p.get(6), p.get(7), p.get(8)};
+    const Full<T> a12 = {p.get(17), p.get(18), p.get(19), p.get(20)};
+    const T c22_bm2 = c22.bm + c22.bm;
+    Full<T> c12 = {a12.bb + (c22.bb + c22.bb), a12.bm + c22_bm2, a12.mb + c22_bm2,
+                   a12.mm + (c22.mm + c22.mm)};
+    const T bb = a12.bb + c12.bb;
+    const T bm = a12.mb + c12.bm;
+    const T mm = a12.mm + c12.mm;
+    Symmetric<T> c11 = {p.get(3) + (bb + bb), p.get(4) + (bm + bm), p.get(5) + (mm + mm)};
+    dkf_detail::shear(c11, dx);
+    dkf_detail::add_noise(c11, c.process[1], x);
+    p.set(3, c11.bb - g2 * k2);
+    p.set(4, c11.bm - g2 * k3);
+    p.set(5, c11.mm - g3 * k3);
+    dkf_detail::shear(c12, dx);
+    p.set(17, c12.bb - g2 * k4);
+    p.set(18, c12.bm - g2 * k5);
+    p.set(19, c12.mb - g3 * k4);
+    p.set(20, c12.mm - g3 * k5);
+    dkf_detail::shear(c22, dx);
+    dkf_detail::add_noise(c22, c.process[2], x);
+    p.set(6, c22.bb - g4 * k4);
+    p.set(7, c22.bm - g4 * k5);
+    p.set(8, c22.mm - g5 * k5);
+  }
 }
 
 // Eq. 6, mean.
@@ -185,7 +208,7 @@ LAIRD_LANE void dkf_correct_mean(T* m, T r, const T* gain) {
 template <class T>
 LAIRD_LANE void dkf_update(DkfState<T>& s, const DkfConstants<T>& c, T x, T dx, T r) {
   T gain[kDkfMeans];
-  dkf_step_covariance(s.p, c, x, dx, gain);
+  dkf_step_covariance(DkfArray<T>{s.p}, c, x, dx, gain);
   dkf_predict_mean(s.mean, dx);
   dkf_correct_mean(s.mean, r, gain);
 }

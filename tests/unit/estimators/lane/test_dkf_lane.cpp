@@ -232,7 +232,7 @@ TEST(sharing_the_gain_leaves_the_mean_the_same_to_the_bit) {
     const double r = 0.5 + 0.1 * points.bell();
     lane::dkf_update(whole, c, x, x - x_last, r);
     double gain[6];
-    lane::dkf_step_covariance(shared.p, c, x, x - x_last, gain);
+    lane::dkf_step_covariance(lane::DkfArray<double>{shared.p}, c, x, x - x_last, gain);
     lane::dkf_update_mean(mean, x - x_last, r, gain);
     x_last = x;
     for (int k = 0; k < 6; ++k) TEST_ASSERT_TRUE(whole.mean[k] == mean[k]);
