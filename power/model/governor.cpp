@@ -51,12 +51,14 @@ void RungConfig::archive(Archive& ar) {
 void GovernorConfig::archive(Archive& ar) {
   for (RungConfig& rung : rungs) ar(rung);
   ar(idle_mw);
+  ar(dynamic_mw);
   ar(target_permille);
   ar(band_permille);
   ar(urgent_permille);
   ar(settle_ns);
   ar(window_ns);
   ar(steady_interval_ns);
+  ar(raise_wait_max_ns);
   ar(blind_after_ns);
   ar(blind_level_permille);
   ar(limit_mc);
@@ -74,7 +76,8 @@ void Governor::RungState::archive(Archive& ar) {
   ar(refused_until);
 }
 
-Governor::Governor(const GovernorConfig& config) : config_(config) {
+Governor::Governor(const GovernorConfig& config)
+    : config_(config), raise_wait_ns_(config.steady_interval_ns) {
   for (const RungConfig& rung : config_.rungs) {
     LAIRD_REQUIRE(rung.levels.size() <= kRungLevelsMax, "a rung has too many levels");
     LAIRD_REQUIRE(rung.levels.empty() || rung.levels.back() == kLevelFull,
@@ -109,12 +112,14 @@ bool Governor::usable(std::size_t rung, TimeNs at) const {
 }
 
 // level * num / den, kept within the rung and moved by at least one step of it.
-std::int32_t Governor::next_level(std::size_t rung, std::int64_t num, std::int64_t den) const {
+std::int32_t Governor::next_level(std::size_t rung, std::int64_t num, std::int64_t den,
+                                  bool trusted) const {
   const RungConfig& config = config_.rungs[rung];
   const std::int32_t level = rungs_[rung].level;
   const bool lower = num < den;
-  // Rates of change are bounded: a wrong model must not halve or double the board at a stroke.
-  num = std::clamp<std::int64_t>(num, den * 2 / 5, den * 8 / 5);
+  // What readings show may be the load's doing and not the level's, so it moves the level by a
+  // bounded factor; a new cap is known exactly.
+  if (!trusted) num = std::clamp<std::int64_t>(num, den * 2 / 5, den * 8 / 5);
   std::int64_t wanted = level * num / den;
   wanted =
       lower ? std::min<std::int64_t>(wanted, level - 1) : std::max<std::int64_t>(wanted, level + 1);
@@ -139,6 +144,7 @@ std::optional<Move> Governor::note_move(TimeNs at, std::size_t rung, std::int32_
   moved_at_ = at;
   window_mw_.clear();
   window_at_.clear();
+  previous_mw_ = -1;
   ++moves_;
   return Move{static_cast<Rung>(rung), level, reason};
 }
@@ -147,10 +153,11 @@ std::optional<Move> Governor::change(TimeNs at, bool lower, std::int64_t mw, std
                                      MoveReason reason) {
   const std::int64_t den = std::max<std::int64_t>(1, mw - config_.idle_mw);
   const std::int64_t num = std::max<std::int64_t>(1, target_mw - config_.idle_mw);
+  const bool trusted = reason == MoveReason::kCapMoved;
   if (lower) {
     for (std::size_t i = 0; i < kRungCount; ++i) {
       if (!usable(i, at) || rungs_[i].level <= config_.rungs[i].floor_permille) continue;
-      const std::int32_t level = next_level(i, std::min(num, den - 1), den);
+      const std::int32_t level = next_level(i, std::min(num, den - 1), den, trusted);
       if (level < rungs_[i].level) return note_move(at, i, level, reason);
     }
     exhausted_ = true;
@@ -158,7 +165,7 @@ std::optional<Move> Governor::change(TimeNs at, bool lower, std::int64_t mw, std
   }
   for (std::size_t i = kRungCount; i-- > 0;) {
     if (rungs_[i].level >= kLevelFull || !usable(i, at)) continue;
-    const std::int32_t level = next_level(i, std::max(num, den + 1), den);
+    const std::int32_t level = next_level(i, std::max(num, den + 1), den, trusted);
     if (level > rungs_[i].level) return note_move(at, i, level, reason);
   }
   return std::nullopt;
@@ -187,7 +194,14 @@ void Governor::remember(const GovernorInput& input) {
   if (!input.total_mw) return;
   seen_at_ = std::max(seen_at_, input.at);
   blind_ = false;
-  if (input.at - moved_at_ < config_.settle_ns) return;
+  if (input.binding != binding_) {
+    binding_ = input.binding;
+    binding_changed_at_ = input.at;
+    window_mw_.clear();
+    window_at_.clear();
+  }
+  const TimeNs from = std::max(moved_at_, binding_changed_at_);
+  if (input.at - from < config_.settle_ns) return;
   std::size_t old = 0;
   while (old < window_at_.size() && window_at_[old] <= input.at - config_.window_ns) ++old;
   if (window_at_.size() - old >= kGovernorWindowMax) ++old;
@@ -208,11 +222,32 @@ std::optional<Move> Governor::go_blind(TimeNs at) {
   return note_move(at, gate, level, MoveReason::kBlind);
 }
 
+std::optional<Move> Governor::first_guess(TimeNs at, std::int64_t cap_mw) {
+  const std::size_t gate = index(Rung::kStepGate);
+  if (config_.dynamic_mw <= 0 || !usable(gate, at) || throttling()) return std::nullopt;
+  const std::int64_t room = permille_of(cap_mw, config_.target_permille) - config_.idle_mw;
+  const std::int64_t level = std::clamp<std::int64_t>(
+      room * kLevelFull / config_.dynamic_mw, config_.rungs[gate].floor_permille, kLevelFull);
+  if (level >= kLevelFull) return std::nullopt;
+  return note_move(at, gate, static_cast<std::int32_t>(level), MoveReason::kCapMoved);
+}
+
+void Governor::adapt_wait(TimeNs at, bool taken_back) {
+  if (taken_back) {
+    raise_wait_ns_ = std::min(2 * raise_wait_ns_, config_.raise_wait_max_ns);
+    waited_at_ = at;
+  } else if (at - waited_at_ >= kMinute && raise_wait_ns_ > config_.steady_interval_ns) {
+    raise_wait_ns_ = std::max(raise_wait_ns_ / 2, config_.steady_interval_ns);
+    waited_at_ = at;
+  }
+}
+
 // A cap that moved while levels are set carries them along before any reading shows it.
 std::optional<Move> Governor::follow_cap(TimeNs at) {
   const std::optional<std::int64_t> cap = effective_cap_mw();
   const std::optional<std::int64_t> before = followed_cap_mw_;
   followed_cap_mw_ = cap;
+  if (cap && !before) return first_guess(at, *cap);
   if (!cap || !before || *cap == *before || !throttling()) return std::nullopt;
   const std::int64_t change_permille = std::abs(*cap - *before) * 1000 / *before;
   if (change_permille < config_.band_permille) {
@@ -238,22 +273,36 @@ std::optional<Move> Governor::step(const GovernorInput& input) {
         return note_move(input.at, i, kLevelFull, MoveReason::kRelease);
     }
   }
-  if (window_mw_.empty() || !input.total_mw) return std::nullopt;
-  const std::int64_t mw = mean(window_mw_);
-  const std::int64_t target = permille_of(*cap, config_.target_permille);
-  const std::int64_t band = permille_of(*cap, config_.band_permille);
-  const std::int64_t urgent = permille_of(*cap, 1000 + config_.urgent_permille);
+  if (!input.total_mw) return std::nullopt;
+  return hold(input, *cap);
+}
+
+std::optional<Move> Governor::hold(const GovernorInput& input, std::int64_t cap_mw) {
+  const std::int64_t target = permille_of(cap_mw, config_.target_permille);
+  const std::int64_t band = permille_of(cap_mw, config_.band_permille);
   const DurationNs since = input.at - moved_at_;
-  // The mean lags a jump of the load by the window; the last two readings do not.
-  const std::size_t n = window_mw_.size();
-  const std::int64_t newest = n > 1 ? (window_mw_[n - 1] + window_mw_[n - 2]) / 2 : window_mw_[0];
-  if (newest > urgent && since >= config_.settle_ns) {
-    return change(input.at, true, newest, target, MoveReason::kUrgent);
+  if (*input.total_mw >= target - band) high_at_ = input.at;
+  adapt_wait(input.at, false);
+  if (since >= config_.settle_ns) {
+    // The mean lags a jump of the load; the last two readings do not.
+    const std::int64_t before = previous_mw_ < 0 ? *input.total_mw : previous_mw_;
+    const std::int64_t newest = std::min(*input.total_mw, (*input.total_mw + before) / 2);
+    previous_mw_ = *input.total_mw;
+    const std::int32_t excess =
+        since < config_.steady_interval_ns ? 2 * config_.urgent_permille : config_.urgent_permille;
+    if (newest > permille_of(cap_mw, 1000 + excess)) {
+      adapt_wait(input.at, input.at - raised_at_ < 2 * raise_wait_ns_);
+      return change(input.at, true, newest, target, MoveReason::kUrgent);
+    }
   }
-  exhausted_ = exhausted_ && mw > *cap;
+  if (window_mw_.empty()) return std::nullopt;
+  const std::int64_t mw = mean(window_mw_);
+  exhausted_ = exhausted_ && mw > cap_mw;
   if (since < config_.steady_interval_ns) return std::nullopt;
   if (mw > target + band) return change(input.at, true, mw, target, MoveReason::kAbove);
-  if (mw < target - band && input.binding && throttling()) {
+  const bool low_for_long = input.at - high_at_ >= raise_wait_ns_ || high_at_ < moved_at_;
+  if (mw < target - band && input.binding && throttling() && low_for_long) {
+    raised_at_ = input.at;
     return change(input.at, false, mw, target, MoveReason::kBelow);
   }
   return std::nullopt;
@@ -286,6 +335,13 @@ void Governor::archive(Archive& ar) {
   ar(thermal_at_);
   ar(moved_at_);
   ar(seen_at_);
+  ar(binding_);
+  ar(binding_changed_at_);
+  ar(high_at_);
+  ar(raised_at_);
+  ar(waited_at_);
+  ar(raise_wait_ns_);
+  ar(previous_mw_);
   ar.sequence(window_mw_, kGovernorWindowMax);
   ar.sequence(window_at_, kGovernorWindowMax);
   ar(blind_);

@@ -6,14 +6,20 @@
 //
 // Law: dynamic power is taken as proportional to the moving rung's level, so one move aims straight
 // at the target:   level' = level * (target - idle) / (P - idle)
-// with P the mean of the readings since the last move took effect (at most window_ns of them).
+// with P the mean of the readings since the last move took effect and since the throttle last began
+// or ceased to hold work back (at most window_ns of them): a mean over both kinds fits neither.
 // The model is rough; the readings after the move correct it. Stability comes from when it moves:
-//   urgent    P above cap by urgent_permille: as soon as the last move has settled
+//   urgent    the last two readings above the cap by urgent_permille: at once, but within
+//             steady_interval_ns of the last move only by twice that, as noise would do less
 //   steady    P outside the band around the target: no more than one move per steady_interval_ns
 //   raising   only while the throttle really holds work back ("binding"). A board that draws less
 //             because it has less to do keeps its levels, so the load's return finds the cap held:
 //             there is no integral term and nothing that winds up.
-//   cap moved the level follows at once by the same law.
+//             It waits until no reading was near the target for a while: two seconds at first,
+//             twice as long each time a raise had to be taken back at once (a load that comes in
+//             bursts), up to raise_wait_max_ns, and half as long after each quiet minute.
+//   cap moved the level follows at once by the same law; a first cap starts the gate where the
+//             board file's dynamic power puts it, so that there is no overshoot to take back.
 // A cap above what the board draws ends with every level at 1000.
 //
 // Temperature: at limit_mc and above, an inner cap takes thermal_cut_permille off the power drawn
@@ -55,12 +61,14 @@ struct RungConfig {
 struct GovernorConfig {
   std::array<RungConfig, kRungCount> rungs;
   std::int64_t idle_mw = 0;
-  std::int32_t target_permille = 990;  // of the cap: the middle of the band
-  std::int32_t band_permille = 12;     // half width of the band, of the cap
-  std::int32_t urgent_permille = 30;   // above the cap
+  std::int64_t dynamic_mw = 0;         // everything in full use, above idle; 0 for unknown
+  std::int32_t target_permille = 998;  // of the cap: the middle of the band
+  std::int32_t band_permille = 8;      // half width of the band, of the cap
+  std::int32_t urgent_permille = 35;   // above the cap
   DurationNs settle_ns = 300 * kMillisecond;
   DurationNs window_ns = 2 * kSecond;
   DurationNs steady_interval_ns = 2 * kSecond;
+  DurationNs raise_wait_max_ns = 32 * kSecond;
   DurationNs blind_after_ns = 10 * kSecond;
   std::int32_t blind_level_permille = 500;
   std::int64_t limit_mc = 90'000;
@@ -94,7 +102,8 @@ struct GovernorInput {
   TimeNs at = 0;
   std::optional<std::int64_t> total_mw;
   std::optional<std::int64_t> hottest_mc;
-  // True when work waited because of a level below 1000 since the last call.
+  // True when a level below 1000 held work back all the time since the last call. A period that
+  // was only partly held back says nothing about what the level allows.
   bool binding = true;
 };
 
@@ -135,7 +144,9 @@ class Governor {
 
   static constexpr std::size_t index(Rung rung) { return static_cast<std::size_t>(rung); }
   [[nodiscard]] bool usable(std::size_t rung, TimeNs at) const;
-  [[nodiscard]] std::int32_t next_level(std::size_t rung, std::int64_t num, std::int64_t den) const;
+  [[nodiscard]] std::int32_t next_level(std::size_t rung, std::int64_t num, std::int64_t den,
+                                        bool trusted) const;
+  std::optional<Move> hold(const GovernorInput& input, std::int64_t cap_mw);
   std::optional<Move> change(TimeNs at, bool lower, std::int64_t mw, std::int64_t target_mw,
                              MoveReason reason);
   std::optional<Move> note_move(TimeNs at, std::size_t rung, std::int32_t level, MoveReason reason);
@@ -143,6 +154,8 @@ class Governor {
   void remember(const GovernorInput& input);
   std::optional<Move> go_blind(TimeNs at);
   std::optional<Move> follow_cap(TimeNs at);
+  std::optional<Move> first_guess(TimeNs at, std::int64_t cap_mw);
+  void adapt_wait(TimeNs at, bool taken_back);
 
   GovernorConfig config_;
   std::array<RungState, kRungCount> rungs_;
@@ -152,7 +165,14 @@ class Governor {
   TimeNs thermal_at_ = INT64_MIN / 2;
   TimeNs moved_at_ = INT64_MIN / 2;
   TimeNs seen_at_ = INT64_MIN / 2;
-  // Readings since the last move settled: a sum and count over at most window_ns.
+  bool binding_ = false;
+  TimeNs binding_changed_at_ = INT64_MIN / 2;
+  TimeNs high_at_ = INT64_MIN / 2;    // the last reading near or above the target
+  TimeNs raised_at_ = INT64_MIN / 2;  // the last move upward for want of power
+  TimeNs waited_at_ = INT64_MIN / 2;  // when raise_wait_ns_ last changed
+  DurationNs raise_wait_ns_ = 0;
+  std::int64_t previous_mw_ = -1;  // the reading before this one; -1 after a move
+  // Readings that count for the mean.
   std::vector<std::int64_t> window_mw_;
   std::vector<TimeNs> window_at_;
   bool blind_ = false;
