@@ -91,7 +91,7 @@ void apply_total(const Board& board, PowerReading& reading) {
         ++missing_count;
       }
       const Rail* rail = board.rail(wanted);
-      if (rail != nullptr) step = std::max(step, rail->step_mw);
+      if (rail != nullptr) step += rail->step_mw;
     }
     if (missing_count == 0) {
       reading.total_mw = sum;

@@ -43,7 +43,7 @@ struct PowerReading {
   Scope scope = Scope::kUnknown;
   std::optional<std::int64_t> total_mw;
   std::string total_rule;  // "VDD_IN"; when the total is unknown, why
-  // The largest step of the meters behind the total; 0 when unknown.
+  // The steps of the meters behind the total, added up: they may all err the same way. 0: unknown.
   std::int64_t resolution_mw = 0;
   std::vector<RailReading> rails;
   std::vector<ZoneReading> zones;
