@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
       app.add_subcommand("run", "Run this board.\nExample: laird run --config laird.json");
   run->add_option("--config,-c", options.config_path, "The agent's config, JSON with comments")
       ->required();
+  run->add_option("--state-dir", options.state_dir, "Use this folder instead of the config's");
   run->add_option("--view", options.view, "What to show: auto, table, lines or none")
       ->check(CLI::IsMember({"auto", "table", "lines", "none"}))
       ->capture_default_str();

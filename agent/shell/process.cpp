@@ -23,7 +23,7 @@ constexpr std::int64_t kMemoryHeadroomBytes = 64 * 1000 * 1000;
 struct ChildSetup {
   int socket;
   int output;
-  int go;      // closed by the parent once the child is in its group
+  int go;      // a byte comes once the child is in its group
   int status;  // carries errno back if exec fails
   const char* folder;
   char* const* argv;
@@ -119,7 +119,7 @@ Result<Process> start_process(const ProcessSpec& spec, Cgroup* group) {
   if (pid == 0) run_child(setup);
 
   if (group != nullptr) static_cast<void>(group->add(pid));
-  go->second.reset();  // the child goes on, inside its group
+  [[maybe_unused]] const ssize_t sent = ::write(go->second.get(), "", 1);
   theirs.reset();
   // Closed on exec: end of file says that the program runs, an errno that it does not.
   const_cast<Fd&>(child_status).reset();

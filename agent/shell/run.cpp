@@ -122,8 +122,9 @@ int check_file(const std::string& path) {
 
 int run_agent(const RunOptions& options) {
   std::vector<config::Problem> problems;
-  const Settings settings = load_settings(options.config_path, problems);
+  Settings settings = load_settings(options.config_path, problems);
   if (!problems.empty()) return report(problems);
+  if (!options.state_dir.empty()) settings.move_state_to(options.state_dir);
 
   const View view = view_of(options.view);
   std::error_code ignored;

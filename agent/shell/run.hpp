@@ -7,6 +7,7 @@ namespace laird::shell {
 
 struct RunOptions {
   std::string config_path;
+  std::string state_dir;      // overrides the config's
   std::string view = "auto";  // auto, table, lines, none
   bool until_done = false;
 };

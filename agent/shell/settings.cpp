@@ -192,6 +192,12 @@ void read_tasks(const Value& raw, const Value& checked, std::string_view source,
 
 }  // namespace
 
+void Settings::move_state_to(const std::string& folder) {
+  const bool socket_inside = control_socket == state_dir + "/laird.sock";
+  state_dir = fs::absolute(folder).lexically_normal().string();
+  if (socket_inside) control_socket = state_dir + "/laird.sock";
+}
+
 Result<std::string> find_program(const std::string& program) {
   if (program.find('/') != std::string::npos) {
     if (!fs::path(program).is_absolute()) {

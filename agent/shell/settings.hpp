@@ -21,6 +21,9 @@ struct Settings {
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
   bool use_cgroups = true;
   std::string log_level = "info";
+
+  // Another state folder than the config's; the default control socket moves along.
+  void move_state_to(const std::string& folder);
 };
 
 [[nodiscard]] const config::Schema& settings_schema();
