@@ -1,5 +1,5 @@
 #!/bin/sh
-# short_run.sh FUZZER SECONDS: a bounded run on a corpus of its own; exit 77 (skip) if it is not built.
+# short_run.sh FUZZER SECONDS: a bounded run on its own corpus; exit 77 (skip) if it is not built.
 [ -x "$1" ] || { echo "skipped: $1 is not built; ./dev test or ./dev fuzz builds it"; exit 77; }
 corpus=$(mktemp -d) || exit 1
 trap 'rm -rf "$corpus"' EXIT

@@ -1,4 +1,4 @@
-"""A tiny deterministic trainer on laird_trainer, for the tests: four numbers and 50 samples an epoch.
+"""A tiny deterministic trainer on laird_trainer, for the tests: four numbers, 50 samples an epoch.
 
 Parameters: epochs, sleep (seconds a batch takes), fail_at (samples at which it raises), nan_at
 (samples at which its loss is not a number), forget (no save and load).

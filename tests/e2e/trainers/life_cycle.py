@@ -87,7 +87,7 @@ class LifeCycle(object):
             peer.send({"type": "run", "until": 1 << 50})
             peer.until("progress")
             peer.send({"type": "run", "until": 1})
-            quiet_after = time.monotonic() + 5.0
+            quiet_after = time.monotonic() + 20.0
             while not peer.silent(0.4):
                 self.assertLess(time.monotonic(), quiet_after, "it goes on working")
 
@@ -97,7 +97,7 @@ class LifeCycle(object):
             peer.send({"type": "run", "until": 1 << 50})
             peer.until("progress")
             peer.send({"type": "pause"})
-            paused = peer.until("checkpointed", timeout=5.0)[-1]
+            paused = peer.until("checkpointed", timeout=20.0)[-1]
             self.assertTrue(os.path.exists(self.path(self.newest)))
             self.assertTrue(peer.silent(0.4), "it worked while paused")
             peer.send({"type": "checkpoint"})
@@ -176,13 +176,13 @@ class LifeCycle(object):
                     peer.send({"type": "run", "until": 1 << 50})
                     peer.until("progress")
                 peer.close()
-                self.assertEqual(peer.wait(5.0), 3)
+                self.assertEqual(peer.wait(20.0), 3)
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_it_leaves_when_the_agent_is_gone_before_start(self):
         with self.peer() as peer:
             peer.close()
-            self.assertEqual(peer.wait(5.0), 3)
+            self.assertEqual(peer.wait(20.0), 3)
 
     def test_idle_it_uses_no_processor(self):
         with self.peer() as peer:
