@@ -29,6 +29,7 @@ void CoreConfig::archive(Archive& ar) {
   ar.text(policy, kNameBytesMax);
   ar(slice);
   ar(timing);
+  ar(meter);
   ar(seed);
 }
 
