@@ -39,6 +39,17 @@ bool decides_outcome(const core::Commands& commands) {
   return false;
 }
 
+// A later report of the same kind by the same process takes the place of the one that waits.
+template <class Report>
+bool replace_report(const core::EventBody& body, core::EventBody& waiting) {
+  const auto* next = std::get_if<Report>(&body);
+  auto* held = std::get_if<Report>(&waiting);
+  if (next == nullptr || held == nullptr) return false;
+  if (held->key != next->key || held->attempt != next->attempt) return false;
+  *held = *next;
+  return true;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, const Settings& settings, Log log) {
@@ -110,12 +121,10 @@ bool Agent::merge_into_queue(const core::EventBody& body) {
   for (Pending& pending : queue_) {
     if (pending.event.body.index() != body.index()) continue;
     if (std::holds_alternative<core::Ticked>(body)) return true;
-    const auto* next = std::get_if<core::TrainerProgressed>(&body);
-    auto* held = std::get_if<core::TrainerProgressed>(&pending.event.body);
-    if (next == nullptr || held == nullptr) continue;
-    if (held->key != next->key || held->attempt != next->attempt) continue;
-    *held = *next;
-    return true;
+    if (replace_report<core::TrainerProgressed>(body, pending.event.body) ||
+        replace_report<core::TrainerCheckpointed>(body, pending.event.body)) {
+      return true;
+    }
   }
   return false;
 }
