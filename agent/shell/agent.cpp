@@ -1,5 +1,6 @@
 #include "agent/shell/agent.hpp"
 
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -72,8 +73,12 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, const Settings& setting
                        " ended tasks from " + std::to_string(recovery.events_replayed) + " events");
   }
   if (settings.use_cgroups) {
-    agent->groups_ =
-        CgroupTree::find("/sys/fs/cgroup", read_text("/proc/self/cgroup"), settings.core.node);
+    // Not by the node's name alone: another agent that has the same must keep its trainers.
+    char folder[17];
+    std::snprintf(folder, sizeof folder, "%016llx",
+                  static_cast<unsigned long long>(digest_of(settings.state_dir)));
+    agent->groups_ = CgroupTree::find("/sys/fs/cgroup", read_text("/proc/self/cgroup"),
+                                      settings.core.node + "-" + folder);
     if (agent->groups_ != nullptr) agent->groups_->clear_leftovers();
   }
   agent->log_(1, agent->groups_ != nullptr
