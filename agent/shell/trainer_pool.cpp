@@ -274,14 +274,11 @@ class TrainerPool::Trainer {
         return;
       }
       lines_.feed(std::string_view(block, got), [this](std::string_view line, bool overlong) {
-        if (!handle_.socket) return;
-        if (overlong) {
-          breach("its trainer sent a line longer than " + std::to_string(kTrainerLineMax) +
-                 " bytes");
-          return;
-        }
-        on_line(line);
+        if (handle_.socket && !overlong) on_line(line);
       });
+      if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
+        breach("its trainer sent a line longer than " + std::to_string(kTrainerLineMax) + " bytes");
+      }
     } while (got > 0 && handle_.socket && bytes_left_ > 0);
     if (bytes_left_ == 0) watch_socket();
   }
