@@ -41,6 +41,9 @@ class Reader {
 
   // Empty when the file was whole; else what is wrong and what was lost, in words.
   [[nodiscard]] const std::string& damage() const;
+  // Nothing that was committed is lost, so the file can be written on. A log that ends inside a
+  // write is damage by a cut or by a kill in that instant; either way SQLite goes on before it.
+  [[nodiscard]] bool can_go_on() const;
   [[nodiscard]] std::uint64_t first_seq() const;
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::string meta(const char* key);
