@@ -40,6 +40,19 @@ bool decides_outcome(const core::Commands& commands) {
   return false;
 }
 
+constexpr const char* kBlockedText =
+    "the journal cannot be written, so nothing new is accepted; free some disk space";
+
+// The number of an operator's request, 0 for other events.
+std::uint64_t request_of(const core::EventBody& body) {
+  return std::visit(
+      [](const auto& event) -> std::uint64_t {
+        if constexpr (requires { event.request; }) return event.request;
+        return 0;
+      },
+      body);
+}
+
 // A later report of the same kind by the same process takes the place of the one that waits.
 template <class Report>
 bool replace_report(const core::EventBody& body, core::EventBody& waiting) {
@@ -144,11 +157,31 @@ bool Agent::refuse_if_blocked(const Reply& reply) {
   if (!blocked_ && queue_.size() < kQueueMax / 2) return false;
   core::Answer answer;
   answer.code = blocked_ ? Code::kFull : Code::kUnavailable;
-  answer.text = blocked_ ? "the journal cannot be written, so nothing new is accepted; free some "
-                           "disk space"
-                         : "too many requests at once; try again";
+  answer.text = blocked_ ? kBlockedText : "too many requests at once; try again";
   if (reply) reply(answer);
   return true;
+}
+
+// Requests that met the full disk are not in the journal: whoever asked is told now, rather than
+// left waiting for an answer that may come in a week.
+void Agent::refuse_waiting() {
+  core::Answer answer;
+  answer.code = Code::kFull;
+  answer.text = kBlockedText;
+  std::vector<Reply> refused;
+  std::erase_if(queue_, [&](const Pending& pending) {
+    const std::uint64_t request = request_of(pending.event.body);
+    if (request == 0) return false;
+    const auto found = replies_.find(request);
+    if (found != replies_.end()) {
+      refused.push_back(std::move(found->second));
+      replies_.erase(found);
+    }
+    return true;
+  });
+  for (const Reply& reply : refused) {
+    if (reply) reply(answer);
+  }
 }
 
 void Agent::submit(core::TaskSpec spec, Reply reply) {
@@ -224,11 +257,13 @@ void Agent::step_batch(std::size_t count, std::uint64_t first_seq) {
 }
 
 void Agent::block(const Error& error) {
-  if (!blocked_) {
+  if (!told_blocked_) {
     log_(3, "journal cannot be written: " + error.context +
                 "; running grants end, nothing new is accepted, retrying every second");
   }
   blocked_ = true;
+  told_blocked_ = true;
+  refuse_waiting();
   if (retry_ == 0) {
     retry_ = loop_.after(kStoreRetryEvery, [this] { unblock(); });
   }
@@ -238,7 +273,9 @@ void Agent::unblock() {
   retry_ = 0;
   blocked_ = false;
   process();
-  if (!blocked_) log_(1, "journal: writing again");
+  if (blocked_) return;
+  told_blocked_ = false;
+  log_(1, "journal: writing again");
 }
 
 void Agent::set_wake(TimeNs at) {
