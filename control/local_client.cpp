@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -67,9 +68,18 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
   std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size() + 1);
   const Socket fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return fail_errno(errno, "socket");
+  // For connecting too: a stopped agent's queue may be full.
+  const timeval patience{static_cast<time_t>(timeout / kSecond),
+                         static_cast<suseconds_t>(timeout % kSecond / kMicrosecond)};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return fail_errno(errno, "no agent answers at " + socket_path +
-                                 "; is `laird run` up, and is --socket right?");
+    const int error = errno;
+    const auto failed = fail_errno(error, "no agent answers at " + socket_path +
+                                              "; is `laird run` up, and is --socket right?");
+    if (error == ENOENT || error == ECONNREFUSED) {
+      return fail(Code::kUnavailable, failed.value().context);
+    }
+    return failed;
   }
   const std::string line = json::to_text(request) + "\n";
   std::size_t sent = 0;

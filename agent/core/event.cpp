@@ -1,5 +1,7 @@
 #include "agent/core/event.hpp"
 
+#include <algorithm>
+
 #include "agent/core/variant_archive.hpp"
 
 namespace laird::core {
@@ -88,7 +90,39 @@ void Event::archive(Archive& ar) {
   archive_variant(ar, body);
 }
 
+namespace {
+
+// Bytes of the UTF-8 character at `at`, or 0 when there is none.
+std::size_t character_bytes(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(at);
+  if (lead < 0x80) return 1;
+  const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || size > text.size() - at) return 0;
+  for (std::size_t i = at + 1; i < at + size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Longer than needed, half of a surrogate pair, or beyond the last character.
+  const unsigned char second = byte(at + 1);
+  const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+  return wrong ? 0 : size;
+}
+
+// Texts quote what trainers sent, and end up in JSON, logs and terminals.
+void make_printable(std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = character_bytes(text, at);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (size == 0 || byte < 0x20 || byte == 0x7F) text[at] = '?';
+    at += std::max<std::size_t>(size, 1);
+  }
+}
+
+}  // namespace
+
 std::string clipped(std::string text) {
+  make_printable(text);
   if (text.size() <= kReasonBytesMax) return text;
   std::size_t end = kReasonBytesMax;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;

@@ -126,7 +126,7 @@ struct Event {
   void archive(Archive& ar);
 };
 
-// Cuts a text for people at kReasonBytesMax, on a UTF-8 boundary.
+// A text for people: cut at kReasonBytesMax on a UTF-8 boundary, what cannot be printed made '?'.
 [[nodiscard]] std::string clipped(std::string text);
 
 [[nodiscard]] std::string_view name(const EventBody& body);

@@ -41,6 +41,9 @@ TimeNs Stepper::overrun_at(const Lane& lane) const {
 void Stepper::schedule() {
   if (s_.shutting_down || s_.policy == nullptr) return;
   start_what_fits();
+  // Before the lanes too: a trainer that has just spent its grant can be evicted only now, and a
+  // task that needs its memory would wait for as long as it goes on getting the next one.
+  make_room();
   for (std::uint32_t i = 0; i < s_.lanes.size(); ++i) schedule_lane(i);
   make_room();
 }
@@ -156,15 +159,16 @@ void Stepper::start_what_fits() {
     ++starting;
     start(task);
   };
-  for (std::size_t i = 0; i < s_.wanted.size();) {
-    const TaskKey key = s_.wanted[i];
+  while (!s_.wanted.empty()) {
+    const TaskKey key = s_.wanted.front();
     Task* task = s_.find_live(key);
     if (task == nullptr || task->state != TaskState::kQueued) {
       std::erase(s_.wanted, key);
       continue;
     }
     try_start(*task);
-    if (task->state == TaskState::kQueued) ++i;
+    // In order: smaller ones behind would take up, again and again, what is freed for this one.
+    if (task->state == TaskState::kQueued) break;
   }
   // While somebody waits for memory, what is free is saved up for them.
   if (!s_.wanted.empty()) return;

@@ -64,7 +64,8 @@ void Stepper::on(const TrainerProgressed& e) {
   task->loss = e.loss;
   task->best_loss = task->loss_known ? std::fmin(task->best_loss, e.loss) : e.loss;
   task->loss_known = true;
-  task->heard_at = s_.now;
+  // Talk does not put off the end of a trainer that was told to go.
+  if (!is_leaving(task->state)) task->heard_at = s_.now;
   // A refused report (no progress in samples, a loss that is not positive) leaves it as it was.
   static_cast<void>(task->forecast.observe(static_cast<double>(e.samples), e.loss));
   s_.meter.on_progress(task->key, static_cast<std::int64_t>(e.samples), e.loss);
@@ -91,7 +92,7 @@ void Stepper::on(const TrainerCheckpointed& e) {
   task->checkpoint_samples = e.samples;
   task->checkpoint_at = s_.now;
   task->checkpoint_asked = false;
-  task->heard_at = s_.now;
+  if (!is_leaving(task->state)) task->heard_at = s_.now;
   if (task->state == TaskState::kPausing) {
     leave_lane(*task);
     move(*task, Trigger::kPaused);

@@ -11,6 +11,7 @@
 
 #include "agent/core/step.hpp"
 #include "agent/journal/reader.hpp"
+#include "agent/journal/seal.hpp"
 #include "agent/journal/sqlite/database.hpp"
 #include "base/require.hpp"
 
@@ -124,7 +125,6 @@ struct Journal::Impl {
   Statement insert_event;
   Statement insert_outcome;
   Statement insert_snapshot;
-  bool in_transaction = false;
   std::uint64_t next_seq = 1;
   std::uint64_t committed_seq = 1;
   std::uint64_t snapshot_seq = 0;
@@ -139,14 +139,14 @@ struct Journal::Impl {
     ::chmod(path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP);
     for (const char* sql :
          {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA wal_autocheckpoint=256",
-          "PRAGMA journal_size_limit=4194304", "PRAGMA cache_size=-512",
+          // 1018 whole frames and the log's header: the reader takes a part of one for a cut.
+          "PRAGMA journal_size_limit=4194192", "PRAGMA cache_size=-512",
           "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value)",
-          "CREATE TABLE IF NOT EXISTS snapshot(seq INTEGER PRIMARY KEY, body BLOB NOT NULL,"
-          " digest INTEGER NOT NULL)",
+          "CREATE TABLE IF NOT EXISTS snapshot(seq INTEGER PRIMARY KEY, body BLOB NOT NULL)",
           "CREATE TABLE IF NOT EXISTS event(seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL,"
-          " kind TEXT NOT NULL, body BLOB NOT NULL, digest INTEGER NOT NULL)",
+          " kind TEXT NOT NULL, body BLOB NOT NULL)",
           "CREATE TABLE IF NOT EXISTS outcome(seq INTEGER PRIMARY KEY, commands BLOB NOT NULL,"
-          " state_hash INTEGER NOT NULL, digest INTEGER NOT NULL)"}) {
+          " state_hash INTEGER NOT NULL)"}) {
       if (Status ok = db->run(sql); !ok) return ok;
     }
     return prepare_all();
@@ -159,12 +159,11 @@ struct Journal::Impl {
       into = std::move(*made);
       return {};
     };
-    if (Status ok = prepare(insert_event, "INSERT INTO event VALUES(?,?,?,?,?)"); !ok) return ok;
-    if (Status ok = prepare(insert_outcome, "INSERT OR REPLACE INTO outcome VALUES(?,?,?,?)");
-        !ok) {
+    if (Status ok = prepare(insert_event, "INSERT INTO event VALUES(?,?,?,?)"); !ok) return ok;
+    if (Status ok = prepare(insert_outcome, "INSERT OR REPLACE INTO outcome VALUES(?,?,?)"); !ok) {
       return ok;
     }
-    return prepare(insert_snapshot, "INSERT OR REPLACE INTO snapshot VALUES(?,?,?)");
+    return prepare(insert_snapshot, "INSERT OR REPLACE INTO snapshot VALUES(?,?)");
   }
 
   // A new file is complete (meta and snapshot, on disk) before its first event.
@@ -183,30 +182,26 @@ struct Journal::Impl {
   }
 
   Status begin() {
-    if (in_transaction) return {};
-    if (Status ok = db->run("BEGIN IMMEDIATE"); !ok) return ok;
-    in_transaction = true;
-    return {};
+    if (db->in_transaction()) return {};
+    return db->run("BEGIN IMMEDIATE");
   }
 
   Status put_snapshot(core::State& state) {
     if (Status ok = begin(); !ok) return ok;
-    const Bytes body = core::encode(state);
-    insert_snapshot.bind(1, static_cast<std::int64_t>(next_seq))
-        .bind(2, body)
-        .bind(3, row_digest(next_seq, body));
+    Bytes body = core::encode(state);
+    seal(body, next_seq);
+    insert_snapshot.bind(1, static_cast<std::int64_t>(next_seq)).bind(2, body);
     if (Status ok = insert_snapshot.run(); !ok) return ok;
     snapshot_seq = next_seq;
     return {};
   }
 
   Status commit(bool durable) {
-    if (in_transaction) {
+    if (db->in_transaction()) {
       if (const Status ok = db->run("COMMIT"); !ok) {
         roll_back();
         return ok;
       }
-      in_transaction = false;
       committed_seq = next_seq;
     }
     return durable ? db->sync() : Status{};
@@ -216,9 +211,7 @@ struct Journal::Impl {
     insert_event.reset();
     insert_outcome.reset();
     insert_snapshot.reset();
-    // SQLite may have rolled back by itself (disk full), then this only says so.
-    static_cast<void>(db->run("ROLLBACK"));
-    in_transaction = false;
+    if (db->in_transaction()) static_cast<void>(db->run("ROLLBACK"));
     next_seq = committed_seq;
   }
 
@@ -280,10 +273,11 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
     const Status folded = fold(**reader, recovery.state, recovery.events_replayed, impl->next_seq);
     if (!folded) recovery.notes.push_back(*file + ": " + folded.error().context);
     const std::string damage = (*reader)->damage();
+    const bool sound = folded.has_value() && (*reader)->can_go_on();
     reader->reset();
-    whole = folded.has_value() && damage.empty() && file == files.rbegin();
+    whole = sound && file == files.rbegin();
     if (!damage.empty()) recovery.notes.push_back(*file + ": " + damage);
-    if (!damage.empty() || !folded) {
+    if (!sound) {
       recovery.notes.push_back("kept what could be read; the damaged file stays beside it");
       set_aside(*file);
     }
@@ -316,11 +310,11 @@ Result<std::uint64_t> Journal::append(core::Event& event) {
   Archive ar = Archive::writer(impl_->scratch);
   ar(event);
   const std::uint64_t seq = impl_->next_seq;
+  seal(impl_->scratch, seq);
   impl_->insert_event.bind(1, static_cast<std::int64_t>(seq))
       .bind(2, event.at)
       .bind(3, core::name(event.body))
-      .bind(4, impl_->scratch)
-      .bind(5, row_digest(seq, impl_->scratch));
+      .bind(4, impl_->scratch);
   if (const Status ok = impl_->insert_event.run(); !ok) {
     impl_->roll_back();
     return tl::make_unexpected(ok.error());
@@ -334,10 +328,10 @@ Status Journal::record(std::uint64_t seq, core::Commands& commands, std::uint64_
   impl_->scratch.clear();
   Archive ar = Archive::writer(impl_->scratch);
   ar.sequence(commands, commands.size());
+  seal(impl_->scratch, seq ^ state_hash);
   impl_->insert_outcome.bind(1, static_cast<std::int64_t>(seq))
       .bind(2, impl_->scratch)
-      .bind(3, static_cast<std::int64_t>(state_hash))
-      .bind(4, row_digest(seq ^ state_hash, impl_->scratch));
+      .bind(3, static_cast<std::int64_t>(state_hash));
   return impl_->insert_outcome.run();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "agent/journal/seal.hpp"
 #include "agent/journal/sqlite/database.hpp"
 
 namespace laird::journal {
@@ -12,8 +13,20 @@ namespace {
 
 constexpr std::size_t kCommandsMax = 100'000;
 
+std::int64_t size_of(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return error ? 0 : static_cast<std::int64_t>(size);
+}
+
+// The log is a header of 32 bytes, then frames of 24 bytes and a page each.
+bool ends_inside_a_frame(const std::string& log_path, std::int64_t page_bytes) {
+  const std::int64_t size = size_of(log_path);
+  return size > 0 && (size < 32 || (size - 32) % (24 + page_bytes) != 0);
+}
+
 // How many bytes the file lacks by its own header: page size (offset 16) times page count (28).
-std::int64_t missing_bytes(const std::string& path) {
+std::int64_t missing_bytes(const std::string& path, std::int64_t& page_bytes) {
   std::array<unsigned char, 32> header{};
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              &std::fclose);
@@ -21,19 +34,13 @@ std::int64_t missing_bytes(const std::string& path) {
   if (std::fread(header.data(), 1, header.size(), file.get()) < header.size()) return 0;
   std::int64_t page = header[16] * 256 + header[17];
   if (page == 1) page = 65536;
+  if (page >= 512) page_bytes = page;
   std::int64_t pages = 0;
   for (int i = 28; i < 32; ++i) pages = pages * 256 + header[static_cast<std::size_t>(i)];
-  std::error_code ignored;
-  const auto size = std::filesystem::file_size(path, ignored);
-  if (ignored) return 0;
-  return std::max<std::int64_t>(0, page * pages - static_cast<std::int64_t>(size));
+  return std::max<std::int64_t>(0, page * pages - size_of(path));
 }
 
 }  // namespace
-
-std::int64_t row_digest(std::uint64_t salt, std::string_view body) {
-  return static_cast<std::int64_t>(digest_of(body) ^ (salt * 0x9E3779B97F4A7C15ULL));
-}
 
 struct Reader::Impl {
   std::string path;
@@ -44,18 +51,49 @@ struct Reader::Impl {
   std::uint64_t first_seq = 0;
   std::uint64_t next_seq = 0;
   std::string damage;
+  bool can_go_on = true;
   bool ended = false;
 
   void note(std::string what) {
-    if (damage.empty()) damage = std::move(what);
+    if (can_go_on) damage = std::move(what);
+    can_go_on = false;
+  }
+
+  // A file shorter than its header says is whole if the log still holds the rest: a kill inside
+  // SQLite's checkpoint leaves it so. Without a log, or when the two do not fit, it was cut.
+  Status open_best() {
+    std::int64_t page_bytes = 4096;
+    const std::string log = path + "-wal";
+    const std::int64_t missing = missing_bytes(path, page_bytes);
+    const bool has_log = size_of(log) > 0;
+    const std::string cut = "cut: " + std::to_string(missing) + " bytes at its end are missing";
+    Error plain{Code::kCorrupt, ""};
+    if (missing == 0 || has_log) {
+      Status began = begin(OpenMode::kRead);
+      if (began && missing > 0 && !db->checks_out()) note(cut);
+      if (began && can_go_on && ends_inside_a_frame(log, page_bytes)) {
+        damage = "its write-ahead log ends inside a write; what was being written is lost";
+      }
+      if (began) return {};
+      plain = began.error();
+    }
+    if (missing > 0) note(cut);
+    if (has_log) {
+      note("its write-ahead log, " + std::to_string(size_of(log)) +
+           " bytes, cannot be read; what is in it is missing here (" + plain.context + ")");
+    }
+    const Status began = begin(OpenMode::kSalvage);
+    if (began) return {};
+    return fail(Code::kCorrupt,
+                path + " holds nothing that can be read: " +
+                    (plain.context.empty() ? began.error().context : plain.context));
   }
 
   Status begin(OpenMode mode) {
     Result<std::unique_ptr<Database>> opened = Database::open(path, mode);
     if (!opened) return tl::make_unexpected(opened.error());
     db = std::move(*opened);
-    if (Status ok = load_snapshot("SELECT seq, body, digest FROM snapshot ORDER BY seq LIMIT 1");
-        !ok) {
+    if (Status ok = load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq LIMIT 1"); !ok) {
       return ok;
     }
     return {};
@@ -69,16 +107,13 @@ struct Reader::Impl {
     if (!row) return tl::make_unexpected(row.error());
     if (!*row) return fail(Code::kCorrupt, path + ": it holds no snapshot");
     const auto seq = static_cast<std::uint64_t>(snapshot->integer(0));
-    if (row_digest(seq, snapshot->bytes(1)) != snapshot->integer(2)) {
-      return fail(Code::kCorrupt, path + ": a snapshot is damaged");
-    }
-    Result<core::State> state = core::decode_state(snapshot->bytes(1));
+    const std::optional<std::string_view> body = unsealed(snapshot->bytes(1), seq);
+    if (!body) return fail(Code::kCorrupt, path + ": its snapshot is damaged");
+    Result<core::State> state = core::decode_state(*body);
     if (!state) return fail(Code::kCorrupt, path + ": " + state.error().context);
-    Result<Statement> all =
-        db->prepare("SELECT seq, body, digest FROM event WHERE seq >= ? ORDER BY seq");
+    Result<Statement> all = db->prepare("SELECT seq, body FROM event WHERE seq >= ? ORDER BY seq");
     if (!all) return tl::make_unexpected(all.error());
-    Result<Statement> one =
-        db->prepare("SELECT commands, state_hash, digest FROM outcome WHERE seq = ?");
+    Result<Statement> one = db->prepare("SELECT commands, state_hash FROM outcome WHERE seq = ?");
     if (!one) return tl::make_unexpected(one.error());
     first_state = std::move(*state);
     first_seq = seq;
@@ -94,10 +129,14 @@ struct Reader::Impl {
     const Result<bool> row = outcomes.step();
     if (!row || !*row) return;
     record.state_hash = static_cast<std::uint64_t>(outcomes.integer(1));
-    const std::int64_t digest = row_digest(record.seq ^ record.state_hash, outcomes.bytes(0));
-    Archive ar = Archive::reader(outcomes.bytes(0));
-    ar.sequence(record.commands, kCommandsMax);
-    record.has_outcome = !ar.failed() && ar.at_end() && digest == outcomes.integer(2);
+    const auto commands = unsealed(outcomes.bytes(0), record.seq ^ record.state_hash);
+    if (commands) {
+      Archive ar = Archive::reader(*commands);
+      ar.sequence(record.commands, kCommandsMax);
+      record.has_outcome = !ar.failed() && ar.at_end();
+    } else {
+      note("damaged in its answers from event " + std::to_string(record.seq) + " on");
+    }
     outcomes.reset();
   }
 
@@ -113,10 +152,10 @@ struct Reader::Impl {
     }
     Record record;
     record.seq = static_cast<std::uint64_t>(events.integer(0));
-    Archive ar = Archive::reader(events.bytes(1));
-    ar(record.event);
-    const bool intact = row_digest(record.seq, events.bytes(1)) == events.integer(2);
-    if (record.seq != next_seq || !intact || ar.failed() || !ar.at_end()) {
+    const auto body = unsealed(events.bytes(1), record.seq);
+    Archive ar = Archive::reader(body.value_or(""));
+    if (body) ar(record.event);
+    if (record.seq != next_seq || !body || ar.failed() || !ar.at_end()) {
       ended = true;
       note("damaged " + last + "; what came later is lost (" +
            (record.seq != next_seq ? "an event is missing)" : "an event does not decode)"));
@@ -138,18 +177,8 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   }
   auto impl = std::make_unique<Impl>();
   impl->path = path;
-  if (const std::int64_t missing = missing_bytes(path); missing > 0) {
-    impl->note("cut: " + std::to_string(missing) + " bytes at its end are missing");
-  }
-  Status began = impl->damage.empty() ? impl->begin(OpenMode::kRead) : fail(Code::kCorrupt, "");
-  if (!began) {
-    const Error plain = began.error();
-    began = impl->begin(OpenMode::kSalvage);
-    if (!began) {
-      return fail(Code::kCorrupt,
-                  path + " holds nothing that can be read: " +
-                      (plain.context.empty() ? began.error().context : plain.context));
-    }
+  if (const Status opened = impl->open_best(); !opened) {
+    return tl::make_unexpected(opened.error());
   }
   Result<Statement> format = impl->db->prepare("SELECT value FROM meta WHERE key = 'format'");
   if (format) {
@@ -166,11 +195,12 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
 core::State Reader::take_first_state() { return std::move(impl_->first_state); }
 
 Status Reader::skip_to_newest_snapshot() {
-  return impl_->load_snapshot("SELECT seq, body, digest FROM snapshot ORDER BY seq DESC LIMIT 1");
+  return impl_->load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq DESC LIMIT 1");
 }
 
 std::optional<Record> Reader::next() { return impl_->next(); }
 const std::string& Reader::damage() const { return impl_->damage; }
+bool Reader::can_go_on() const { return impl_->can_go_on; }
 std::uint64_t Reader::first_seq() const { return impl_->first_seq; }
 const std::string& Reader::path() const { return impl_->path; }
 

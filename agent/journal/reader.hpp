@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "agent/core/command.hpp"
 #include "agent/core/event.hpp"
@@ -18,13 +17,6 @@
 namespace laird::journal {
 
 inline constexpr std::int64_t kFormat = 1;
-
-// Guards a row against damage that SQLite itself does not see, such as a page that is half there.
-[[nodiscard]] std::int64_t row_digest(std::uint64_t salt, std::string_view body);
-[[nodiscard]] inline std::int64_t row_digest(std::uint64_t salt, const Bytes& body) {
-  return row_digest(salt,
-                    std::string_view(reinterpret_cast<const char*>(body.data()), body.size()));
-}
 
 // One event and, where it was recorded, what the core answered then.
 struct Record {
@@ -49,6 +41,9 @@ class Reader {
 
   // Empty when the file was whole; else what is wrong and what was lost, in words.
   [[nodiscard]] const std::string& damage() const;
+  // Nothing that was committed is lost, so the file can be written on. A log that ends inside a
+  // write is damage by a cut or by a kill in that instant; either way SQLite goes on before it.
+  [[nodiscard]] bool can_go_on() const;
   [[nodiscard]] std::uint64_t first_seq() const;
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::string meta(const char* key);

@@ -1,5 +1,6 @@
 #include "agent/shell/agent.hpp"
 
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -39,6 +40,30 @@ bool decides_outcome(const core::Commands& commands) {
   return false;
 }
 
+constexpr const char* kBlockedText =
+    "the journal cannot be written, so nothing new is accepted; free some disk space";
+
+// The number of an operator's request, 0 for other events.
+std::uint64_t request_of(const core::EventBody& body) {
+  return std::visit(
+      [](const auto& event) -> std::uint64_t {
+        if constexpr (requires { event.request; }) return event.request;
+        return 0;
+      },
+      body);
+}
+
+// A later report of the same kind by the same process takes the place of the one that waits.
+template <class Report>
+bool replace_report(const core::EventBody& body, core::EventBody& waiting) {
+  const auto* next = std::get_if<Report>(&body);
+  auto* held = std::get_if<Report>(&waiting);
+  if (next == nullptr || held == nullptr) return false;
+  if (held->key != next->key || held->attempt != next->attempt) return false;
+  *held = *next;
+  return true;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, const Settings& settings, Log log) {
@@ -61,8 +86,12 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, const Settings& setting
                        " ended tasks from " + std::to_string(recovery.events_replayed) + " events");
   }
   if (settings.use_cgroups) {
-    agent->groups_ =
-        CgroupTree::find("/sys/fs/cgroup", read_text("/proc/self/cgroup"), settings.core.node);
+    // Not by the node's name alone: another agent that has the same must keep its trainers.
+    char folder[17];
+    std::snprintf(folder, sizeof folder, "%016llx",
+                  static_cast<unsigned long long>(digest_of(settings.state_dir)));
+    agent->groups_ = CgroupTree::find("/sys/fs/cgroup", read_text("/proc/self/cgroup"),
+                                      settings.core.node + "-" + folder);
     if (agent->groups_ != nullptr) agent->groups_->clear_leftovers();
   }
   agent->log_(1, agent->groups_ != nullptr
@@ -116,12 +145,10 @@ bool Agent::merge_into_queue(const core::EventBody& body) {
   for (Pending& pending : queue_) {
     if (pending.event.body.index() != body.index()) continue;
     if (std::holds_alternative<core::Ticked>(body)) return true;
-    const auto* next = std::get_if<core::TrainerProgressed>(&body);
-    auto* held = std::get_if<core::TrainerProgressed>(&pending.event.body);
-    if (next == nullptr || held == nullptr) continue;
-    if (held->key != next->key || held->attempt != next->attempt) continue;
-    *held = *next;
-    return true;
+    if (replace_report<core::TrainerProgressed>(body, pending.event.body) ||
+        replace_report<core::TrainerCheckpointed>(body, pending.event.body)) {
+      return true;
+    }
   }
   return false;
 }
@@ -136,11 +163,31 @@ bool Agent::refuse_if_blocked(const Reply& reply) {
   if (!blocked_ && queue_.size() < kQueueMax / 2) return false;
   core::Answer answer;
   answer.code = blocked_ ? Code::kFull : Code::kUnavailable;
-  answer.text = blocked_ ? "the journal cannot be written, so nothing new is accepted; free some "
-                           "disk space"
-                         : "too many requests at once; try again";
+  answer.text = blocked_ ? kBlockedText : "too many requests at once; try again";
   if (reply) reply(answer);
   return true;
+}
+
+// Requests that met the full disk are not in the journal: whoever asked is told now, rather than
+// left waiting for an answer that may come in a week.
+void Agent::refuse_waiting() {
+  core::Answer answer;
+  answer.code = Code::kFull;
+  answer.text = kBlockedText;
+  std::vector<Reply> refused;
+  std::erase_if(queue_, [&](const Pending& pending) {
+    const std::uint64_t request = request_of(pending.event.body);
+    if (request == 0) return false;
+    const auto found = replies_.find(request);
+    if (found != replies_.end()) {
+      refused.push_back(std::move(found->second));
+      replies_.erase(found);
+    }
+    return true;
+  });
+  for (const Reply& reply : refused) {
+    if (reply) reply(answer);
+  }
 }
 
 void Agent::submit(core::TaskSpec spec, Reply reply) {
@@ -216,11 +263,13 @@ void Agent::step_batch(std::size_t count, std::uint64_t first_seq) {
 }
 
 void Agent::block(const Error& error) {
-  if (!blocked_) {
+  if (!told_blocked_) {
     log_(3, "journal cannot be written: " + error.context +
                 "; running grants end, nothing new is accepted, retrying every second");
   }
   blocked_ = true;
+  told_blocked_ = true;
+  refuse_waiting();
   if (retry_ == 0) {
     retry_ = loop_.after(kStoreRetryEvery, [this] { unblock(); });
   }
@@ -230,7 +279,9 @@ void Agent::unblock() {
   retry_ = 0;
   blocked_ = false;
   process();
-  if (!blocked_) log_(1, "journal: writing again");
+  if (blocked_) return;
+  told_blocked_ = false;
+  log_(1, "journal: writing again");
 }
 
 void Agent::set_wake(TimeNs at) {

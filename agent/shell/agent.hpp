@@ -65,6 +65,7 @@ class Agent {
   [[nodiscard]] Status write_batch(std::size_t count, std::uint64_t& first_seq);
   void step_batch(std::size_t count, std::uint64_t first_seq);
   void block(const Error& error);
+  void refuse_waiting();
   void unblock();
   void carry_out(const core::Command& command);
   void set_wake(TimeNs at);
@@ -87,6 +88,7 @@ class Agent {
   TimeNs base_ns_ = 0;  // agent time = base + CLOCK_BOOTTIME
   Loop::TimerId wake_ = 0;
   bool blocked_ = false;
+  bool told_blocked_ = false;  // in the log: once, not at every retry
   Loop::TimerId retry_ = 0;
   bool finished_ = false;
 };

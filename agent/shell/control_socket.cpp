@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -18,9 +19,10 @@ namespace {
 using json::Kind;
 using json::Value;
 
-constexpr std::size_t kClientsMax = 16;
+constexpr std::size_t kClientsMax = 64;
 constexpr std::size_t kRequestMax = 64 * 1024;
-constexpr std::size_t kAnswerMax = 4 * 1024 * 1024;
+// Answers that wait for their readers, all clients together.
+constexpr std::size_t kOutgoingMax = 2 * 1024 * 1024;
 
 Value failure(Code code, std::string text) {
   return Value::object()
@@ -34,12 +36,21 @@ Value answer_of(const core::Answer& a) {
   return Value::object().set("ok", Value::boolean(true)).set("text", Value::string(a.text));
 }
 
+bool somebody_listens(const sockaddr_un& address) {
+  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return false;
+  const int rc =
+      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  return rc == 0 || errno == EAGAIN;
+}
+
 }  // namespace
 
 struct ControlSocket::Client {
   Fd fd;
   LineBuffer lines{kRequestMax};
   std::string outgoing;
+  std::uint64_t used = 0;  // the higher, the later it asked something
   bool alive = true;
 };
 
@@ -55,7 +66,11 @@ Result<std::unique_ptr<ControlSocket>> ControlSocket::open(Loop& loop, Agent& ag
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) return fail_errno(errno, "control socket");
-  // The folder's lock is ours, so a socket that is there was left by an agent that is gone.
+  // The state folder is ours alone, but the config may put the socket elsewhere.
+  if (somebody_listens(address)) {
+    return fail(Code::kExists, "another program listens on " + path +
+                                   "; give this agent its own \"control_socket\"");
+  }
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) ::unlink(path.c_str());
   const mode_t before = ::umask(0117);
@@ -63,7 +78,7 @@ Result<std::unique_ptr<ControlSocket>> ControlSocket::open(Loop& loop, Agent& ag
       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   ::umask(before);
   if (bound != 0) return fail_errno(errno, "cannot make the control socket " + path);
-  if (::listen(listener.get(), static_cast<int>(kClientsMax)) != 0) {
+  if (::listen(listener.get(), SOMAXCONN) != 0) {
     return fail_errno(errno, "control socket");
   }
   std::unique_ptr<ControlSocket> out(new ControlSocket(loop, agent, path, std::move(listener)));
@@ -85,12 +100,21 @@ ControlSocket::~ControlSocket() {
 
 void ControlSocket::accept_one() {
   Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd || clients_.size() >= kClientsMax) return;
+  if (!fd) return;
+  if (clients_.size() >= kClientsMax) {
+    // Whoever has been silent longest makes room, so that idle clients cannot close the door.
+    const auto idle = std::min_element(
+        clients_.begin(), clients_.end(),
+        [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
+    drop(idle->first);
+  }
   const int number = fd.get();
   auto client = std::make_shared<Client>();
   client->fd = std::move(fd);
+  client->used = ++uses_;
   clients_[number] = std::move(client);
-  if (!loop_.watch(number, EPOLLIN, [this, number](std::uint32_t) { on_readable(number); })) {
+  if (!loop_.watch(number, EPOLLIN,
+                   [this, number](std::uint32_t ready) { on_ready(number, ready); })) {
     clients_.erase(number);
   }
 }
@@ -101,6 +125,14 @@ void ControlSocket::drop(int fd) {
   found->second->alive = false;
   loop_.forget(fd);
   clients_.erase(found);
+}
+
+void ControlSocket::on_ready(int fd, std::uint32_t events) {
+  if ((events & EPOLLOUT) != 0) {
+    write_some(fd);
+  } else {
+    on_readable(fd);
+  }
 }
 
 void ControlSocket::on_readable(int fd) {
@@ -114,6 +146,7 @@ void ControlSocket::on_readable(int fd) {
     drop(fd);
     return;
   }
+  client->used = ++uses_;
   client->lines.feed(
       std::string_view(block, static_cast<std::size_t>(n)),
       [&](std::string_view line, bool overlong) {
@@ -130,12 +163,29 @@ void ControlSocket::on_readable(int fd) {
 void ControlSocket::answer(int fd, const Value& value) {
   const auto found = clients_.find(fd);
   if (found == clients_.end()) return;
+  std::size_t waiting = 0;
+  for (const auto& [other, client] : clients_) waiting += client->outgoing.size();
   const std::string text = json::to_text(value) + "\n";
-  // Small answers fit the socket's buffer; one that does not belongs to a client that never reads.
-  const int bytes = static_cast<int>(std::min(text.size(), kAnswerMax));
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-  const ssize_t n = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (n != static_cast<ssize_t>(text.size())) drop(fd);
+  if (waiting + text.size() > kOutgoingMax) {
+    drop(fd);
+    return;
+  }
+  found->second->outgoing += text;
+  write_some(fd);
+}
+
+void ControlSocket::write_some(int fd) {
+  const auto found = clients_.find(fd);
+  if (found == clients_.end()) return;
+  std::string& out = found->second->outgoing;
+  const ssize_t n = ::send(fd, out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (n < 0 && errno != EAGAIN && errno != EINTR) {
+    drop(fd);
+    return;
+  }
+  if (n > 0) out.erase(0, static_cast<std::size_t>(n));
+  // Who does not read its answers is not heard until it does.
+  loop_.change(fd, out.empty() ? EPOLLIN : EPOLLOUT);
 }
 
 bool ControlSocket::submit(int fd, const Value& request) {
@@ -188,7 +238,7 @@ void ControlSocket::on_request(int fd, std::string_view line) {
   limits.bytes_max = kRequestMax;
   const Result<Value> request = json::parse(line, "request", limits);
   if (!request) {
-    answer(fd, failure(Code::kInvalid, request.error().context));
+    answer(fd, failure(Code::kInvalid, core::clipped(request.error().context)));
     return;
   }
   const Value* op = request->find("op", Kind::kString);
@@ -198,9 +248,17 @@ void ControlSocket::on_request(int fd, std::string_view line) {
   }
   const std::string& what = op->as_string();
   if (what == "submit" && submit(fd, *request)) return;
-  const Value* task = request->find("task", Kind::kString);
-  if ((what == "cancel" || what == "pause" || what == "resume") && task != nullptr &&
-      task->as_string().size() <= core::kNameBytesMax) {
+  if (what == "submit") {
+    answer(fd, failure(Code::kInvalid, "submit needs \"task\", an object"));
+    return;
+  }
+  if (what == "cancel" || what == "pause" || what == "resume") {
+    const Value* task = request->find("task", Kind::kString);
+    if (task == nullptr || task->as_string().size() > core::kNameBytesMax) {
+      answer(fd, failure(Code::kInvalid, what + " needs \"task\", a name of at most " +
+                                             std::to_string(core::kNameBytesMax) + " bytes"));
+      return;
+    }
     const std::weak_ptr<Client> client = clients_[fd];
     const Agent::Reply reply = [this, fd, client](const core::Answer& a) {
       if (!client.expired()) answer(fd, answer_of(a));

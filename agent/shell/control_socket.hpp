@@ -25,7 +25,9 @@ class ControlSocket {
   ControlSocket(Loop& loop, Agent& agent, std::string path, Fd listener)
       : loop_(loop), agent_(agent), path_(std::move(path)), listener_(std::move(listener)) {}
   void accept_one();
+  void on_ready(int fd, std::uint32_t events);
   void on_readable(int fd);
+  void write_some(int fd);
   void on_request(int fd, std::string_view line);
   void answer(int fd, const json::Value& value);
   void drop(int fd);
@@ -37,6 +39,7 @@ class ControlSocket {
   std::string path_;
   Fd listener_;
   std::map<int, std::shared_ptr<Client>> clients_;
+  std::uint64_t uses_ = 0;
 };
 
 }  // namespace laird::shell

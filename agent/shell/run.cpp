@@ -22,6 +22,8 @@ namespace {
 
 constexpr DurationNs kTableEvery = 500 * kMillisecond;
 constexpr DurationNs kLinesEvery = 5 * kSecond;
+// A disk or a board that is full now may have room later.
+constexpr DurationNs kSubmitAgainAfter = 10 * kSecond;
 constexpr std::size_t kLogFileBytes = 1024 * 1024;
 
 Result<Fd> open_signals() {
@@ -70,12 +72,14 @@ Agent::Log log_into(const std::shared_ptr<spdlog::logger>& log) {
   };
 }
 
-void submit_configured(Agent& agent, const Settings& settings, const Agent::Log& log) {
-  for (const core::TaskSpec& spec : settings.tasks) {
-    agent.submit(spec, [name = spec.name, log](const core::Answer& answer) {
-      log(answer.ok ? 1 : 2, "task " + name + ": " + answer.text);
-    });
-  }
+void submit_configured(Loop& loop, Agent& agent, const core::TaskSpec& spec,
+                       const Agent::Log& log) {
+  agent.submit(spec, [&loop, &agent, spec, log](const core::Answer& answer) {
+    log(answer.ok ? 1 : 2, "task " + spec.name + ": " + answer.text);
+    if (answer.ok || answer.code != Code::kFull) return;
+    loop.after(kSubmitAgainAfter,
+               [=, &loop, &agent] { submit_configured(loop, agent, spec, log); });
+  });
 }
 
 std::string beside_this_program(const char* name) {
@@ -184,7 +188,7 @@ int run_agent(const RunOptions& options) {
   };
   if (view != View::kNone) (*loop)->after(every, draw);
 
-  submit_configured(agent, settings, log);
+  for (const core::TaskSpec& spec : settings.tasks) submit_configured(**loop, agent, spec, log);
   bool leaving = false;
   while (!agent.finished() && stop_signals < 2) {
     agent.process();

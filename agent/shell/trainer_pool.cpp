@@ -23,6 +23,8 @@ namespace {
 // and so does the trainer.
 constexpr std::size_t kBytesPerRefill = 16 * 1024;
 constexpr DurationNs kRefillEvery = 250 * kMillisecond;
+// Messages other than progress, in the same time; a trainer at work sends one or two.
+constexpr int kMessagesPerRefill = 32;
 constexpr std::size_t kOutgoingMax = 256 * 1024;
 constexpr std::size_t kLogBytesMax = 1024 * 1024;
 constexpr std::size_t kLogLineMax = 2048;
@@ -77,9 +79,12 @@ class TrainerPool::Trainer {
     if (group_ != nullptr) group_->kill_all();
   }
 
+  // Ends what the process started and left behind. Only while it is not reaped: until then its
+  // number, which is also its group's, cannot belong to anybody else.
+  void kill_group() { ::kill(-handle_.pid, SIGKILL); }
+
   void begin(const std::string& folder) {
-    static_cast<void>(
-        pool_.loop_.watch(handle_.output.get(), EPOLLIN, [this](std::uint32_t) { read_output(); }));
+    watch_output();
     if (group_ != nullptr && spec_.memory_bytes > 0) {
       static_cast<void>(group_->limit_memory(spec_.memory_bytes));
     }
@@ -89,13 +94,13 @@ class TrainerPool::Trainer {
       pool_.emit_(core::TrainerReady{ref_, 0, spec_.planned_samples});
       return;
     }
-    static_cast<void>(pool_.loop_.watch(handle_.socket.get(), EPOLLIN,
-                                        [this](std::uint32_t events) { on_socket(events); }));
+    watch_socket();
     send(start_line(spec_, folder, 1));
   }
 
   void run(const core::RunTrainer& command) {
     until_ = command.until;
+    grant_reported_ = false;
     if (group_ != nullptr && command.cpu_milli != cpu_milli_) {
       cpu_milli_ = command.cpu_milli;
       static_cast<void>(group_->limit_cpu(cpu_milli_));
@@ -136,15 +141,17 @@ class TrainerPool::Trainer {
 
   // The process is gone: read what it said last, then report its end.
   void ended(int wait_status) {
-    flush_progress();
+    bytes_left_ = 4 * kBytesPerRefill;
+    if (handle_.socket) read_socket();
     bytes_left_ = 4 * kBytesPerRefill;
     for (std::size_t before = 0; handle_.output && before != bytes_left_;) {
       before = bytes_left_;
       read_output();
     }
-    if (handle_.socket) read_socket();
     flush_progress();
     const int code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    // The only way in which a trainer that just prints can say that its work is done.
+    if (lines_only_ && code == 0) pool_.emit_(core::TrainerDone{ref_});
     pool_.emit_(core::TrainerExited{ref_, code});
   }
 
@@ -163,11 +170,13 @@ class TrainerPool::Trainer {
   void close_socket() {
     if (!handle_.socket) return;
     pool_.loop_.forget(handle_.socket.get());
+    socket_watched_ = false;
     handle_.socket.reset();
   }
   void close_output() {
     if (!handle_.output) return;
     pool_.loop_.forget(handle_.output.get());
+    output_watched_ = false;
     handle_.output.reset();
   }
 
@@ -205,7 +214,27 @@ class TrainerPool::Trainer {
     if (!handle_.socket) return;
     std::uint32_t events = bytes_left_ > 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0u;
     if (!outgoing_.empty()) events |= EPOLLOUT;
-    pool_.loop_.change(handle_.socket.get(), events);
+    watch(handle_.socket.get(), socket_watched_, events,
+          [this](std::uint32_t ready) { on_socket(ready); });
+  }
+
+  void watch_output() {
+    if (!handle_.output) return;
+    watch(handle_.output.get(), output_watched_, bytes_left_ > 0 ? EPOLLIN : 0u,
+          [this](std::uint32_t) { read_output(); });
+  }
+
+  // A descriptor nobody may read now is taken out of the loop: a hang-up cannot be masked, and
+  // would be reported again and again until the next refill.
+  void watch(int fd, bool& watched, std::uint32_t events, Loop::Ready ready) {
+    if (events == 0) {
+      pool_.loop_.forget(fd);
+      watched = false;
+    } else if (watched) {
+      pool_.loop_.change(fd, events);
+    } else {
+      watched = pool_.loop_.watch(fd, events, std::move(ready)).has_value();
+    }
   }
 
   void on_socket(std::uint32_t events) {
@@ -216,6 +245,7 @@ class TrainerPool::Trainer {
   // Reads within the allowance; false when the stream has ended.
   bool read_some(Fd& fd, char* block, std::size_t size, std::size_t& got) {
     got = 0;
+    if (bytes_left_ == 0) return true;  // not the end: the other stream used up the allowance
     const ssize_t n = ::read(fd.get(), block, std::min(size, bytes_left_));
     if (n == 0) return false;
     if (n < 0) return errno == EAGAIN || errno == EINTR;
@@ -230,8 +260,9 @@ class TrainerPool::Trainer {
   void refill() {
     refill_ = 0;
     bytes_left_ = kBytesPerRefill;
+    messages_left_ = kMessagesPerRefill;
     watch_socket();
-    if (handle_.output) pool_.loop_.change(handle_.output.get(), EPOLLIN);
+    watch_output();
   }
 
   void read_socket() {
@@ -243,14 +274,11 @@ class TrainerPool::Trainer {
         return;
       }
       lines_.feed(std::string_view(block, got), [this](std::string_view line, bool overlong) {
-        if (!handle_.socket) return;
-        if (overlong) {
-          breach("its trainer sent a line longer than " + std::to_string(kTrainerLineMax) +
-                 " bytes");
-          return;
-        }
-        on_line(line);
+        if (handle_.socket && !overlong) on_line(line);
       });
+      if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
+        breach("its trainer sent a line longer than " + std::to_string(kTrainerLineMax) + " bytes");
+      }
     } while (got > 0 && handle_.socket && bytes_left_ > 0);
     if (bytes_left_ == 0) watch_socket();
   }
@@ -268,6 +296,10 @@ class TrainerPool::Trainer {
     using Type = TrainerMessage::Type;
     if (message.type == Type::kProgress) {
       on_progress(message);
+      return;
+    }
+    if (--messages_left_ < 0) {
+      breach("its trainer floods the agent with messages");
       return;
     }
     flush_progress();
@@ -289,7 +321,9 @@ class TrainerPool::Trainer {
     pending_ = message;
     has_pending_ = true;
     const TimeNs now = boot_now_ns();
-    if (message.samples >= until_ || now - progress_at_ >= kProgressEvery) {
+    const bool ends_grant = message.samples >= until_ && !grant_reported_;
+    if (ends_grant || now - progress_at_ >= kProgressEvery) {
+      grant_reported_ = message.samples >= until_;
       flush_progress();
       return;
     }
@@ -326,7 +360,7 @@ class TrainerPool::Trainer {
         if (const auto progress = parse_progress_line(line)) on_message(*progress);
       });
     }
-    if (bytes_left_ == 0 && handle_.output) pool_.loop_.change(handle_.output.get(), 0);
+    if (bytes_left_ == 0) watch_output();
   }
 
   TrainerPool& pool_;
@@ -339,10 +373,14 @@ class TrainerPool::Trainer {
   LineBuffer lines_{kTrainerLineMax};
   LineBuffer output_lines_{kLogLineMax};
   std::string outgoing_;
+  bool socket_watched_ = false;
+  bool output_watched_ = false;
   std::size_t bytes_left_ = kBytesPerRefill;
+  int messages_left_ = kMessagesPerRefill;
   Loop::TimerId refill_ = 0;
   Loop::TimerId flush_ = 0;
   std::uint64_t until_ = 0;
+  bool grant_reported_ = true;  // the end of the grant has gone through
   std::uint32_t cpu_milli_ = 0;
   TrainerMessage pending_;
   bool has_pending_ = false;
@@ -441,11 +479,16 @@ void TrainerPool::kill(const core::KillTrainer& command) {
 void TrainerPool::reap() {
   // Each known child on its own: waiting for "any" would steal children of other parts.
   for (auto at = running_.begin(); at != running_.end();) {
-    int status = 0;
-    if (::waitpid(at->first, &status, WNOHANG) != at->first) {
+    siginfo_t info{};
+    const int seen =
+        ::waitid(P_PID, static_cast<id_t>(at->first), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (seen != 0 || info.si_pid != at->first) {
       ++at;
       continue;
     }
+    at->second->kill_group();
+    int status = 0;
+    ::waitpid(at->first, &status, 0);
     std::unique_ptr<Trainer> gone = std::move(at->second);
     at = running_.erase(at);
     gone->ended(status);

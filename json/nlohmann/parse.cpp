@@ -68,6 +68,10 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::detail::exception&) override {
     std::string near = last_token;
     if (near.size() > 40) near = "..." + near.substr(near.size() - 37);
+    // It may be no text at all, or cut inside a character.
+    for (char& c : near) {
+      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+    }
     return refuse(near.empty() ? "the text ends too early"
                                : "not valid JSON near " + json::quoted(near));
   }

@@ -129,6 +129,15 @@ Result<Statement> Database::prepare(const char* sql) {
   return Statement(this, raw);
 }
 
+bool Database::in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
+
+bool Database::checks_out() {
+  Result<Statement> check = prepare("PRAGMA quick_check(1)");
+  if (!check) return false;
+  const Result<bool> row = check->step();
+  return row && *row && check->bytes(0) == "ok";
+}
+
 Status Database::sync() {
   sqlite3_file* log = nullptr;
   const int rc = sqlite3_file_control(db_.get(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);

@@ -58,6 +58,10 @@ class Database {
 
   [[nodiscard]] Status run(const char* sql);
   [[nodiscard]] Result<Statement> prepare(const char* sql);
+  // SQLite may end a transaction by itself, on a full disk for one, so it is asked each time.
+  [[nodiscard]] bool in_transaction() const;
+  // Whether every page the file should have is there and makes sense. Reads all of it.
+  [[nodiscard]] bool checks_out();
   // Forces what was committed to the write-ahead log onto the disk.
   [[nodiscard]] Status sync();
   [[nodiscard]] const std::string& path() const { return path_; }
