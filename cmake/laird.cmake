@@ -47,12 +47,16 @@ function(laird_program name)
   target_link_libraries(${name} PRIVATE laird_rules ${ARG_DEPS})
 endfunction()
 
+# Everything a run of the unit tests needs, for the sanitizer and cross builds.
+add_custom_target(unit_programs)
+
 # laird_unit_tests(NAME SOURCES test_a.cpp test_b.cpp DEPS x y): one program for the folder, one
 # CTest entry per source file, named unit/<folder>/<file>.
 function(laird_unit_tests name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE laird_rules laird_test_harness ${ARG_DEPS})
+  add_dependencies(unit_programs ${name})
   file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}/tests/unit" "${CMAKE_CURRENT_SOURCE_DIR}")
   foreach(source IN LISTS ARG_SOURCES)
     get_filename_component(stem "${source}" NAME_WE)

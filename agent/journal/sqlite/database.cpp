@@ -2,6 +2,7 @@
 #include "agent/journal/sqlite/database.hpp"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 namespace laird::journal {
 namespace {
@@ -36,6 +37,11 @@ std::string uri_of(const std::string& path, std::string_view query) {
     }
   }
   return out + "?" + std::string(query);
+}
+
+bool has_log(const std::string& path) {
+  struct stat info {};
+  return ::stat((path + "-wal").c_str(), &info) == 0 && info.st_size > 0;
 }
 
 }  // namespace
@@ -96,8 +102,9 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, OpenMo
   const int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
                     (mode == OpenMode::kWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                                               : SQLITE_OPEN_READONLY);
-  const std::string uri =
-      uri_of(path, mode == OpenMode::kSalvage ? "immutable=1" : "cache=private");
+  // Without a log beside it nobody writes the file, and SQLite need not make one to read it.
+  const bool quiet = mode == OpenMode::kSalvage || (mode == OpenMode::kRead && !has_log(path));
+  const std::string uri = uri_of(path, quiet ? "immutable=1" : "cache=private");
   const int rc = sqlite3_open_v2(uri.c_str(), &raw, flags, nullptr);
   std::unique_ptr<Database> db(new Database(raw, path));
   if (rc != SQLITE_OK) return db->error("opening");
