@@ -42,8 +42,7 @@ PowerFeed::~PowerFeed() {
 
 std::string PowerFeed::describe() const {
   const power::ReaderStatus status = reader_->status(power::monotonic_now());
-  return std::string(power::name(status.source)) +
-         (status.detail.empty() ? "" : ", " + status.detail);
+  return status.detail.empty() ? std::string(power::name(status.source)) : status.detail;
 }
 
 void PowerFeed::arm() {

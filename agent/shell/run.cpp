@@ -75,7 +75,7 @@ Agent::Log log_into(const std::shared_ptr<spdlog::logger>& log) {
 void submit_configured(Loop& loop, Agent& agent, const core::TaskSpec& spec,
                        const Agent::Log& log) {
   agent.submit(spec, [&loop, &agent, spec, log](const core::Answer& answer) {
-    log(answer.ok ? 1 : 2, "task " + spec.name + ": " + answer.text);
+    log(answer.ok ? 0 : 2, "task " + spec.name + ": " + answer.text);
     if (answer.ok || answer.code != Code::kFull) return;
     loop.after(kSubmitAgainAfter,
                [=, &loop, &agent] { submit_configured(loop, agent, spec, log); });
