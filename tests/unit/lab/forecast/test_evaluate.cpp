@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lab/forecast/reach.hpp"
 #include "lab/forecast/tune.hpp"
 #include "tests/harness/unit.hpp"
 
@@ -102,4 +103,23 @@ TEST(tuning_is_deterministic_and_leaves_the_source_out) {
   const auto without = laird::lab::tune(curves, "");
   TEST_ASSERT_TRUE(once.memory_mid == without.memory_mid);
   TEST_ASSERT_TRUE(once.error_quantiles == without.error_quantiles);
+}
+
+TEST(probabilities_of_reaching_a_target_come_true_about_as_often_as_they_say) {
+  const auto scores = laird::lab::score_reach(real_curves(), 1);
+  for (const auto& s : scores) {
+    TEST_ASSERT_TRUE(s.questions > 1000);
+    TEST_ASSERT_TRUE(s.brier < 0.85 * s.brier_base);
+    TEST_ASSERT_TRUE(s.auc > 0.75);
+    for (const auto& bin : s.bins) {
+      if (bin.questions < 50) continue;
+      TEST_ASSERT_TRUE(std::fabs(bin.probability - bin.came_true) < 0.3);
+    }
+  }
+}
+
+TEST(targets_on_a_power_law_are_told_from_those_below_it) {
+  const auto scores = laird::lab::score_reach({power_law("a", 0.3, 500)}, 3);
+  TEST_ASSERT_TRUE(scores[0].questions > 10);
+  TEST_ASSERT_TRUE(scores[0].auc > 0.9);
 }
