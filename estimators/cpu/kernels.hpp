@@ -7,8 +7,8 @@
 
 #include <cstddef>
 
-#include "estimators/cpu/tile.hpp"
 #include "estimators/lane/dkf_lane.hpp"
+#include "estimators/lane/tile.hpp"
 
 namespace laird::estimators {
 

@@ -6,22 +6,23 @@ namespace laird::estimators {
 
 const ForecastConstants& shipped_constants() {
   static constexpr ForecastConstants kConstants = {
-      .memory_mid = 4.075,
-      .memory_ratio = 4.009,
-      .shift = 0.9979,
-      .ridge = 0.0009774,
+      .memory_mid = 4.003,
+      .memory_ratio = 3.998,
+      .shift = 1.007,
+      .ridge = 0.0009685,
       .slope_prior = -0.3,
-      .likelihood_power = 1.012,
-      .dof_offset = 1.5,
+      .slope_precision = 4.015,
+      .likelihood_power = 1.009,
+      .dof_offset = 2,
       .noise_floor = 1e-05,
-      .drop_max = 2.637,
+      .drop_max = 2.659,
       .rise_max = 0.4,
-      .caution = 0.1009,
-      .scale_level = 0.04684,
-      .scale_noise = 1.026,
-      .scale_distance = 0.09254,
-      .scale_bank = 0.5513,
-      .error_quantiles = {-4.503, -2.544, -1.637, -0.4501, 0.1921, 0.7185, 1.442, 2.473, 3.355}};
+      .caution = 0.1024,
+      .scale_level = 0.04705,
+      .scale_noise = 1.039,
+      .scale_distance = 0.09285,
+      .scale_bank = 0.5338,
+      .error_quantiles = {-4.571, -2.523, -1.586, -0.4737, 0.2061, 0.6828, 1.422, 2.372, 3.471}};
   return kConstants;
 }
 

@@ -49,6 +49,7 @@ struct ForecastConstants {
   double shift;             // c of u = ln(s + c B)
   double ridge;             // pulls the slope towards slope_prior, in units of sum w x^2
   double slope_prior;       // d ln loss / d ln s before anything is known
+  double slope_precision;   // 1 / variance of the slope about its prior: noisy slopes count less
   double likelihood_power;  // 1 would trust the likelihood of correlated reports fully
   double dof_offset;        // taken off the effective count of reports before it is a power
   double noise_floor;       // variance of ln loss no curve is believed to beat

@@ -24,38 +24,50 @@ Observed M4::observe(double samples, double loss) {
   return observed;
 }
 
-// Line of ln(e - e_inf) - alpha ln(e_0 - e) against ln x.
-M4::Fit M4::fit_given(double asymptote, double alpha, double start) const {
-  const double n = static_cast<double>(x_.size());
-  double x_mean = 0.0;
-  double y_mean = 0.0;
-  double xx = 0.0;
-  double xy = 0.0;
-  double yy = 0.0;
-  double count = 0.0;
+M4::Moments M4::moments(double asymptote) const {
+  Moments m;
   for (std::size_t i = 0; i < x_.size(); ++i) {
-    const double y = exact::log(loss_[i] - asymptote) - alpha * exact::log(start - loss_[i]);
-    count += 1.0;
-    const double dx = x_[i] - x_mean;
-    const double dy = y - y_mean;
-    x_mean += dx / count;
-    y_mean += dy / count;
-    xx += dx * (x_[i] - x_mean);
-    xy += dx * (y - y_mean);
-    yy += dy * (y - y_mean);
+    const double y = exact::log(loss_[i] - asymptote);
+    m.count += 1.0;
+    const double dx = x_[i] - m.x;
+    const double dy = y - m.y;
+    const double dz = room_[i] - m.z;
+    m.x += dx / m.count;
+    m.y += dy / m.count;
+    m.z += dz / m.count;
+    const double ex = x_[i] - m.x;
+    const double ey = y - m.y;
+    const double ez = room_[i] - m.z;
+    m.xx += dx * ex;
+    m.xy += dx * ey;
+    m.xz += dx * ez;
+    m.yy += dy * ey;
+    m.yz += dy * ez;
+    m.zz += dz * ez;
   }
+  return m;
+}
+
+// Line of y - alpha z against x.
+M4::Fit M4::fit_alpha(const Moments& m, double asymptote, double alpha) {
+  const double covariance = m.xy - alpha * m.xz;
+  const double variance = m.yy - 2.0 * alpha * m.yz + alpha * alpha * m.zz;
   Fit fit;
   fit.asymptote = asymptote;
   fit.alpha = alpha;
   // A loss that never rises with data: c <= 0, as published.
-  fit.exponent = xx > 0.0 ? std::min(0.0, xy / xx) : 0.0;
-  fit.log_beta = y_mean - fit.exponent * x_mean;
-  fit.residual = std::max(0.0, yy - 2.0 * fit.exponent * xy + fit.exponent * fit.exponent * xx) / n;
+  fit.exponent = m.xx > 0.0 ? std::min(0.0, covariance / m.xx) : 0.0;
+  fit.log_beta = m.y - alpha * m.z - fit.exponent * m.x;
+  const double residual =
+      variance - 2.0 * fit.exponent * covariance + fit.exponent * fit.exponent * m.xx;
+  fit.residual = std::max(0.0, residual) / m.count;
   return fit;
 }
 
 M4::Fit M4::fit(double start) const {
   const double lowest = *std::min_element(loss_.begin(), loss_.end());
+  room_.resize(loss_.size());
+  for (std::size_t i = 0; i < loss_.size(); ++i) room_[i] = exact::log(start - loss_[i]);
   constexpr int kAsymptotes = 12;
   constexpr int kAlphas = 9;
   constexpr int kRounds = 4;
@@ -68,18 +80,18 @@ M4::Fit M4::fit(double start) const {
   for (int round = 0; round < kRounds; ++round) {
     const double share_step = (share_high - share_low) / (kAsymptotes - 1);
     const double alpha_step = (alpha_high - alpha_low) / (kAlphas - 1);
-    double share_best = share_low;
     for (int i = 0; i < kAsymptotes; ++i) {
+      const double asymptote = (share_low + share_step * i) * lowest;
+      const Moments m = moments(asymptote);
       for (int j = 0; j < kAlphas; ++j) {
-        const double share = share_low + share_step * i;
-        const Fit candidate = fit_given(share * lowest, alpha_low + alpha_step * j, start);
+        const Fit candidate = fit_alpha(m, asymptote, alpha_low + alpha_step * j);
         if (first || candidate.residual < best.residual) {
           best = candidate;
           first = false;
         }
       }
     }
-    share_best = best.asymptote / lowest;
+    const double share_best = best.asymptote / lowest;
     share_low = std::max(0.0, share_best - share_step);
     share_high = std::min(0.999, share_best + share_step);
     alpha_low = std::max(0.0, best.alpha - alpha_step);

@@ -35,11 +35,20 @@ class M4 {
     double exponent = 0.0;  // c
     double residual = 0.0;
   };
-  [[nodiscard]] Fit fit_given(double asymptote, double alpha, double start) const;
+  // Centred moments of x = ln samples, y = ln(e - e_inf), z = ln(e_0 - e) for one e_inf: any alpha
+  // is then fitted from them alone.
+  struct Moments {
+    double count = 0.0;
+    double x = 0.0, y = 0.0, z = 0.0;
+    double xx = 0.0, xy = 0.0, xz = 0.0, yy = 0.0, yz = 0.0, zz = 0.0;
+  };
+  [[nodiscard]] Moments moments(double asymptote) const;
+  [[nodiscard]] static Fit fit_alpha(const Moments& m, double asymptote, double alpha);
   [[nodiscard]] Fit fit(double start) const;
 
   std::vector<double> x_;  // ln samples
   std::vector<double> loss_;
+  mutable std::vector<double> room_;  // ln(e_0 - e), of the fit under way
   double samples_ = -1.0;
 };
 

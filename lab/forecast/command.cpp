@@ -9,6 +9,7 @@
 #include "lab/commands.hpp"
 #include "lab/forecast/evaluate.hpp"
 #include "lab/forecast/page.hpp"
+#include "lab/forecast/reach.hpp"
 #include "lab/forecast/tune.hpp"
 
 namespace laird::lab {
@@ -19,6 +20,7 @@ struct Options {
   std::string folder;
   std::string tune_checkout;
   std::string page;
+  std::uint64_t seed = 1;
   bool json = false;
   bool details = false;
 };
@@ -28,7 +30,8 @@ struct Options {
 }
 
 [[nodiscard]] json::Value to_json(const std::vector<Curve>& curves,
-                                  const std::vector<MethodScore>& scores, bool details) {
+                                  const std::vector<MethodScore>& scores,
+                                  const std::vector<ReachScore>& reach, bool details) {
   json::Value root = json::Value::object();
   root.set("curves", json::Value::integer(static_cast<std::int64_t>(curves.size())));
   json::Value methods = json::Value::array();
@@ -65,6 +68,18 @@ struct Options {
     methods.add(std::move(m));
   }
   root.set("methods", std::move(methods));
+  json::Value reached = json::Value::array();
+  for (const ReachScore& score : reach) {
+    json::Value r = json::Value::object();
+    r.set("deadline", json::Value::string(score.deadline));
+    r.set("questions", json::Value::integer(static_cast<std::int64_t>(score.questions)));
+    r.set("base_rate", json::Value::number(score.base_rate));
+    r.set("brier", json::Value::number(score.brier));
+    r.set("brier_base", json::Value::number(score.brier_base));
+    r.set("auc", json::Value::number(score.auc));
+    reached.add(std::move(r));
+  }
+  root.set("reach", std::move(reached));
   return root;
 }
 
@@ -85,8 +100,31 @@ void print_table(const std::vector<Curve>& curves, const std::vector<MethodScore
     }
     std::printf(" %10.0f %11.0f\n", s.ns_update, s.ns_forecast);
   }
-  std::printf("\n");
+  const auto forecast_ns = [&](const char* name) {
+    for (const MethodScore& s : scores) {
+      if (s.name == name) return s.ns_forecast;
+    }
+    return 0.0;
+  };
+  std::printf(
+      "\na forecast by m4 costs %.0f times one by dkf (the LaiRA paper: about 800), %.0f times "
+      "ours\n\n",
+      forecast_ns("m4") / forecast_ns("dkf"), forecast_ns("m4") / forecast_ns("ours"));
   for (const MethodScore& s : scores) std::printf("%-15s %s\n", s.name.c_str(), s.about.c_str());
+}
+
+void print_reach(const std::vector<ReachScore>& reach) {
+  std::printf("\nwill the target be touched by the deadline? (ours, held out)\n");
+  for (const ReachScore& s : reach) {
+    std::printf(
+        "  deadline %-7s %zu questions, %.2f came true, Brier %.3f (base rate %.3f), AUC %.2f\n",
+        s.deadline.c_str(), s.questions, s.base_rate, s.brier, s.brier_base, s.auc);
+    std::printf("    said     ");
+    for (const auto& bin : s.bins) std::printf(" %5.2f", bin.probability);
+    std::printf("\n    came true");
+    for (const auto& bin : s.bins) std::printf(" %5.2f", bin.came_true);
+    std::printf("\n");
+  }
 }
 
 [[nodiscard]] Status run(const Options& options) {
@@ -102,11 +140,13 @@ void print_table(const std::vector<Curve>& curves, const std::vector<MethodScore
     std::fprintf(stderr, "wrote %s\n", options.page.c_str());
   }
   const std::vector<MethodScore> scores = evaluate(set->curves, true);
+  const std::vector<ReachScore> reach = score_reach(set->curves, options.seed);
   if (options.json) {
-    std::printf("%s\n",
-                json::to_pretty_text(to_json(set->curves, scores, options.details)).c_str());
+    const json::Value tree = to_json(set->curves, scores, reach, options.details);
+    std::printf("%s\n", json::to_pretty_text(tree).c_str());
   } else {
     print_table(set->curves, scores);
+    print_reach(reach);
   }
   return {};
 }
@@ -122,6 +162,7 @@ void add_forecast(CLI::App& app, ExitCode& code) {
   command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--details", options->details, "with --json: every prediction");
   command->add_option("--page", options->page, "also draw the curves with their bands as HTML");
+  command->add_option("--seed", options->seed, "of the questions about reaching a target");
   command->add_option("--tune", options->tune_checkout,
                       "find the forecaster's constants anew and write them into this checkout");
   command->footer(

@@ -31,10 +31,11 @@ struct Knob {
   double step;
   bool logarithmic;
 };
-const std::array<Knob, 7> kPointKnobs = {{{&ForecastConstants::memory_mid, 0.3, true},
+const std::array<Knob, 8> kPointKnobs = {{{&ForecastConstants::memory_mid, 0.3, true},
                                           {&ForecastConstants::memory_ratio, 0.2, true},
                                           {&ForecastConstants::shift, 0.3, true},
                                           {&ForecastConstants::ridge, 1.0, true},
+                                          {&ForecastConstants::slope_precision, 0.5, true},
                                           {&ForecastConstants::likelihood_power, 0.3, true},
                                           {&ForecastConstants::drop_max, 0.2, true},
                                           {&ForecastConstants::caution, 0.1, false}}};
@@ -261,6 +262,7 @@ void round_all(ForecastConstants& c) {
   line("shift", c.shift);
   line("ridge", c.ridge);
   line("slope_prior", c.slope_prior);
+  line("slope_precision", c.slope_precision);
   line("likelihood_power", c.likelihood_power);
   line("dof_offset", c.dof_offset);
   line("noise_floor", c.noise_floor);
@@ -302,8 +304,9 @@ ForecastConstants round_constants() {
           .shift = 1.0,
           .ridge = 0.001,
           .slope_prior = -0.3,
+          .slope_precision = 4.0,
           .likelihood_power = 1.0,
-          .dof_offset = 1.5,
+          .dof_offset = 2.0,
           .noise_floor = 1e-5,
           .drop_max = 2.6,
           .rise_max = 0.4,

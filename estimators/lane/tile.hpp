@@ -8,31 +8,32 @@
 
 #include <cstddef>
 
-namespace laird::estimators {
+namespace laird {
+namespace estimators {
 
-inline constexpr std::size_t kTileBytes = 64;  // one cache line per variable
+constexpr std::size_t kTileBytes = 64;  // one cache line per variable
 
 template <class Real>
-inline constexpr std::size_t kLanes = kTileBytes / sizeof(Real);
+constexpr std::size_t kLanes = kTileBytes / sizeof(Real);
 
 // Six means, then the 21 different covariances (estimators/lane/dkf_lane.hpp), then x = ln s.
-inline constexpr std::size_t kDkfRows = 28;
-inline constexpr std::size_t kDkfRowX = 27;
+constexpr std::size_t kDkfRows = 28;
+constexpr std::size_t kDkfRowX = 27;
 template <class Real>
 struct alignas(kTileBytes) DkfTile {
   Real row[kDkfRows][kLanes<Real>];
 };
 
 // Means alone, for filters that share their covariance.
-inline constexpr std::size_t kMeanRows = 6;
+constexpr std::size_t kMeanRows = 6;
 template <class Real>
 struct alignas(kTileBytes) MeanTile {
   Real row[kMeanRows][kLanes<Real>];
 };
 
 // slope, level, three entries of the inverse Gram matrix, x.
-inline constexpr std::size_t kRlsRows = 6;
-inline constexpr std::size_t kRlsRowX = 5;
+constexpr std::size_t kRlsRows = 6;
+constexpr std::size_t kRlsRowX = 5;
 template <class Real>
 struct alignas(kTileBytes) RlsTile {
   Real row[kRlsRows][kLanes<Real>];
@@ -45,8 +46,9 @@ struct alignas(kTileBytes) ReportTile {
   Real r[kLanes<Real>];
 };
 
-[[nodiscard]] constexpr std::size_t tiles_for(std::size_t filters, std::size_t lanes) {
+constexpr std::size_t tiles_for(std::size_t filters, std::size_t lanes) {
   return (filters + lanes - 1) / lanes;
 }
 
-}  // namespace laird::estimators
+}  // namespace estimators
+}  // namespace laird

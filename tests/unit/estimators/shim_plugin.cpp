@@ -1,0 +1,1 @@
+#include "estimators/cuda/plugin.cu"
