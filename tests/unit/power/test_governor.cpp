@@ -3,6 +3,7 @@
 #include "lab/governor/captures.hpp"
 #include "lab/governor/loop.hpp"
 #include "power/boards/catalogue.hpp"
+#include "power/model/clock_levels.hpp"
 #include "power/model/modelled_board.hpp"
 #include "tests/harness/unit.hpp"
 
@@ -321,4 +322,22 @@ TEST(a_board_file_that_is_too_low_is_corrected_within_a_second) {
     if (model.supply_mw() > 1.05 * cap) last_above = now;
   }
   TEST_ASSERT_TRUE(last_above <= kSecond);
+}
+
+TEST(clocks_and_levels_go_both_ways) {
+  const std::vector<std::int64_t> clocks = {1'020'000'000, 306'000'000, 612'000'000, 612'000'000};
+  const std::vector<std::int32_t> levels = levels_of_clocks(clocks);
+  TEST_ASSERT_EQUAL_UINT64(3, levels.size());
+  TEST_ASSERT_EQUAL_INT32(300, levels[0]);
+  TEST_ASSERT_EQUAL_INT32(1000, levels[2]);
+  for (const std::int32_t level : levels) {
+    TEST_ASSERT_EQUAL_INT32(level, clock_of_level(clocks, level) * 1000 / 1'020'000'000);
+  }
+  TEST_ASSERT_EQUAL_INT64(306'000'000, clock_of_level(clocks, 599));
+  TEST_ASSERT_EQUAL_INT64(306'000'000, clock_of_level(clocks, 5));
+  std::vector<std::int64_t> many;
+  for (std::int64_t i = 1; i <= 500; ++i) many.push_back(i * 1'000'000);
+  TEST_ASSERT_EQUAL_UINT64(kRungLevelsMax, levels_of_clocks(many).size());
+  TEST_ASSERT_EQUAL_INT32(1000, levels_of_clocks(many).back());
+  TEST_ASSERT_EQUAL_UINT64(0, levels_of_clocks({}).size());
 }
