@@ -37,6 +37,7 @@ std::string type_text(const Field& field) {
     }
     case Type::kObject: return of;
     case Type::kList: return of.empty() ? "list of texts" : "list of " + of;
+    case Type::kIntegers: return "list of integers";
     case Type::kMap: return of.empty() ? "object" : "name to " + of;
     case Type::kAny: return "any";
   }
@@ -50,6 +51,7 @@ std::string range_text(const Field& field) {
                           : "at least " + amount(field, field.min);
   switch (field.type) {
     case Type::kText: out += " characters"; break;
+    case Type::kIntegers: out += " each"; break;
     case Type::kList:
     case Type::kMap: out += " entries"; break;
     default:

@@ -142,6 +142,24 @@ Value normalise_list(const Field& field, const Value& value, const Place& place)
   return out;
 }
 
+Value normalise_integers(const Field& field, const Value& value, const Place& place) {
+  constexpr std::size_t kItemsMax = 64;
+  Value out = Value::array();
+  if (!expect(value, Kind::kArray, place, "a list of whole numbers, like [1, 2]")) return out;
+  if (value.items().size() > kItemsMax) {
+    place.report(value, "more than " + std::to_string(kItemsMax) + " items");
+    return out;
+  }
+  std::size_t index = 0;
+  for (const Value& item : value.items()) {
+    const Place at = place.child(std::to_string(index++));
+    if (!expect(item, Kind::kInteger, at, "")) continue;
+    check_range(field, item.as_double(), item, at, "the value");
+    out.add(item);
+  }
+  return out;
+}
+
 Value normalise_map(const Field& field, const Value& value, const Place& place) {
   Value out = Value::object();
   if (!expect(value, Kind::kObject, place, "")) return out;
@@ -212,6 +230,7 @@ Value normalise_field(const Field& field, const Value& value, const Place& place
     case Type::kPower: return quantity(field, value, place);
     case Type::kObject: return normalise_object(*field.of, value, place);
     case Type::kList: return normalise_list(field, value, place);
+    case Type::kIntegers: return normalise_integers(field, value, place);
     case Type::kMap: return normalise_map(field, value, place);
     case Type::kAny: return value;
   }

@@ -26,6 +26,7 @@ enum class Type : std::uint8_t {
   kChoice,    // one of `choices`
   kObject,    // of schema `of`
   kList,      // of objects of schema `of`, or of strings when there is none
+  kIntegers,  // a list of at most 64 whole numbers, each within min and max
   kMap,       // names to objects of schema `of`, or to anything when there is none
   kAny,       // kept as it is
 };

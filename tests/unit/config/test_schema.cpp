@@ -97,3 +97,23 @@ TEST(the_reference_lists_every_field_once) {
   TEST_ASSERT_TRUE(page.find("| `id` | name | required |  | Names the part. |") !=
                    std::string::npos);
 }
+
+TEST(a_list_of_integers_checks_each_one) {
+  static constexpr Field kFields[] = {{.name = "sizes",
+                                       .type = Type::kIntegers,
+                                       .why = "Sizes.",
+                                       .fallback = "[]",
+                                       .min = 1,
+                                       .max = 9}};
+  static constexpr Schema kSizes{"sizes", "Sizes.", kFields};
+  std::vector<Problem> problems;
+  const auto good = json::parse(R"({"sizes":[1,9]})", "x");
+  const json::Value v = normalise(kSizes, *good, "x", problems);
+  TEST_ASSERT_EQUAL_UINT64(0, problems.size());
+  TEST_ASSERT_EQUAL_INT64(9, v.find("sizes")->items()[1].as_integer());
+  const auto bad = json::parse(R"({"sizes":[0, "a", 2]})", "x");
+  (void)normalise(kSizes, *bad, "x", problems);
+  TEST_ASSERT_EQUAL_UINT64(2, problems.size());
+  TEST_ASSERT_EQUAL_STRING("/sizes/0", problems[0].path.c_str());
+  TEST_ASSERT_EQUAL_STRING("/sizes/1", problems[1].path.c_str());
+}

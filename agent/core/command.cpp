@@ -1,0 +1,29 @@
+#include "agent/core/command.hpp"
+
+#include "agent/core/variant_archive.hpp"
+
+namespace laird::core {
+
+void RunTrainer::archive(Archive& ar) {
+  ProcessRef::archive(ar);
+  ar(until);
+  ar(cpu_milli);
+}
+
+void Answer::archive(Archive& ar) {
+  ar(request);
+  ar(ok);
+  ar.bounded(code, Code::kIo);
+  ar(key);
+  ar.text(text, kReasonBytesMax);
+}
+
+void TaskChanged::archive(Archive& ar) {
+  ar(key);
+  ar.bounded(state, TaskState::kEnded);
+  ar.bounded(outcome, Outcome::kCancelled);
+}
+
+void Command::archive(Archive& ar) { archive_variant(ar, body); }
+
+}  // namespace laird::core

@@ -1,0 +1,64 @@
+// Everything the core can ask for. The shell, the simulator and the replay each carry these out
+// in their own way; the core never learns how.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "agent/core/task.hpp"
+#include "base/archive.hpp"
+#include "base/error.hpp"
+
+namespace laird::core {
+
+struct StartTrainer : ProcessRef {};
+// Work until the cumulative sample count reaches `until`; share of the lane it may use meanwhile.
+struct RunTrainer : ProcessRef {
+  std::uint64_t until = 0;
+  std::uint32_t cpu_milli = 1000;  // quota while it runs, thousandths of a core
+  void archive(Archive& ar);
+};
+struct PauseTrainer : ProcessRef {};
+struct CheckpointTrainer : ProcessRef {};
+struct StopTrainer : ProcessRef {};  // checkpoint, then exit
+struct KillTrainer : ProcessRef {};  // now, the whole process group
+struct WakeAt {                      // replaces any earlier wish
+  TimeNs at = kNever;
+  void archive(Archive& ar) { ar(at); }
+};
+// The answer to a request that carried a number.
+struct Answer {
+  std::uint64_t request = 0;
+  bool ok = false;
+  Code code = Code::kInvalid;
+  TaskKey key = 0;
+  std::string text;
+  void archive(Archive& ar);
+};
+struct TaskChanged {  // for logs, displays and the fleet
+  TaskKey key = 0;
+  TaskState state = TaskState::kQueued;
+  Outcome outcome = Outcome::kNone;
+  void archive(Archive& ar);
+};
+struct ExitNow {  // shutdown complete: every trainer has stopped
+  void archive(Archive&) {}
+};
+
+using CommandBody = std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer,
+                                 StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow>;
+
+struct Command {
+  CommandBody body;
+  void archive(Archive& ar);
+};
+
+using Commands = std::vector<Command>;
+
+[[nodiscard]] std::string_view name(const CommandBody& body);
+[[nodiscard]] std::string describe(const CommandBody& body);
+
+}  // namespace laird::core

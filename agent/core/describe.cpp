@@ -1,0 +1,131 @@
+// Events and commands in words, one line each, for `lairctl replay` and the logs.
+#include <charconv>
+
+#include "agent/core/command.hpp"
+#include "agent/core/event.hpp"
+
+namespace laird::core {
+namespace {
+
+class Line {
+ public:
+  explicit Line(std::string_view kind) : text_(kind) {}
+  Line& add(std::string_view key, std::string_view value) {
+    text_ += ' ';
+    text_ += key;
+    text_ += '=';
+    text_ += value;
+    return *this;
+  }
+  template <class T>
+  requires std::is_arithmetic_v<T> Line& add(std::string_view key, T value) {
+    char digits[40];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value);
+    return add(key, std::string_view(digits, static_cast<std::size_t>(end.ptr - digits)));
+  }
+  template <class P>
+  Line& process(const P& p) {
+    return add("task", p.key).add("attempt", p.attempt);
+  }
+  [[nodiscard]] std::string text() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+struct EventName {
+  std::string_view operator()(const Booted&) const { return "booted"; }
+  std::string_view operator()(const Ticked&) const { return "ticked"; }
+  std::string_view operator()(const ClockStepped&) const { return "clock-stepped"; }
+  std::string_view operator()(const Submitted&) const { return "submitted"; }
+  std::string_view operator()(const CancelRequested&) const { return "cancel-requested"; }
+  std::string_view operator()(const HoldRequested&) const { return "hold-requested"; }
+  std::string_view operator()(const ReleaseRequested&) const { return "release-requested"; }
+  std::string_view operator()(const TrainerReady&) const { return "trainer-ready"; }
+  std::string_view operator()(const TrainerProgressed&) const { return "trainer-progressed"; }
+  std::string_view operator()(const TrainerCheckpointed&) const { return "trainer-checkpointed"; }
+  std::string_view operator()(const TrainerDone&) const { return "trainer-done"; }
+  std::string_view operator()(const TrainerFailed&) const { return "trainer-failed"; }
+  std::string_view operator()(const TrainerExited&) const { return "trainer-exited"; }
+  std::string_view operator()(const PowerSampled&) const { return "power-sampled"; }
+  std::string_view operator()(const ShutdownRequested&) const { return "shutdown-requested"; }
+};
+
+struct EventWords {
+  Line line;
+  void operator()(const Booted& e) {
+    line.add("node", e.config.node).add("policy", e.config.policy).add("wall_ns", e.wall_ns);
+  }
+  void operator()(const Ticked&) {}
+  void operator()(const ShutdownRequested&) {}
+  void operator()(const ClockStepped& e) { line.add("wall_ns", e.wall_ns); }
+  void operator()(const Submitted& e) {
+    line.add("request", e.request).add("name", e.spec.name).add("trainer", e.spec.trainer);
+  }
+  void operator()(const CancelRequested& e) { line.add("request", e.request).add("task", e.task); }
+  void operator()(const HoldRequested& e) { line.add("request", e.request).add("task", e.task); }
+  void operator()(const ReleaseRequested& e) { line.add("request", e.request).add("task", e.task); }
+  void operator()(const TrainerReady& e) {
+    line.process(e).add("samples", e.samples).add("planned", e.planned_samples);
+  }
+  void operator()(const TrainerProgressed& e) {
+    line.process(e).add("samples", e.samples).add("loss", e.loss);
+  }
+  void operator()(const TrainerCheckpointed& e) { line.process(e).add("samples", e.samples); }
+  void operator()(const TrainerDone& e) { line.process(e); }
+  void operator()(const TrainerFailed& e) { line.process(e).add("why", e.why); }
+  void operator()(const TrainerExited& e) { line.process(e).add("exit_code", e.exit_code); }
+  void operator()(const PowerSampled& e) { line.add("power_mw", e.power_mw); }
+};
+
+struct CommandName {
+  std::string_view operator()(const StartTrainer&) const { return "start-trainer"; }
+  std::string_view operator()(const RunTrainer&) const { return "run-trainer"; }
+  std::string_view operator()(const PauseTrainer&) const { return "pause-trainer"; }
+  std::string_view operator()(const CheckpointTrainer&) const { return "checkpoint-trainer"; }
+  std::string_view operator()(const StopTrainer&) const { return "stop-trainer"; }
+  std::string_view operator()(const KillTrainer&) const { return "kill-trainer"; }
+  std::string_view operator()(const WakeAt&) const { return "wake-at"; }
+  std::string_view operator()(const Answer&) const { return "answer"; }
+  std::string_view operator()(const TaskChanged&) const { return "task-changed"; }
+  std::string_view operator()(const ExitNow&) const { return "exit-now"; }
+};
+
+struct CommandWords {
+  Line line;
+  void operator()(const StartTrainer& c) { line.process(c); }
+  void operator()(const PauseTrainer& c) { line.process(c); }
+  void operator()(const CheckpointTrainer& c) { line.process(c); }
+  void operator()(const StopTrainer& c) { line.process(c); }
+  void operator()(const KillTrainer& c) { line.process(c); }
+  void operator()(const RunTrainer& c) {
+    line.process(c).add("until", c.until).add("cpu_milli", c.cpu_milli);
+  }
+  void operator()(const WakeAt& c) { line.add("at", c.at); }
+  void operator()(const Answer& c) {
+    line.add("request", c.request).add("ok", c.ok ? "yes" : "no").add("text", c.text);
+  }
+  void operator()(const TaskChanged& c) {
+    line.add("task", c.key).add("state", name(c.state)).add("outcome", name(c.outcome));
+  }
+  void operator()(const ExitNow&) {}
+};
+
+}  // namespace
+
+std::string_view name(const EventBody& body) { return std::visit(EventName{}, body); }
+std::string_view name(const CommandBody& body) { return std::visit(CommandName{}, body); }
+
+std::string describe(const EventBody& body) {
+  EventWords words{Line(name(body))};
+  std::visit(words, body);
+  return words.line.text();
+}
+
+std::string describe(const CommandBody& body) {
+  CommandWords words{Line(name(body))};
+  std::visit(words, body);
+  return words.line.text();
+}
+
+}  // namespace laird::core

@@ -1,0 +1,136 @@
+// Everything the core is ever told. An event is journalled before it is stepped, so each has one
+// encoding, and nothing else may influence a decision.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "agent/core/task.hpp"
+#include "base/archive.hpp"
+#include "base/time.hpp"
+
+namespace laird::core {
+
+struct LaneConfig {
+  std::string name;
+  LaneKind kind = LaneKind::kCpu;
+  std::uint32_t cores_milli = 1000;  // CPU the lane's trainers may use, in thousandths of a core
+  void archive(Archive& ar);
+};
+
+struct TrainerTiming {
+  DurationNs start_timeout = 2 * kMinute;
+  DurationNs hang_timeout = kMinute;
+  DurationNs pause_timeout = 30 * kSecond;
+  DurationNs stop_grace = 10 * kSecond;
+  DurationNs checkpoint_every = 30 * kSecond;
+  DurationNs backoff_min = kSecond;
+  DurationNs backoff_max = kMinute;
+  std::uint32_t attempts_max = 5;  // crashes in a row, without a new checkpoint, before giving up
+  void archive(Archive& ar);
+};
+
+// What the core needs to know of the board and of its operator's wishes.
+struct CoreConfig {
+  std::string node = "board";
+  std::vector<LaneConfig> lanes;
+  std::int64_t memory_bytes = 0;  // for all trainers together
+  std::vector<std::string> trainers;
+  std::string policy = "round-robin";
+  DurationNs slice = kSecond;
+  TrainerTiming timing;
+  std::uint64_t seed = 0;
+  void archive(Archive& ar);
+};
+
+// The agent (re)started: every trainer process of an earlier run is gone.
+struct Booted {
+  TimeNs wall_ns = 0;
+  CoreConfig config;
+  void archive(Archive& ar);
+};
+struct Ticked {  // a timer the core asked for went off
+  void archive(Archive&) {}
+};
+struct ClockStepped {  // the wall clock jumped against the agent's own time
+  TimeNs wall_ns = 0;
+  void archive(Archive& ar) { ar(wall_ns); }
+};
+struct Submitted {
+  std::uint64_t request = 0;  // pairs the answer with the asker
+  TaskSpec spec;
+  void archive(Archive& ar);
+};
+struct CancelRequested {
+  std::uint64_t request = 0;
+  std::string task;
+  void archive(Archive& ar);
+};
+struct HoldRequested {
+  std::uint64_t request = 0;
+  std::string task;
+  void archive(Archive& ar);
+};
+struct ReleaseRequested {
+  std::uint64_t request = 0;
+  std::string task;
+  void archive(Archive& ar);
+};
+struct TrainerReady : ProcessRef {
+  std::uint64_t samples = 0;
+  std::uint64_t planned_samples = 0;
+  void archive(Archive& ar);
+};
+struct TrainerProgressed : ProcessRef {
+  std::uint64_t samples = 0;
+  double loss = 0.0;
+  void archive(Archive& ar);
+};
+struct TrainerCheckpointed : ProcessRef {
+  std::uint64_t samples = 0;
+  void archive(Archive& ar);
+};
+struct TrainerDone : ProcessRef {};
+// The trainer reported an error, broke the protocol, or could not be started.
+struct TrainerFailed : ProcessRef {
+  std::string why;
+  void archive(Archive& ar);
+};
+struct TrainerExited : ProcessRef {
+  std::int32_t exit_code = 0;  // -signal when a signal ended it
+  void archive(Archive& ar);
+};
+struct PowerSampled {
+  std::int64_t power_mw = 0;
+  void archive(Archive& ar) { ar(power_mw); }
+};
+struct ShutdownRequested {
+  void archive(Archive&) {}
+};
+
+using EventBody =
+    std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
+                 ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
+                 TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested>;
+
+struct Event {
+  TimeNs at = 0;  // the agent's own time: never goes back within a journal
+  EventBody body;
+
+  // Writes or reads the time, the kind and the body.
+  void archive(Archive& ar);
+};
+
+// Cuts a text for people at kReasonBytesMax, on a UTF-8 boundary.
+[[nodiscard]] std::string clipped(std::string text);
+
+[[nodiscard]] std::string_view name(const EventBody& body);
+// Events that carry a promise reach the disk (fsync) before anything acts on them.
+[[nodiscard]] bool is_promise(const EventBody& body);
+// One line for people: "progress task=3 attempt=1 samples=5000 loss=0.81".
+[[nodiscard]] std::string describe(const EventBody& body);
+
+}  // namespace laird::core

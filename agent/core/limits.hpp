@@ -1,0 +1,31 @@
+// A limit on everything the core keeps or accepts, in one place, with their relations checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.hpp"
+
+namespace laird::core {
+
+inline constexpr std::size_t kTasksLiveMax = 1024;
+inline constexpr std::size_t kTasksEndedKept =
+    256;  // results kept in the state; the journal has all
+inline constexpr std::size_t kLanesMax = 8;
+inline constexpr std::size_t kTrainersMax = 64;  // names on the allow-list
+inline constexpr std::size_t kNameBytesMax = 32;
+inline constexpr std::size_t kParamsBytesMax = 16 * 1024;
+inline constexpr std::size_t kReasonBytesMax = 240;
+inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 53;  // exact in a double
+inline constexpr std::uint64_t kReportEveryMax = 1'000'000'000;
+inline constexpr std::uint32_t kShareWholePpm = 1'000'000;
+inline constexpr DurationNs kDeadlineMax = 366 * kDay;
+inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
+inline constexpr DurationNs kSliceMax = kHour;
+
+// A submission must fit one journal row and one line of the control socket with room to spare.
+static_assert(kParamsBytesMax + 4 * 1024 <= 64 * 1024);
+static_assert(kTasksEndedKept < kTasksLiveMax);
+static_assert(kSliceMin < kSliceMax);
+
+}  // namespace laird::core

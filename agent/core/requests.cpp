@@ -1,0 +1,159 @@
+// What operators ask for. A request is answered exactly once, with the reason when it is refused.
+#include <algorithm>
+#include <cmath>
+
+#include "agent/core/stepper.hpp"
+
+namespace laird::core {
+namespace {
+
+std::string megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
+
+}  // namespace
+
+void Stepper::answer(std::uint64_t request, TaskKey key, std::string text) {
+  out_.push_back({Answer{request, true, Code::kInvalid, key, clipped(std::move(text))}});
+}
+
+void Stepper::refuse(std::uint64_t request, Code code, std::string text) {
+  out_.push_back({Answer{request, false, code, 0, clipped(std::move(text))}});
+}
+
+Task* Stepper::live_named(std::string_view task) {
+  for (Task& t : s_.live) {
+    if (t.spec.name == task) return &t;
+  }
+  return nullptr;
+}
+
+Status Stepper::check_admission(const TaskSpec& spec) const {
+  const CoreConfig& config = s_.config;
+  if (s_.shutting_down) {
+    return fail(Code::kRefused, "the agent is shutting down; submit again when it is back");
+  }
+  if (spec.name.empty()) return fail(Code::kInvalid, "the task has no name");
+  if (spec.report_every < 1 || spec.report_every > kReportEveryMax) {
+    return fail(Code::kInvalid, "report_every must be 1 to " + std::to_string(kReportEveryMax));
+  }
+  if (!std::isfinite(spec.target_loss)) {
+    return fail(Code::kInvalid, "the target loss must be a finite number");
+  }
+  if (spec.planned_samples > kSamplesMax) return fail(Code::kInvalid, "planned_samples too large");
+  if ((spec.deadline_after > 0) == (spec.deadline_wall > 0) || spec.deadline_after > kDeadlineMax) {
+    return fail(Code::kInvalid, "give one deadline, within a year");
+  }
+  if (std::find(config.trainers.begin(), config.trainers.end(), spec.trainer) ==
+      config.trainers.end()) {
+    return fail(Code::kRefused, "trainer '" + spec.trainer +
+                                    "' is not on this board's allow-list; add it under "
+                                    "\"trainers\" in the agent's config");
+  }
+  const bool lane_exists = std::any_of(s_.lanes.begin(), s_.lanes.end(), [&](const Lane& lane) {
+    return lane.config.kind == spec.lane;
+  });
+  if (!lane_exists) {
+    return fail(Code::kRefused, "this board has no " + std::string(name(spec.lane)) + " lane");
+  }
+  if (spec.memory_bytes < 0 || spec.memory_bytes > config.memory_bytes) {
+    return fail(Code::kRefused, "it needs " + megabytes(spec.memory_bytes) +
+                                    " of memory, this board has " + megabytes(config.memory_bytes) +
+                                    " for tasks");
+  }
+  if (deadline_of(spec, s_.now) <= s_.now) {
+    return fail(Code::kRefused, "its deadline has passed already");
+  }
+  if (s_.live.size() >= kTasksLiveMax) {
+    return fail(Code::kFull, "the board holds " + std::to_string(kTasksLiveMax) +
+                                 " unfinished tasks, the limit; wait or cancel one");
+  }
+  return {};
+}
+
+void Stepper::on(const Submitted& e) {
+  // The same submission again (a retry, or a config read at every start) is answered as the first
+  // one was, and starts nothing.
+  if (const Task* known = s_.find_named(e.spec.name)) {
+    if (!known->spec.same_as(e.spec)) {
+      refuse(e.request, Code::kExists,
+             "another task has the name '" + e.spec.name + "'; choose a new name");
+      return;
+    }
+    const std::string how(known->state == TaskState::kEnded ? name(known->outcome)
+                                                            : name(known->state));
+    answer(e.request, known->key, "known already: " + how);
+    return;
+  }
+  if (const Status ok = check_admission(e.spec); !ok) {
+    refuse(e.request, ok.error().code, ok.error().context);
+    return;
+  }
+  Task task;
+  task.key = s_.next_key++;
+  task.spec = e.spec;
+  task.accepted_at = s_.now;
+  task.state_since = s_.now;
+  task.planned_samples = e.spec.planned_samples;
+  task.deadline_at = deadline_of(e.spec, s_.now);
+  s_.live.push_back(std::move(task));
+  out_.push_back({TaskChanged{s_.live.back().key, TaskState::kQueued, Outcome::kNone}});
+  answer(e.request, s_.live.back().key, "accepted");
+}
+
+void Stepper::on(const CancelRequested& e) {
+  Task* task = live_named(e.task);
+  if (task == nullptr || task->outcome != Outcome::kNone) {
+    const Task* known = s_.find_named(e.task);
+    if (known == nullptr) {
+      refuse(e.request, Code::kNotFound, "no task '" + e.task + "'");
+    } else if (known->outcome == Outcome::kCancelled) {
+      answer(e.request, known->key, "cancelled already");
+    } else {
+      refuse(e.request, Code::kRefused,
+             "it has ended already: " + std::string(name(known->outcome)));
+    }
+    return;
+  }
+  decide(*task, Outcome::kCancelled, "cancelled by an operator");
+  answer(e.request, task->key, "cancelled");
+}
+
+void Stepper::on(const HoldRequested& e) {
+  Task* task = live_named(e.task);
+  if (task == nullptr || task->outcome != Outcome::kNone) {
+    const bool known = s_.find_named(e.task) != nullptr;
+    refuse(e.request, known ? Code::kRefused : Code::kNotFound,
+           known ? "it has ended already" : "no task '" + e.task + "'");
+    return;
+  }
+  if (task->state == TaskState::kHeld || task->state == TaskState::kHolding) {
+    answer(e.request, task->key, "paused already");
+    return;
+  }
+  const bool process = has_process(task->state);
+  const bool stop_sent = task->state == TaskState::kEvicting;
+  leave_lane(*task);
+  std::erase(s_.wanted, task->key);
+  task->reason = "paused by an operator";
+  move(*task, Trigger::kHold);
+  if (process && !stop_sent) out_.push_back({StopTrainer{task->process()}});
+  answer(e.request, task->key, "paused");
+}
+
+void Stepper::on(const ReleaseRequested& e) {
+  Task* task = live_named(e.task);
+  if (task == nullptr || task->outcome != Outcome::kNone) {
+    const bool known = s_.find_named(e.task) != nullptr;
+    refuse(e.request, known ? Code::kRefused : Code::kNotFound,
+           known ? "it has ended already" : "no task '" + e.task + "'");
+    return;
+  }
+  if (!is_listed(task->state, Trigger::kRelease)) {
+    answer(e.request, task->key, "not paused");
+    return;
+  }
+  task->reason.clear();
+  move(*task, Trigger::kRelease);
+  answer(e.request, task->key, "resumed");
+}
+
+}  // namespace laird::core

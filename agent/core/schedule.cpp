@@ -1,0 +1,196 @@
+// Lanes and memory: who runs next, and whose trainer is in memory.
+//
+// A lane is free when none of its grants is unspent. Then the policy is asked; what it chooses and
+// is resident gets a grant, what is not is started (evicting idle trainers if it must) and competes
+// again once it is ready. A grant that overruns its slice by as much again is paused.
+#include <algorithm>
+
+#include "agent/core/stepper.hpp"
+#include "base/require.hpp"
+
+namespace laird::core {
+namespace {
+
+// Trainers getting ready at the same time: more would only slow each other and the running ones.
+constexpr int kStartingMax = 4;
+// The first grant of a task whose speed is unknown, in reports.
+constexpr std::uint64_t kProbeReports = 2;
+constexpr DurationNs kOverrunMin = 500 * kMillisecond;
+// A trainer that just got ready is not evicted before it had this many slices and one grant.
+constexpr DurationNs kResidencySlices = 10;
+
+bool may_evict(const Task& task, TimeNs now, DurationNs slice) {
+  return task.state == TaskState::kReady && task.grants_since_ready > 0 &&
+         now - task.ready_at >= kResidencySlices * slice;
+}
+
+}  // namespace
+
+TimeNs Stepper::overrun_at(const Lane& lane) const {
+  // While a pause is on its way the pausing task's own timer watches over it.
+  for (const TaskKey key : lane.running) {
+    const Task* task = s_.find_live(key);
+    LAIRD_REQUIRE(task != nullptr, "a lane runs a task that is not live");
+    if (task->state == TaskState::kRunning) {
+      return lane.slice_ends_at + std::max(lane.slice, kOverrunMin);
+    }
+  }
+  return kNever;
+}
+
+void Stepper::schedule() {
+  if (s_.shutting_down || s_.policy == nullptr) return;
+  start_what_fits();
+  for (std::uint32_t i = 0; i < s_.lanes.size(); ++i) schedule_lane(i);
+  make_room();
+}
+
+void Stepper::schedule_lane(std::uint32_t index) {
+  Lane& lane = s_.lanes[index];
+  if (!lane.running.empty()) {
+    if (s_.now < overrun_at(lane)) return;
+    for (const TaskKey key : lane.running) {
+      Task& task = *s_.find_live(key);
+      if (task.state != TaskState::kRunning) continue;
+      move(task, Trigger::kPause);
+      out_.push_back({PauseTrainer{task.process()}});
+    }
+    return;
+  }
+  if (!decide_lane(index, false)) decide_lane(index, true);
+}
+
+// Asks the policy once. False: it chose only tasks that have to be started first, so the lane is
+// still free for a resident one.
+bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
+  const Lane& lane = s_.lanes[index];
+  s_.candidates_.clear();
+  for (const Task& task : s_.live) {
+    if (task.spec.lane != lane.config.kind) continue;
+    const bool resident = task.state == TaskState::kReady;
+    const bool startable = task.state == TaskState::kQueued && !residents_only;
+    if (resident || startable) s_.candidates_.push_back({&task, resident});
+  }
+  if (s_.candidates_.empty()) return true;
+  policies::Decision& decision = s_.decision_;
+  decision.clear();
+  s_.policy->decide(
+      policies::LaneView{index, lane.config.kind, s_.now, s_.config.slice, s_.candidates_},
+      decision);
+  ++s_.counters.decisions;
+  const DurationNs slice = std::clamp(decision.slice, kSliceMin, kSliceMax);
+  std::uint64_t shares = 0;
+  bool granted = false;
+  for (const policies::Choice& choice : decision.choices) {
+    Task* task = s_.find_live(choice.key);
+    LAIRD_REQUIRE(task != nullptr, "a policy chose a task that was no candidate");
+    if (task->state == TaskState::kQueued) {
+      if (std::find(s_.wanted.begin(), s_.wanted.end(), choice.key) == s_.wanted.end()) {
+        s_.wanted.push_back(choice.key);
+      }
+      continue;
+    }
+    LAIRD_REQUIRE(task->state == TaskState::kReady, "a policy chose a task that was no candidate");
+    shares += choice.share_ppm;
+    LAIRD_REQUIRE(shares <= kShareWholePpm, "a policy gave out more than the whole lane");
+    grant(index, *task, choice.share_ppm, slice);
+    granted = true;
+  }
+  return granted || decision.choices.empty();
+}
+
+void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, DurationNs slice) {
+  Lane& lane = s_.lanes[index];
+  const std::uint64_t every = task.spec.report_every;
+  std::uint64_t samples = kProbeReports * every;
+  if (task.rate > 0.0) {
+    // The measured rate already reflects the share: quota and fair scheduling made it so.
+    const double wanted = task.rate * static_cast<double>(slice) / static_cast<double>(kSecond);
+    samples = static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kSamplesMax)));
+    // Whole reports where the slice allows: each loss is then a mean over the same count.
+    if (samples > every) samples -= samples % every;
+  }
+  if (lane.running.empty()) {
+    lane.slice = slice;
+    lane.slice_ends_at = s_.now + slice;
+    if (lane.last_task != task.key) ++s_.counters.switches;
+  }
+  if (lane.last_task != task.key) ++task.switches;
+  lane.last_task = task.key;
+  lane.running.push_back(task.key);
+  task.lane = static_cast<std::int32_t>(index);
+  task.share_ppm = share_ppm;
+  task.grant_from = task.samples;
+  task.grant_until = std::min(task.samples + samples, kSamplesMax);
+  task.grant_at = s_.now;
+  task.heard_at = s_.now;
+  task.slice_ends_at = lane.slice_ends_at;
+  ++task.grants;
+  ++task.grants_since_ready;
+  move(task, Trigger::kGrant);
+  const std::uint64_t cpu_milli =
+      static_cast<std::uint64_t>(lane.config.cores_milli) * share_ppm / kShareWholePpm;
+  out_.push_back({RunTrainer{task.process(), task.grant_until,
+                             std::max<std::uint32_t>(1, static_cast<std::uint32_t>(cpu_milli))}});
+}
+
+void Stepper::start(Task& task) {
+  ++task.attempt;
+  task.heard_at = s_.now;
+  std::erase(s_.wanted, task.key);
+  move(task, Trigger::kStart);
+  out_.push_back({StartTrainer{task.process()}});
+}
+
+// Starts queued trainers while memory lasts: first what a policy asked for, then in order of
+// acceptance, so that a task is ready by the time its turn comes.
+void Stepper::start_what_fits() {
+  std::int64_t free = s_.config.memory_bytes - s_.memory_used_bytes();
+  auto starting = std::count_if(s_.live.begin(), s_.live.end(),
+                                [](const Task& t) { return t.state == TaskState::kStarting; });
+  const auto try_start = [&](Task& task) {
+    if (task.state != TaskState::kQueued || task.spec.memory_bytes > free) return;
+    if (starting >= kStartingMax) return;
+    free -= task.spec.memory_bytes;
+    ++starting;
+    start(task);
+  };
+  for (std::size_t i = 0; i < s_.wanted.size();) {
+    const TaskKey key = s_.wanted[i];
+    Task* task = s_.find_live(key);
+    if (task == nullptr || task->state != TaskState::kQueued) {
+      std::erase(s_.wanted, key);
+      continue;
+    }
+    try_start(*task);
+    if (task->state == TaskState::kQueued) ++i;
+  }
+  // While somebody waits for memory, what is free is saved up for them.
+  if (!s_.wanted.empty()) return;
+  for (Task& task : s_.live) try_start(task);
+}
+
+// Evicts idle trainers, the longest unused first, until the first wanted task will fit.
+void Stepper::make_room() {
+  if (s_.wanted.empty()) return;
+  const Task* wanted = s_.find_live(s_.wanted.front());
+  if (wanted == nullptr) return;
+  std::int64_t coming = s_.config.memory_bytes - s_.memory_used_bytes();
+  for (const Task& task : s_.live) {
+    if (task.state == TaskState::kEvicting) coming += task.spec.memory_bytes;
+  }
+  while (coming < wanted->spec.memory_bytes) {
+    Task* victim = nullptr;
+    for (Task& task : s_.live) {
+      if (!may_evict(task, s_.now, s_.config.slice)) continue;
+      if (victim == nullptr || task.grant_at < victim->grant_at) victim = &task;
+    }
+    if (victim == nullptr) return;
+    coming += victim->spec.memory_bytes;
+    ++s_.counters.evictions;
+    move(*victim, Trigger::kEvict);
+    out_.push_back({StopTrainer{victim->process()}});
+  }
+}
+
+}  // namespace laird::core

@@ -1,0 +1,76 @@
+// Everything the core remembers. It is written whole into each journal file as a snapshot, hashed
+// after each event, and nothing of it lives anywhere else.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/core/event.hpp"
+#include "agent/core/task.hpp"
+#include "agent/policies/policy.hpp"
+#include "base/archive.hpp"
+#include "base/error.hpp"
+
+namespace laird::core {
+
+struct Lane {
+  LaneConfig config;
+  std::vector<TaskKey> running;  // granted or pausing, in the order they were granted
+  TaskKey last_task = 0;
+  TimeNs slice_ends_at = 0;
+  DurationNs slice = 0;
+  void archive(Archive& ar);
+};
+
+struct Counters {
+  std::uint64_t decisions = 0;
+  std::uint64_t switches = 0;
+  std::uint64_t crashes = 0;
+  std::uint64_t evictions = 0;
+  std::uint64_t breaches = 0;  // messages of a trainer that did not fit its state
+  void archive(Archive& ar);
+};
+
+struct State {
+  TimeNs now = 0;
+  TimeNs booted_at = 0;
+  DurationNs wall_minus_agent = 0;  // wall clock = agent time + this
+  bool shutting_down = false;
+  bool exit_sent = false;
+  TimeNs wake_at = kNever;
+  TaskKey next_key = 1;
+  CoreConfig config;
+  std::vector<Lane> lanes;
+  std::vector<Task> live;       // ascending by key
+  std::vector<Task> ended;      // in the order they ended, the oldest dropped first
+  std::vector<TaskKey> wanted;  // chosen by a policy, waiting for memory to start
+  std::unique_ptr<policies::Policy> policy;
+  Counters counters;
+
+  State() = default;
+  State(State&&) = default;
+  State& operator=(State&&) = default;
+
+  [[nodiscard]] Task* find_live(TaskKey key);
+  [[nodiscard]] const Task* find_live(TaskKey key) const;
+  [[nodiscard]] const Task* find_named(std::string_view task) const;  // live first, then ended
+  [[nodiscard]] const Task* find_any(TaskKey key) const;
+  [[nodiscard]] std::int64_t memory_used_bytes() const;
+
+  void archive(Archive& ar);
+  [[nodiscard]] std::uint64_t digest();
+
+ private:
+  // Scratch for decisions, kept to avoid allocation; not part of the state.
+  friend class Stepper;
+  std::vector<policies::Candidate> candidates_;
+  policies::Decision decision_;
+};
+
+[[nodiscard]] Bytes encode(State& state);
+[[nodiscard]] Result<State> decode_state(std::string_view bytes);
+
+}  // namespace laird::core

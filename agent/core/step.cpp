@@ -1,0 +1,93 @@
+#include "agent/core/step.hpp"
+
+#include "agent/core/stepper.hpp"
+#include "base/require.hpp"
+
+namespace laird::core {
+
+void Stepper::on(const Booted& e) {
+  s_.booted_at = s_.now;
+  s_.wall_minus_agent = e.wall_ns - s_.now;
+  s_.shutting_down = false;
+  s_.exit_sent = false;
+  s_.wake_at = kNever;
+  s_.wanted.clear();
+  if (s_.policy == nullptr || s_.policy->name() != e.config.policy) {
+    Result<std::unique_ptr<policies::Policy>> made = policies::make_policy(e.config.policy);
+    LAIRD_REQUIRE(made.has_value(), "booted with a policy that does not exist");
+    s_.policy = std::move(*made);
+  }
+  s_.config = e.config;
+  s_.lanes.clear();
+  for (const LaneConfig& config : e.config.lanes) {
+    s_.lanes.push_back(Lane{});
+    s_.lanes.back().config = config;
+  }
+  for (Task& task : s_.live) {
+    task.lane = -1;
+    task.share_ppm = 0;
+    task.checkpoint_asked = false;
+    task.samples = task.checkpoint_samples;
+    task.deadline_at = deadline_of(task.spec, task.accepted_at);
+    move(task, Trigger::kReboot);
+  }
+}
+
+void Stepper::on(const ClockStepped& e) {
+  s_.wall_minus_agent = e.wall_ns - s_.now;
+  for (Task& task : s_.live) task.deadline_at = deadline_of(task.spec, task.accepted_at);
+}
+
+void Stepper::on(const ShutdownRequested&) {
+  s_.shutting_down = true;
+  s_.wanted.clear();
+  for (Task& task : s_.live) {
+    if (!is_listed(task.state, Trigger::kEvict)) continue;
+    leave_lane(task);
+    move(task, Trigger::kEvict);
+    out_.push_back({StopTrainer{task.process()}});
+  }
+}
+
+void Stepper::apply(const Event& event) {
+  LAIRD_REQUIRE(event.at >= s_.now, "time went back");
+  s_.now = event.at;
+  std::visit([this](const auto& body) { on(body); }, event.body);
+  expire_all();
+  sweep_ended();
+  schedule();
+  finish_shutdown();
+  set_wake();
+}
+
+void step(State& state, const Event& event, Commands& out) { Stepper(state, out).apply(event); }
+
+Status admissible(const State& state, const Event& event) {
+  if (event.at < state.now) return fail(Code::kCorrupt, "an event is older than the one before it");
+  const Booted* booted = std::get_if<Booted>(&event.body);
+  if (booted == nullptr) {
+    if (state.policy == nullptr) return fail(Code::kCorrupt, "events begin before the first boot");
+    return {};
+  }
+  if (const auto made = policies::make_policy(booted->config.policy); !made) {
+    return tl::make_unexpected(made.error());
+  }
+  if (booted->config.lanes.empty() || booted->config.lanes.size() > kLanesMax) {
+    return fail(Code::kCorrupt, "a boot event has no lanes, or too many");
+  }
+  return {};
+}
+
+Result<std::string> explain(const State& state, std::string_view task) {
+  const Task* found = state.find_named(task);
+  if (found == nullptr) return fail(Code::kNotFound, "no task '" + std::string(task) + "'");
+  if (found->state == TaskState::kEnded) {
+    return std::string(name(found->outcome)) + ": " + found->reason;
+  }
+  std::string out(name(found->state));
+  if (!found->reason.empty()) out += " (" + found->reason + ")";
+  if (state.policy != nullptr) out += "; " + state.policy->explain(*found);
+  return out;
+}
+
+}  // namespace laird::core

@@ -1,0 +1,28 @@
+// The core: one pure function that everything else drives.
+//
+// Invariants after every step:
+//  - at most one exclusive task, or tasks whose shares sum to at most the whole, per lane;
+//  - no task past its deadline holds a grant;
+//  - trainers that exist need no more memory than the board has for them;
+//  - an accepted task is in `live` until it has an outcome, and gets exactly one.
+#pragma once
+
+#include "agent/core/command.hpp"
+#include "agent/core/event.hpp"
+#include "agent/core/state.hpp"
+#include "base/error.hpp"
+
+namespace laird::core {
+
+// Applies the event and appends what must be done. The event must be admissible.
+void step(State& state, const Event& event, Commands& out);
+
+// For events that come from a file: says why an event cannot follow this state (time going back,
+// unknown policy, too many lanes), so that a damaged or foreign journal is refused, not asserted
+// on.
+[[nodiscard]] Status admissible(const State& state, const Event& event);
+
+// The numbers behind the last decision about a task, in words.
+[[nodiscard]] Result<std::string> explain(const State& state, std::string_view task);
+
+}  // namespace laird::core

@@ -1,0 +1,75 @@
+// Private to the core: the pieces of one step, divided over files by topic.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "agent/core/step.hpp"
+
+namespace laird::core {
+
+class Stepper {
+ public:
+  Stepper(State& state, Commands& out) : s_(state), out_(out) {}
+
+  void apply(const Event& event);
+
+  // Requests (requests.cpp).
+  void on(const Submitted& e);
+  void on(const CancelRequested& e);
+  void on(const HoldRequested& e);
+  void on(const ReleaseRequested& e);
+
+  // Trainers (trainers.cpp).
+  void on(const TrainerReady& e);
+  void on(const TrainerProgressed& e);
+  void on(const TrainerCheckpointed& e);
+  void on(const TrainerDone& e);
+  void on(const TrainerFailed& e);
+  void on(const TrainerExited& e);
+
+  // The board and its clock (step.cpp).
+  void on(const Booted& e);
+  void on(const Ticked&) {}
+  void on(const ClockStepped& e);
+  void on(const PowerSampled&) {}
+  void on(const ShutdownRequested&);
+
+ private:
+  // Life cycle (lifecycle.cpp): the only places that change a task's state.
+  void move(Task& task, Trigger trigger);
+  void decide(Task& task, Outcome outcome, std::string reason);
+  void crash(Task& task, std::string why);
+  void leave_lane(Task& task);
+  void sweep_ended();
+  [[nodiscard]] Task* addressed(const ProcessRef& process);
+
+  // Time (timers.cpp).
+  void expire(Task& task);
+  void expire_all();
+  void set_wake();
+  [[nodiscard]] TimeNs due_at(const Task& task) const;
+  [[nodiscard]] TimeNs hang_at(const Task& task) const;
+  void finish_shutdown();
+  [[nodiscard]] TimeNs deadline_of(const TaskSpec& spec, TimeNs accepted_at) const;
+
+  // Lanes and memory (schedule.cpp).
+  void schedule();
+  void schedule_lane(std::uint32_t index);
+  bool decide_lane(std::uint32_t index, bool residents_only);
+  void grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, DurationNs slice);
+  void start(Task& task);
+  void start_what_fits();
+  void make_room();
+  [[nodiscard]] TimeNs overrun_at(const Lane& lane) const;
+
+  void answer(std::uint64_t request, TaskKey key, std::string text);
+  void refuse(std::uint64_t request, Code code, std::string text);
+  [[nodiscard]] Status check_admission(const TaskSpec& spec) const;
+  [[nodiscard]] Task* live_named(std::string_view task);
+
+  State& s_;
+  Commands& out_;
+};
+
+}  // namespace laird::core

@@ -1,0 +1,224 @@
+#include "agent/core/task.hpp"
+
+#include <array>
+
+#include "base/require.hpp"
+
+namespace laird::core {
+namespace {
+
+using S = TaskState;
+using T = Trigger;
+
+struct Transition {
+  S from;
+  T trigger;
+  S to;
+};
+
+constexpr std::array kTransitions = {
+    Transition{S::kQueued, T::kStart, S::kStarting},
+    Transition{S::kQueued, T::kHold, S::kHeld},
+    Transition{S::kQueued, T::kEnd, S::kEnded},
+    Transition{S::kQueued, T::kReboot, S::kQueued},
+
+    Transition{S::kStarting, T::kReady, S::kReady},
+    Transition{S::kStarting, T::kCrashed, S::kBackoff},
+    Transition{S::kStarting, T::kEvict, S::kEvicting},
+    Transition{S::kStarting, T::kHold, S::kHolding},
+    Transition{S::kStarting, T::kDecide, S::kFinishing},
+    Transition{S::kStarting, T::kReboot, S::kQueued},
+
+    Transition{S::kReady, T::kGrant, S::kRunning},
+    Transition{S::kReady, T::kEvict, S::kEvicting},
+    Transition{S::kReady, T::kCrashed, S::kBackoff},
+    Transition{S::kReady, T::kHold, S::kHolding},
+    Transition{S::kReady, T::kDecide, S::kFinishing},
+    Transition{S::kReady, T::kReboot, S::kQueued},
+
+    Transition{S::kRunning, T::kGrantSpent, S::kReady},
+    Transition{S::kRunning, T::kPause, S::kPausing},
+    Transition{S::kRunning, T::kEvict, S::kEvicting},
+    Transition{S::kRunning, T::kCrashed, S::kBackoff},
+    Transition{S::kRunning, T::kHold, S::kHolding},
+    Transition{S::kRunning, T::kDecide, S::kFinishing},
+    Transition{S::kRunning, T::kReboot, S::kQueued},
+
+    Transition{S::kPausing, T::kPaused, S::kReady},
+    Transition{S::kPausing, T::kEvict, S::kEvicting},
+    Transition{S::kPausing, T::kCrashed, S::kBackoff},
+    Transition{S::kPausing, T::kHold, S::kHolding},
+    Transition{S::kPausing, T::kDecide, S::kFinishing},
+    Transition{S::kPausing, T::kReboot, S::kQueued},
+
+    Transition{S::kEvicting, T::kExited, S::kQueued},
+    Transition{S::kEvicting, T::kHold, S::kHolding},
+    Transition{S::kEvicting, T::kDecide, S::kFinishing},
+    Transition{S::kEvicting, T::kReboot, S::kQueued},
+
+    Transition{S::kBackoff, T::kRetry, S::kQueued},
+    Transition{S::kBackoff, T::kHold, S::kHeld},
+    Transition{S::kBackoff, T::kEnd, S::kEnded},
+    Transition{S::kBackoff, T::kReboot, S::kQueued},
+
+    Transition{S::kHolding, T::kExited, S::kHeld},
+    Transition{S::kHolding, T::kRelease, S::kEvicting},
+    Transition{S::kHolding, T::kDecide, S::kFinishing},
+    Transition{S::kHolding, T::kReboot, S::kHeld},
+
+    Transition{S::kHeld, T::kRelease, S::kQueued},
+    Transition{S::kHeld, T::kEnd, S::kEnded},
+    Transition{S::kHeld, T::kReboot, S::kHeld},
+
+    Transition{S::kFinishing, T::kExited, S::kEnded},
+    Transition{S::kFinishing, T::kReboot, S::kEnded},
+};
+
+const Transition* find(S state, T trigger) {
+  for (const Transition& t : kTransitions) {
+    if (t.from == state && t.trigger == trigger) return &t;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view name(LaneKind kind) { return kind == LaneKind::kGpu ? "gpu" : "cpu"; }
+
+std::string_view name(TaskState state) {
+  switch (state) {
+    case S::kQueued: return "queued";
+    case S::kStarting: return "starting";
+    case S::kReady: return "ready";
+    case S::kRunning: return "running";
+    case S::kPausing: return "pausing";
+    case S::kEvicting: return "evicting";
+    case S::kBackoff: return "backoff";
+    case S::kHolding: return "holding";
+    case S::kHeld: return "held";
+    case S::kFinishing: return "finishing";
+    case S::kEnded: return "ended";
+  }
+  return "unknown";
+}
+
+std::string_view name(Trigger trigger) {
+  switch (trigger) {
+    case T::kStart: return "start";
+    case T::kReady: return "ready";
+    case T::kGrant: return "grant";
+    case T::kGrantSpent: return "grant spent";
+    case T::kPause: return "pause";
+    case T::kPaused: return "paused";
+    case T::kEvict: return "evict";
+    case T::kExited: return "exited";
+    case T::kCrashed: return "crashed";
+    case T::kRetry: return "retry";
+    case T::kHold: return "hold";
+    case T::kRelease: return "release";
+    case T::kDecide: return "decide";
+    case T::kEnd: return "end";
+    case T::kReboot: return "reboot";
+  }
+  return "unknown";
+}
+
+std::string_view name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kNone: return "none";
+    case Outcome::kSucceeded: return "succeeded";
+    case Outcome::kMissed: return "missed";
+    case Outcome::kExhausted: return "exhausted";
+    case Outcome::kFailed: return "failed";
+    case Outcome::kCancelled: return "cancelled";
+  }
+  return "unknown";
+}
+
+bool has_process(TaskState state) {
+  switch (state) {
+    case S::kStarting:
+    case S::kReady:
+    case S::kRunning:
+    case S::kPausing:
+    case S::kEvicting:
+    case S::kHolding:
+    case S::kFinishing: return true;
+    case S::kQueued:
+    case S::kBackoff:
+    case S::kHeld:
+    case S::kEnded: return false;
+  }
+  return false;
+}
+
+TaskState next_state(TaskState state, Trigger trigger) {
+  const Transition* found = find(state, trigger);
+  LAIRD_REQUIRE(found != nullptr, "task life cycle: transition not in the table");
+  return found->to;
+}
+
+bool is_listed(TaskState state, Trigger trigger) { return find(state, trigger) != nullptr; }
+
+void TaskSpec::archive(Archive& ar) {
+  ar.text(name, kNameBytesMax);
+  ar.text(trainer, kNameBytesMax);
+  ar.text(params, kParamsBytesMax);
+  ar.bounded(lane, LaneKind::kCpu);
+  ar(deadline_after);
+  ar(deadline_wall);
+  ar(target_loss);
+  ar(memory_bytes);
+  ar(report_every);
+  ar(planned_samples);
+  ar(seed);
+  ar(splittable);
+}
+
+bool TaskSpec::same_as(const TaskSpec& other) const {
+  const auto bytes_of = [](TaskSpec spec) {
+    Bytes out;
+    Archive ar = Archive::writer(out);
+    ar(spec);
+    return out;
+  };
+  return bytes_of(*this) == bytes_of(other);
+}
+
+void Task::archive(Archive& ar) {
+  ar(key);
+  ar(spec);
+  ar.bounded(state, TaskState::kEnded);
+  ar.bounded(outcome, Outcome::kCancelled);
+  ar.text(reason, kReasonBytesMax);
+  ar(accepted_at);
+  ar(deadline_at);
+  ar(ended_at);
+  ar(state_since);
+  ar(attempt);
+  ar(crashes);
+  ar(retry_at);
+  ar(heard_at);
+  ar(ready_at);
+  ar(samples);
+  ar(checkpoint_samples);
+  ar(checkpoint_at);
+  ar(checkpoint_asked);
+  ar(planned_samples);
+  ar(loss);
+  ar(loss_known);
+  ar(best_loss);
+  ar(lane);
+  ar(grant_until);
+  ar(grant_from);
+  ar(share_ppm);
+  ar(grant_at);
+  ar(slice_ends_at);
+  ar(rate);
+  ar(busy_ns);
+  ar(switches);
+  ar(grants);
+  ar(grants_since_ready);
+}
+
+}  // namespace laird::core

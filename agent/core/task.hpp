@@ -1,0 +1,150 @@
+// A task, what was asked for and how far it has come, and its life as one table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "agent/core/limits.hpp"
+#include "base/archive.hpp"
+#include "base/time.hpp"
+
+namespace laird::core {
+
+using TaskKey = std::uint32_t;  // given at acceptance, never reused by one journal
+
+enum class LaneKind : std::uint8_t { kGpu, kCpu };
+[[nodiscard]] std::string_view name(LaneKind kind);
+
+// One trainer process of one task: attempts are numbered, so that what an earlier process of the
+// same task said late is told apart.
+struct ProcessRef {
+  TaskKey key = 0;
+  std::uint32_t attempt = 0;
+  void archive(Archive& ar) {
+    ar(key);
+    ar(attempt);
+  }
+};
+
+// What the submitter asked for; never changes after acceptance.
+struct TaskSpec {
+  std::string name;
+  std::string trainer;        // a name on the board's allow-list
+  std::string params = "{}";  // JSON text handed to the trainer as it is
+  LaneKind lane = LaneKind::kCpu;
+  // Exactly one is set: so long after acceptance, or at a wall-clock time (Unix ns).
+  DurationNs deadline_after = 0;
+  TimeNs deadline_wall = 0;
+  double target_loss = 0.0;
+  std::int64_t memory_bytes = 0;
+  std::uint64_t report_every = 1;     // B: samples between two loss reports
+  std::uint64_t planned_samples = 0;  // epochs times data, 0 when the author did not say
+  std::uint64_t seed = 0;
+  bool splittable = false;
+
+  void archive(Archive& ar);
+  [[nodiscard]] bool same_as(const TaskSpec& other) const;
+};
+
+// The life of a task. A state says whether a trainer process exists and what it is doing.
+enum class TaskState : std::uint8_t {
+  kQueued,     // accepted, no process
+  kStarting,   // process started, not ready yet
+  kReady,      // process ready, holds no grant
+  kRunning,    // process works on a grant of samples
+  kPausing,    // asked to stop at the next batch and checkpoint
+  kEvicting,   // asked to checkpoint and exit so that another fits in memory
+  kBackoff,    // crashed; waits before the next attempt
+  kHolding,    // an operator paused it; asked to checkpoint and exit
+  kHeld,       // an operator paused it; no process
+  kFinishing,  // outcome decided; asked to checkpoint and exit
+  kEnded,      // outcome final, no process
+};
+
+enum class Trigger : std::uint8_t {
+  kStart,       // the core starts its trainer
+  kReady,       // the trainer said ready
+  kGrant,       // samples granted
+  kGrantSpent,  // the grant's last sample was reported
+  kPause,       // pause sent
+  kPaused,      // pause acknowledged
+  kEvict,       // stop sent to free memory
+  kExited,      // the process ended as asked
+  kCrashed,     // the process ended, erred or hung unasked
+  kRetry,       // back-off over
+  kHold,        // operator pause
+  kRelease,     // operator resume
+  kDecide,      // outcome decided while a process exists
+  kEnd,         // outcome decided and no process is left
+  kReboot,      // the agent started anew: every process is gone
+};
+
+enum class Outcome : std::uint8_t {
+  kNone,
+  kSucceeded,  // reached its target loss before its deadline
+  kMissed,     // the deadline passed first
+  kExhausted,  // the trainer did all its planned work without reaching the target
+  kFailed,     // its trainer failed too often
+  kCancelled,
+};
+
+[[nodiscard]] std::string_view name(TaskState state);
+[[nodiscard]] std::string_view name(Trigger trigger);
+[[nodiscard]] std::string_view name(Outcome outcome);
+
+// A process exists and counts against memory.
+[[nodiscard]] bool has_process(TaskState state);
+// The next state by the table; a pair that is not listed is a bug and stops the program.
+[[nodiscard]] TaskState next_state(TaskState state, Trigger trigger);
+// Whether the pair is listed: for those few places where the answer to "may I" is data.
+[[nodiscard]] bool is_listed(TaskState state, Trigger trigger);
+
+struct Task {
+  TaskKey key = 0;
+  TaskSpec spec;
+  TaskState state = TaskState::kQueued;
+  Outcome outcome = Outcome::kNone;
+  std::string reason;  // why it ended, backs off or is held; for people
+
+  TimeNs accepted_at = 0;
+  TimeNs deadline_at = kNever;
+  TimeNs ended_at = 0;
+  TimeNs state_since = 0;
+
+  // Trainer process.
+  std::uint32_t attempt = 0;
+  std::uint32_t crashes = 0;  // in a row, without a new checkpoint between
+  TimeNs retry_at = 0;
+  TimeNs heard_at = 0;
+  TimeNs ready_at = 0;
+
+  // Learning. samples is what the live process has done; a crash takes it back to the checkpoint.
+  std::uint64_t samples = 0;
+  std::uint64_t checkpoint_samples = 0;
+  TimeNs checkpoint_at = 0;
+  bool checkpoint_asked = false;
+  std::uint64_t planned_samples = 0;  // from the spec, else from the trainer
+  double loss = 0.0;
+  bool loss_known = false;
+  double best_loss = 0.0;
+
+  // The current grant and how fast grants are used up (samples per second while running).
+  std::int32_t lane = -1;
+  std::uint64_t grant_until = 0;
+  std::uint64_t grant_from = 0;
+  std::uint32_t share_ppm = 0;
+  TimeNs grant_at = 0;
+  TimeNs slice_ends_at = 0;
+  double rate = 0.0;
+
+  DurationNs busy_ns = 0;
+  std::uint32_t switches = 0;  // times it took over a lane from another task
+  std::uint32_t grants = 0;
+  std::uint32_t grants_since_ready = 0;
+
+  [[nodiscard]] ProcessRef process() const { return {key, attempt}; }
+  void archive(Archive& ar);
+};
+
+}  // namespace laird::core

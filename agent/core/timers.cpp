@@ -1,0 +1,128 @@
+// Everything that happens because time passed: deadlines, hung trainers, back-off, checkpoints.
+#include <algorithm>
+
+#include "agent/core/stepper.hpp"
+
+namespace laird::core {
+namespace {
+
+// A running trainer is hung when it is silent for the configured time, but never before it had ten
+// times the time its reports usually take.
+constexpr double kReportsMissed = 10.0;
+
+bool wants_checkpoint(const Task& task) {
+  return (task.state == TaskState::kRunning || task.state == TaskState::kReady) &&
+         !task.checkpoint_asked && task.samples > task.checkpoint_samples;
+}
+
+}  // namespace
+
+TimeNs Stepper::deadline_of(const TaskSpec& spec, TimeNs accepted_at) const {
+  if (spec.deadline_wall > 0) return spec.deadline_wall - s_.wall_minus_agent;
+  return accepted_at + spec.deadline_after;
+}
+
+TimeNs Stepper::hang_at(const Task& task) const {
+  DurationNs patience = s_.config.timing.hang_timeout;
+  if (task.rate > 0.0) {
+    const double usual_ns = static_cast<double>(task.spec.report_every) / task.rate * 1e9;
+    const double bound = std::min(kReportsMissed * usual_ns, static_cast<double>(kDay));
+    patience = std::max(patience, static_cast<DurationNs>(bound));
+  }
+  return std::max(task.heard_at, task.grant_at) + patience;
+}
+
+// The next instant at which `expire` would do something to this task.
+TimeNs Stepper::due_at(const Task& task) const {
+  const TrainerTiming& timing = s_.config.timing;
+  TimeNs due = task.outcome == Outcome::kNone ? task.deadline_at : kNever;
+  switch (task.state) {
+    case TaskState::kStarting: due = std::min(due, task.state_since + timing.start_timeout); break;
+    case TaskState::kRunning: due = std::min(due, hang_at(task)); break;
+    case TaskState::kPausing: due = std::min(due, task.state_since + timing.pause_timeout); break;
+    case TaskState::kBackoff:
+      if (!s_.shutting_down) due = std::min(due, task.retry_at);
+      break;
+    case TaskState::kEvicting:
+    case TaskState::kHolding:
+    case TaskState::kFinishing:
+      due = std::min(due, std::max(task.state_since, task.heard_at) + timing.stop_grace);
+      break;
+    case TaskState::kQueued:
+    case TaskState::kReady:
+    case TaskState::kHeld:
+    case TaskState::kEnded: break;
+  }
+  if (wants_checkpoint(task)) due = std::min(due, task.checkpoint_at + timing.checkpoint_every);
+  return due;
+}
+
+void Stepper::expire(Task& task) {
+  const TrainerTiming& timing = s_.config.timing;
+  if (task.outcome == Outcome::kNone && s_.now >= task.deadline_at) {
+    decide(
+        task, Outcome::kMissed,
+        task.loss_known ? "the deadline came first" : "the deadline came before any loss report");
+    return;
+  }
+  switch (task.state) {
+    case TaskState::kStarting:
+      if (s_.now >= task.state_since + timing.start_timeout) {
+        crash(task, "its trainer did not get ready in time");
+      }
+      return;
+    case TaskState::kRunning:
+      if (s_.now >= hang_at(task)) {
+        crash(task, "its trainer hung: it held a grant and reported nothing");
+        return;
+      }
+      break;
+    case TaskState::kPausing:
+      if (s_.now >= task.state_since + timing.pause_timeout) {
+        crash(task, "its trainer did not pause in time");
+      }
+      return;
+    case TaskState::kBackoff:
+      if (!s_.shutting_down && s_.now >= task.retry_at) move(task, Trigger::kRetry);
+      return;
+    case TaskState::kEvicting:
+    case TaskState::kHolding:
+    case TaskState::kFinishing:
+      if (s_.now >= std::max(task.state_since, task.heard_at) + timing.stop_grace) {
+        out_.push_back({KillTrainer{task.process()}});
+        task.heard_at = s_.now;
+      }
+      return;
+    default: break;
+  }
+  if (wants_checkpoint(task) && s_.now >= task.checkpoint_at + timing.checkpoint_every) {
+    task.checkpoint_asked = true;
+    out_.push_back({CheckpointTrainer{task.process()}});
+  }
+}
+
+void Stepper::expire_all() {
+  for (Task& task : s_.live) expire(task);
+}
+
+void Stepper::set_wake() {
+  TimeNs wake = kNever;
+  for (const Task& task : s_.live) wake = std::min(wake, due_at(task));
+  for (const Lane& lane : s_.lanes) {
+    if (!lane.running.empty()) wake = std::min(wake, overrun_at(lane));
+  }
+  if (wake == s_.wake_at) return;
+  s_.wake_at = wake;
+  out_.push_back({WakeAt{wake}});
+}
+
+void Stepper::finish_shutdown() {
+  if (!s_.shutting_down || s_.exit_sent) return;
+  for (const Task& task : s_.live) {
+    if (has_process(task.state)) return;
+  }
+  s_.exit_sent = true;
+  out_.push_back({ExitNow{}});
+}
+
+}  // namespace laird::core

@@ -1,0 +1,133 @@
+// What trainers say. Everything here comes from another program: it is checked against the task's
+// state, and what does not fit counts as a failure of that trainer, never of the agent.
+#include <cmath>
+
+#include "agent/core/stepper.hpp"
+
+namespace laird::core {
+namespace {
+
+// How fast the rate of samples per second follows a new measurement.
+constexpr double kRateGain = 0.25;
+
+// Asked to stop and not expected to do anything else.
+bool is_leaving(TaskState state) {
+  return state == TaskState::kEvicting || state == TaskState::kHolding ||
+         state == TaskState::kFinishing;
+}
+
+void update_rate(Task& task, std::uint64_t samples, TimeNs now) {
+  if (task.state != TaskState::kRunning || samples <= task.samples || now <= task.heard_at) return;
+  const double seconds = static_cast<double>(now - task.heard_at) / static_cast<double>(kSecond);
+  const double measured = static_cast<double>(samples - task.samples) / seconds;
+  task.rate = task.rate > 0.0 ? task.rate + kRateGain * (measured - task.rate) : measured;
+}
+
+}  // namespace
+
+void Stepper::on(const TrainerReady& e) {
+  Task* task = addressed(e);
+  if (task == nullptr || is_leaving(task->state)) return;
+  if (task->state != TaskState::kStarting || e.samples > kSamplesMax) {
+    ++s_.counters.breaches;
+    crash(*task, "its trainer said ready out of turn");
+    return;
+  }
+  task->samples = e.samples;
+  // The trainer's word on where it resumes counts: a checkpoint may have been lost or be newer.
+  task->checkpoint_samples = e.samples;
+  task->checkpoint_at = s_.now;
+  if (task->planned_samples == 0 && e.planned_samples <= kSamplesMax) {
+    task->planned_samples = e.planned_samples;
+  }
+  task->heard_at = s_.now;
+  task->ready_at = s_.now;
+  task->grants_since_ready = 0;
+  task->reason.clear();
+  move(*task, Trigger::kReady);
+}
+
+void Stepper::on(const TrainerProgressed& e) {
+  Task* task = addressed(e);
+  if (task == nullptr || task->state == TaskState::kFinishing) return;
+  if (task->state == TaskState::kStarting || e.samples < task->samples || e.samples > kSamplesMax ||
+      !std::isfinite(e.loss)) {
+    ++s_.counters.breaches;
+    if (is_leaving(task->state)) return;
+    crash(*task, task->state == TaskState::kStarting ? "its trainer reported before it was ready"
+                 : !std::isfinite(e.loss) ? "its trainer reported a loss that is no number"
+                                          : "its trainer's sample count went backwards");
+    return;
+  }
+  update_rate(*task, e.samples, s_.now);
+  task->samples = e.samples;
+  task->loss = e.loss;
+  task->best_loss = task->loss_known ? std::fmin(task->best_loss, e.loss) : e.loss;
+  task->loss_known = true;
+  task->heard_at = s_.now;
+  if (s_.policy != nullptr) s_.policy->observe(*task);
+  if (e.loss <= task->spec.target_loss && s_.now <= task->deadline_at) {
+    decide(*task, Outcome::kSucceeded, "reached its target loss");
+    return;
+  }
+  if (task->state == TaskState::kRunning && task->samples >= task->grant_until) {
+    leave_lane(*task);
+    move(*task, Trigger::kGrantSpent);
+  }
+}
+
+void Stepper::on(const TrainerCheckpointed& e) {
+  Task* task = addressed(e);
+  if (task == nullptr || e.samples > kSamplesMax) return;
+  if (task->state == TaskState::kStarting) {
+    ++s_.counters.breaches;
+    crash(*task, "its trainer spoke of a checkpoint before it was ready");
+    return;
+  }
+  if (e.samples > task->checkpoint_samples) task->crashes = 0;
+  task->checkpoint_samples = e.samples;
+  task->checkpoint_at = s_.now;
+  task->checkpoint_asked = false;
+  task->heard_at = s_.now;
+  if (task->state == TaskState::kPausing) {
+    leave_lane(*task);
+    move(*task, Trigger::kPaused);
+  }
+}
+
+void Stepper::on(const TrainerDone& e) {
+  Task* task = addressed(e);
+  if (task == nullptr || is_leaving(task->state)) return;
+  if (task->state == TaskState::kStarting) {
+    ++s_.counters.breaches;
+    crash(*task, "its trainer said done before it was ready");
+    return;
+  }
+  decide(*task, Outcome::kExhausted, "did all its planned work without reaching its target loss");
+}
+
+void Stepper::on(const TrainerFailed& e) {
+  Task* task = addressed(e);
+  if (task == nullptr) return;
+  if (is_leaving(task->state)) {
+    // It was to go anyway; its exit settles the rest.
+    out_.push_back({KillTrainer{task->process()}});
+    return;
+  }
+  crash(*task, e.why);
+}
+
+void Stepper::on(const TrainerExited& e) {
+  Task* task = addressed(e);
+  if (task == nullptr) return;
+  if (is_leaving(task->state)) {
+    if (task->state != TaskState::kFinishing) task->samples = task->checkpoint_samples;
+    move(*task, Trigger::kExited);
+    return;
+  }
+  crash(*task, e.exit_code < 0
+                   ? "its trainer was ended by signal " + std::to_string(-e.exit_code)
+                   : "its trainer exited by itself with code " + std::to_string(e.exit_code));
+}
+
+}  // namespace laird::core

@@ -1,0 +1,376 @@
+#include "agent/journal/journal.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "agent/core/step.hpp"
+#include "agent/journal/reader.hpp"
+#include "agent/journal/sqlite/database.hpp"
+#include "base/require.hpp"
+
+namespace laird::journal {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kPrefix = "journal-";
+constexpr std::string_view kSuffix = ".db";
+
+// "journal-000012-20261116.db": the number keeps the order even when the clock goes back.
+struct FileName {
+  std::uint64_t number = 0;
+  std::string day;
+};
+
+std::string day_of(TimeNs wall_ns) {
+  const std::time_t seconds = static_cast<std::time_t>(wall_ns / kSecond);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y%m%d", &utc);
+  return text;
+}
+
+std::string name_of(const FileName& name) {
+  char text[64];
+  std::snprintf(text, sizeof text, "journal-%06llu-%s.db",
+                static_cast<unsigned long long>(name.number), name.day.c_str());
+  return text;
+}
+
+bool parse_name(const std::string& text, FileName& out) {
+  if (!text.starts_with(kPrefix) || !text.ends_with(kSuffix)) return false;
+  unsigned long long number = 0;
+  char day[9] = {};
+  if (std::sscanf(text.c_str(), "journal-%6llu-%8[0-9].db", &number, day) != 2) return false;
+  out = FileName{number, day};
+  return name_of(out) == text;
+}
+
+void sync_folder(const std::string& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+// Sets a damaged file aside under a name that no reader takes for a journal.
+void set_aside(const std::string& path) {
+  std::error_code ignored;
+  for (const char* tail : {"", "-wal", "-shm"}) {
+    if (fs::exists(path + tail, ignored))
+      fs::rename(path + tail, path + ".damaged" + tail, ignored);
+  }
+}
+
+void remove_file(const std::string& path) {
+  std::error_code ignored;
+  for (const char* tail : {"", "-wal", "-shm"}) fs::remove(path + tail, ignored);
+}
+
+std::int64_t size_on_disk(const std::string& path) {
+  std::int64_t total = 0;
+  for (const char* tail : {"", "-wal"}) {
+    std::error_code error;
+    const auto size = fs::file_size(path + tail, error);
+    if (!error) total += static_cast<std::int64_t>(size);
+  }
+  return total;
+}
+
+// Steps every event of a file; the reader notes where it stops.
+Status fold(Reader& reader, core::State& state, std::uint64_t& count, std::uint64_t& next_seq) {
+  core::Commands ignored;
+  next_seq = reader.first_seq();
+  while (std::optional<Record> record = reader.next()) {
+    if (const Status ok = core::admissible(state, record->event); !ok) return ok;
+    ignored.clear();
+    core::step(state, record->event, ignored);
+    next_seq = record->seq + 1;
+    ++count;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::pair<std::uint64_t, std::string>> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    FileName name;
+    if (parse_name(entry.path().filename().string(), name)) {
+      found.emplace_back(name.number, entry.path().string());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> out;
+  for (auto& [number, path] : found) out.push_back(std::move(path));
+  return out;
+}
+
+struct Journal::Impl {
+  std::string folder;
+  Limits limits;
+  std::string node;
+  FileName name;
+  std::string path;
+  std::unique_ptr<Database> db;
+  Statement insert_event;
+  Statement insert_outcome;
+  Statement insert_snapshot;
+  bool in_transaction = false;
+  std::uint64_t next_seq = 1;
+  std::uint64_t committed_seq = 1;
+  std::uint64_t snapshot_seq = 0;
+  Bytes scratch;
+
+  Status open_file(const FileName& which) {
+    name = which;
+    path = folder + "/" + name_of(which);
+    Result<std::unique_ptr<Database>> opened = Database::open(path, OpenMode::kWrite);
+    if (!opened) return tl::make_unexpected(opened.error());
+    db = std::move(*opened);
+    ::chmod(path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP);
+    for (const char* sql :
+         {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA wal_autocheckpoint=256",
+          "PRAGMA journal_size_limit=4194304", "PRAGMA cache_size=-512",
+          "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value)",
+          "CREATE TABLE IF NOT EXISTS snapshot(seq INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+          "CREATE TABLE IF NOT EXISTS event(seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL,"
+          " kind TEXT NOT NULL, body BLOB NOT NULL)",
+          "CREATE TABLE IF NOT EXISTS outcome(seq INTEGER PRIMARY KEY, commands BLOB NOT NULL,"
+          " state_hash INTEGER NOT NULL)"}) {
+      if (Status ok = db->run(sql); !ok) return ok;
+    }
+    return prepare_all();
+  }
+
+  Status prepare_all() {
+    const auto prepare = [this](Statement& into, const char* sql) -> Status {
+      Result<Statement> made = db->prepare(sql);
+      if (!made) return tl::make_unexpected(made.error());
+      into = std::move(*made);
+      return {};
+    };
+    if (Status ok = prepare(insert_event, "INSERT INTO event VALUES(?,?,?,?)"); !ok) return ok;
+    if (Status ok = prepare(insert_outcome, "INSERT OR REPLACE INTO outcome VALUES(?,?,?)"); !ok) {
+      return ok;
+    }
+    return prepare(insert_snapshot, "INSERT OR REPLACE INTO snapshot VALUES(?,?)");
+  }
+
+  // A new file is complete (meta and snapshot, on disk) before its first event.
+  Status create_file(const FileName& which, core::State& state, TimeNs wall_ns) {
+    if (Status ok = open_file(which); !ok) return ok;
+    if (Status ok = begin(); !ok) return ok;
+    Result<Statement> meta = db->prepare("INSERT OR REPLACE INTO meta VALUES(?,?)");
+    if (!meta) return tl::make_unexpected(meta.error());
+    if (Status ok = meta->bind(1, "format").bind(2, kFormat).run(); !ok) return ok;
+    if (Status ok = meta->bind(1, "node").bind(2, std::string_view(node)).run(); !ok) return ok;
+    if (Status ok = meta->bind(1, "created_wall_ns").bind(2, wall_ns).run(); !ok) return ok;
+    if (Status ok = put_snapshot(state); !ok) return ok;
+    if (Status ok = commit(true); !ok) return ok;
+    sync_folder(folder);
+    return {};
+  }
+
+  Status begin() {
+    if (in_transaction) return {};
+    if (Status ok = db->run("BEGIN IMMEDIATE"); !ok) return ok;
+    in_transaction = true;
+    return {};
+  }
+
+  Status put_snapshot(core::State& state) {
+    if (Status ok = begin(); !ok) return ok;
+    const Bytes body = core::encode(state);
+    insert_snapshot.bind(1, static_cast<std::int64_t>(next_seq)).bind(2, body);
+    if (Status ok = insert_snapshot.run(); !ok) return ok;
+    snapshot_seq = next_seq;
+    return {};
+  }
+
+  Status commit(bool durable) {
+    if (in_transaction) {
+      if (const Status ok = db->run("COMMIT"); !ok) {
+        roll_back();
+        return ok;
+      }
+      in_transaction = false;
+      committed_seq = next_seq;
+    }
+    return durable ? db->sync() : Status{};
+  }
+
+  void roll_back() {
+    insert_event.reset();
+    insert_outcome.reset();
+    insert_snapshot.reset();
+    // SQLite may have rolled back by itself (disk full), then this only says so.
+    static_cast<void>(db->run("ROLLBACK"));
+    in_transaction = false;
+    next_seq = committed_seq;
+  }
+
+  void let_go() {
+    insert_event = {};
+    insert_outcome = {};
+    insert_snapshot = {};
+    db.reset();
+  }
+
+  void drop_old_files(TimeNs wall_ns) {
+    std::vector<std::string> files = files_in(folder);
+    std::int64_t total = 0;
+    for (const std::string& file : files) total += size_on_disk(file);
+    const std::string oldest_day = day_of(wall_ns - limits.age_max);
+    for (const std::string& file : files) {
+      if (file == path) continue;
+      FileName which;
+      parse_name(fs::path(file).filename().string(), which);
+      const bool too_old = which.day < oldest_day;
+      if (!too_old && total <= limits.total_bytes_max) continue;
+      total -= size_on_disk(file);
+      remove_file(file);
+    }
+  }
+};
+
+Journal::Journal(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Journal::~Journal() = default;
+
+Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const Limits& limits,
+                                               TimeNs wall_ns, const std::string& node,
+                                               Recovery& recovery) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return fail(Code::kIo, "cannot create " + folder + ": " + error.message());
+  auto impl = std::make_unique<Impl>();
+  impl->folder = folder;
+  impl->limits = limits;
+  impl->node = node;
+
+  std::vector<std::string> files = files_in(folder);
+  FileName newest;
+  if (!files.empty()) parse_name(fs::path(files.back()).filename().string(), newest);
+  bool whole = false;
+  // From the newest file back, until one can be read at least to its first snapshot.
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    Result<std::unique_ptr<Reader>> reader = Reader::open(*file);
+    Status read =
+        reader ? (*reader)->skip_to_newest_snapshot() : tl::make_unexpected(reader.error());
+    if (reader && !read) read = {};  // the newest snapshot is gone, the first is still there
+    if (!read) {
+      if (read.error().code == Code::kInvalid) return tl::make_unexpected(read.error());
+      recovery.notes.push_back(read.error().context + "; set aside");
+      set_aside(*file);
+      continue;
+    }
+    recovery.state = (*reader)->take_first_state();
+    const Status folded = fold(**reader, recovery.state, recovery.events_replayed, impl->next_seq);
+    if (!folded) recovery.notes.push_back(*file + ": " + folded.error().context);
+    const std::string damage = (*reader)->damage();
+    reader->reset();
+    whole = folded.has_value() && damage.empty() && file == files.rbegin();
+    if (!damage.empty()) recovery.notes.push_back(*file + ": " + damage);
+    if (!damage.empty() || !folded) {
+      recovery.notes.push_back("kept what could be read; the damaged file stays beside it");
+      set_aside(*file);
+    }
+    break;
+  }
+  impl->committed_seq = impl->next_seq;
+  const std::string today = day_of(wall_ns);
+  const std::string current = folder + "/" + name_of(newest);
+  Status ready;
+  if (whole && newest.day == today && size_on_disk(current) < limits.file_bytes_max) {
+    ready = impl->open_file(newest);
+    impl->snapshot_seq = impl->next_seq - std::min(impl->next_seq, recovery.events_replayed);
+  } else {
+    ready = impl->create_file(FileName{newest.number + 1, today}, recovery.state, wall_ns);
+    if (!ready && whole) {  // no room for a new file: go on with the one there is
+      recovery.notes.push_back(ready.error().context + "; going on with " + current);
+      impl->let_go();
+      remove_file(impl->path);
+      ready = impl->open_file(newest);
+    }
+  }
+  if (!ready) return tl::make_unexpected(ready.error());
+  impl->drop_old_files(wall_ns);
+  return std::unique_ptr<Journal>(new Journal(std::move(impl)));
+}
+
+Result<std::uint64_t> Journal::append(core::Event& event) {
+  if (const Status ok = impl_->begin(); !ok) return tl::make_unexpected(ok.error());
+  impl_->scratch.clear();
+  Archive ar = Archive::writer(impl_->scratch);
+  ar(event);
+  const std::uint64_t seq = impl_->next_seq;
+  impl_->insert_event.bind(1, static_cast<std::int64_t>(seq))
+      .bind(2, event.at)
+      .bind(3, core::name(event.body))
+      .bind(4, impl_->scratch);
+  if (const Status ok = impl_->insert_event.run(); !ok) {
+    impl_->roll_back();
+    return tl::make_unexpected(ok.error());
+  }
+  ++impl_->next_seq;
+  return seq;
+}
+
+Status Journal::record(std::uint64_t seq, core::Commands& commands, std::uint64_t state_hash) {
+  if (Status ok = impl_->begin(); !ok) return ok;
+  impl_->scratch.clear();
+  Archive ar = Archive::writer(impl_->scratch);
+  ar.sequence(commands, commands.size());
+  impl_->insert_outcome.bind(1, static_cast<std::int64_t>(seq))
+      .bind(2, impl_->scratch)
+      .bind(3, static_cast<std::int64_t>(state_hash));
+  return impl_->insert_outcome.run();
+}
+
+Status Journal::commit(bool durable) { return impl_->commit(durable); }
+
+Status Journal::keep_up(core::State& state, TimeNs wall_ns) {
+  Impl& j = *impl_;
+  if (j.next_seq - j.snapshot_seq < j.limits.events_per_snapshot && day_of(wall_ns) == j.name.day) {
+    return {};
+  }
+  if (Status ok = j.commit(false); !ok) return ok;
+  if (day_of(wall_ns) == j.name.day && size_on_disk(j.path) < j.limits.file_bytes_max) {
+    if (Status ok = j.put_snapshot(state); !ok) return ok;
+    return j.commit(false);
+  }
+  // The new file is complete before the old one is let go: a full disk leaves us where we were.
+  auto fresh = std::make_unique<Impl>();
+  fresh->folder = j.folder;
+  fresh->limits = j.limits;
+  fresh->node = j.node;
+  fresh->next_seq = j.next_seq;
+  fresh->committed_seq = j.next_seq;
+  if (Status ok = fresh->create_file(FileName{j.name.number + 1, day_of(wall_ns)}, state, wall_ns);
+      !ok) {
+    fresh->let_go();
+    remove_file(fresh->path);
+    return ok;
+  }
+  impl_ = std::move(fresh);
+  impl_->drop_old_files(wall_ns);
+  return {};
+}
+
+Status Journal::close(core::State& state) {
+  if (Status ok = impl_->put_snapshot(state); !ok) return ok;
+  return impl_->commit(true);
+}
+
+const std::string& Journal::path() const { return impl_->path; }
+std::uint64_t Journal::next_seq() const { return impl_->next_seq; }
+
+}  // namespace laird::journal

@@ -1,0 +1,76 @@
+// The journal: every event before it acts, every answer of the core after, and snapshots between.
+//
+// SQLite in write-ahead-log mode, one file per agent and day, bounded by size and age. A file
+// starts with a snapshot of the state, so any file can be read alone and old ones can go. What
+// carries a promise (an accepted task, a decided outcome) is forced to the disk before anyone
+// relies on it; the rest survives a crash of the agent, and a power cut costs at most its last
+// unsynced events.
+//
+// Ownership: one Journal per folder; the caller holds the folder's lock (shell/folder_lock.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/core/command.hpp"
+#include "agent/core/event.hpp"
+#include "agent/core/state.hpp"
+#include "agent/ports/ports.hpp"
+#include "base/error.hpp"
+
+namespace laird::journal {
+
+struct Limits {
+  std::int64_t file_bytes_max = 64 * 1000 * 1000;
+  std::int64_t total_bytes_max = 512 * 1000 * 1000;
+  DurationNs age_max = 14 * kDay;
+  std::uint64_t events_per_snapshot = 4096;
+};
+
+// What opening found and did, for the log.
+struct Recovery {
+  core::State state;
+  std::uint64_t events_replayed = 0;
+  std::vector<std::string> notes;  // damage, files set aside, what was lost
+};
+
+class Journal final : public ports::Store {
+ public:
+  // Brings back the state from the newest readable file, sets damaged files aside (renamed, never
+  // deleted) and is ready to append. `wall_ns` names the day; it may jump.
+  [[nodiscard]] static Result<std::unique_ptr<Journal>> open(const std::string& folder,
+                                                             const Limits& limits, TimeNs wall_ns,
+                                                             const std::string& node,
+                                                             Recovery& recovery);
+  ~Journal() override;
+
+  // Queues the event in the current transaction and gives it its number.
+  [[nodiscard]] Result<std::uint64_t> append(core::Event& event) override;
+  // What the core answered; goes with the next commit.
+  [[nodiscard]] Status record(std::uint64_t seq, core::Commands& commands,
+                              std::uint64_t state_hash) override;
+  // Makes everything queued survive a crash of the agent, and a power cut too when `durable`.
+  // On failure nothing that was queued since the last commit is in the journal.
+  [[nodiscard]] Status commit(bool durable) override;
+
+  // Starts a new file when the day or the size says so, writes a periodic snapshot, and drops files
+  // beyond the limits. Call between events, after a commit.
+  [[nodiscard]] Status keep_up(core::State& state, TimeNs wall_ns);
+  // A snapshot now, forced to disk: the last act of a clean shutdown.
+  [[nodiscard]] Status close(core::State& state);
+
+  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] std::uint64_t next_seq() const;
+
+ private:
+  struct Impl;
+  explicit Journal(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Journal files of a folder, oldest first.
+[[nodiscard]] std::vector<std::string> files_in(const std::string& folder);
+
+}  // namespace laird::journal

@@ -1,0 +1,173 @@
+#include "agent/journal/reader.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "agent/journal/sqlite/database.hpp"
+
+namespace laird::journal {
+namespace {
+
+constexpr std::size_t kCommandsMax = 100'000;
+
+// How many bytes the file lacks by its own header: page size (offset 16) times page count (28).
+std::int64_t missing_bytes(const std::string& path) {
+  std::array<unsigned char, 32> header{};
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (file == nullptr) return 0;
+  if (std::fread(header.data(), 1, header.size(), file.get()) < header.size()) return 0;
+  std::int64_t page = header[16] * 256 + header[17];
+  if (page == 1) page = 65536;
+  std::int64_t pages = 0;
+  for (int i = 28; i < 32; ++i) pages = pages * 256 + header[static_cast<std::size_t>(i)];
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(path, ignored);
+  if (ignored) return 0;
+  return std::max<std::int64_t>(0, page * pages - static_cast<std::int64_t>(size));
+}
+
+}  // namespace
+
+struct Reader::Impl {
+  std::string path;
+  std::unique_ptr<Database> db;
+  Statement events;
+  Statement outcomes;
+  core::State first_state;
+  std::uint64_t first_seq = 0;
+  std::uint64_t next_seq = 0;
+  std::string damage;
+  bool ended = false;
+
+  void note(std::string what) {
+    if (damage.empty()) damage = std::move(what);
+  }
+
+  Status begin(OpenMode mode) {
+    Result<std::unique_ptr<Database>> opened = Database::open(path, mode);
+    if (!opened) return tl::make_unexpected(opened.error());
+    db = std::move(*opened);
+    if (Status ok = load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq LIMIT 1"); !ok) {
+      return ok;
+    }
+    return {};
+  }
+
+  // Prepares reading from the snapshot that the query yields.
+  Status load_snapshot(const char* sql) {
+    Result<Statement> snapshot = db->prepare(sql);
+    if (!snapshot) return tl::make_unexpected(snapshot.error());
+    const Result<bool> row = snapshot->step();
+    if (!row) return tl::make_unexpected(row.error());
+    if (!*row) return fail(Code::kCorrupt, path + ": it holds no snapshot");
+    const auto seq = static_cast<std::uint64_t>(snapshot->integer(0));
+    Result<core::State> state = core::decode_state(snapshot->bytes(1));
+    if (!state) return fail(Code::kCorrupt, path + ": " + state.error().context);
+    Result<Statement> all = db->prepare("SELECT seq, body FROM event WHERE seq >= ? ORDER BY seq");
+    if (!all) return tl::make_unexpected(all.error());
+    Result<Statement> one = db->prepare("SELECT commands, state_hash FROM outcome WHERE seq = ?");
+    if (!one) return tl::make_unexpected(one.error());
+    first_state = std::move(*state);
+    first_seq = seq;
+    next_seq = seq;
+    events = std::move(*all);
+    events.bind(1, static_cast<std::int64_t>(seq));
+    outcomes = std::move(*one);
+    return {};
+  }
+
+  void read_outcome(Record& record) {
+    outcomes.bind(1, static_cast<std::int64_t>(record.seq));
+    const Result<bool> row = outcomes.step();
+    if (!row || !*row) return;
+    Archive ar = Archive::reader(outcomes.bytes(0));
+    ar.sequence(record.commands, kCommandsMax);
+    record.has_outcome = !ar.failed() && ar.at_end();
+    record.state_hash = static_cast<std::uint64_t>(outcomes.integer(1));
+    outcomes.reset();
+  }
+
+  std::optional<Record> next() {
+    if (ended) return std::nullopt;
+    const std::string last = next_seq == first_seq ? "before its first event"
+                                                   : "after event " + std::to_string(next_seq - 1);
+    const Result<bool> row = events.step();
+    if (!row || !*row) {
+      ended = true;
+      if (!row) note("damaged " + last + "; what came later is lost (" + row.error().context + ")");
+      return std::nullopt;
+    }
+    Record record;
+    record.seq = static_cast<std::uint64_t>(events.integer(0));
+    Archive ar = Archive::reader(events.bytes(1));
+    ar(record.event);
+    if (record.seq != next_seq || ar.failed() || !ar.at_end()) {
+      ended = true;
+      note("damaged " + last + "; what came later is lost (" +
+           (record.seq != next_seq ? "an event is missing)" : "an event does not decode)"));
+      return std::nullopt;
+    }
+    ++next_seq;
+    read_outcome(record);
+    return record;
+  }
+};
+
+Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Reader::~Reader() = default;
+
+Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return fail(Code::kNotFound, "no journal at " + path);
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  if (const std::int64_t missing = missing_bytes(path); missing > 0) {
+    impl->note("cut: " + std::to_string(missing) + " bytes at its end are missing");
+  }
+  Status began = impl->damage.empty() ? impl->begin(OpenMode::kRead) : fail(Code::kCorrupt, "");
+  if (!began) {
+    const Error plain = began.error();
+    began = impl->begin(OpenMode::kSalvage);
+    if (!began) {
+      return fail(Code::kCorrupt,
+                  path + " holds nothing that can be read: " +
+                      (plain.context.empty() ? began.error().context : plain.context));
+    }
+  }
+  Result<Statement> format = impl->db->prepare("SELECT value FROM meta WHERE key = 'format'");
+  if (format) {
+    const Result<bool> row = format->step();
+    if (row && *row && format->integer(0) != kFormat) {
+      return fail(Code::kInvalid, path + " has journal format " +
+                                      std::to_string(format->integer(0)) + ", this program reads " +
+                                      std::to_string(kFormat) + "; use its own release");
+    }
+  }
+  return std::unique_ptr<Reader>(new Reader(std::move(impl)));
+}
+
+core::State Reader::take_first_state() { return std::move(impl_->first_state); }
+
+Status Reader::skip_to_newest_snapshot() {
+  return impl_->load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq DESC LIMIT 1");
+}
+
+std::optional<Record> Reader::next() { return impl_->next(); }
+const std::string& Reader::damage() const { return impl_->damage; }
+std::uint64_t Reader::first_seq() const { return impl_->first_seq; }
+const std::string& Reader::path() const { return impl_->path; }
+
+std::string Reader::meta(const char* key) {
+  Result<Statement> value = impl_->db->prepare("SELECT value FROM meta WHERE key = ?");
+  if (!value) return "";
+  value->bind(1, std::string_view(key));
+  const Result<bool> row = value->step();
+  return row && *row ? std::string(value->bytes(0)) : "";
+}
+
+}  // namespace laird::journal

@@ -1,0 +1,54 @@
+// Reads a journal file, whole or damaged, from its first snapshot on.
+//
+// A file cut at any byte opens: what is before the cut is read in order, what is after is reported
+// as lost. Nothing is ever written to a file that is being read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/core/command.hpp"
+#include "agent/core/event.hpp"
+#include "agent/core/state.hpp"
+#include "base/error.hpp"
+
+namespace laird::journal {
+
+inline constexpr std::int64_t kFormat = 1;
+
+// One event and, where it was recorded, what the core answered then.
+struct Record {
+  std::uint64_t seq = 0;
+  core::Event event;
+  bool has_outcome = false;
+  core::Commands commands;
+  std::uint64_t state_hash = 0;
+};
+
+class Reader {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Reader>> open(const std::string& path);
+  ~Reader();
+
+  // The state before the first event of the file.
+  [[nodiscard]] core::State take_first_state();
+  // The newest snapshot and the events after it: the short way to the present.
+  [[nodiscard]] Status skip_to_newest_snapshot();
+  // The next record; nullopt at the end, whether natural or by damage (see damage()).
+  [[nodiscard]] std::optional<Record> next();
+
+  // Empty when the file was whole; else what is wrong and what was lost, in words.
+  [[nodiscard]] const std::string& damage() const;
+  [[nodiscard]] std::uint64_t first_seq() const;
+  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] std::string meta(const char* key);
+
+ private:
+  struct Impl;
+  explicit Reader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace laird::journal

@@ -1,0 +1,44 @@
+#include <array>
+
+#include "agent/policies/baselines.hpp"
+#include "agent/policies/policy.hpp"
+
+namespace laird::policies {
+namespace {
+
+template <class P>
+std::unique_ptr<Policy> make() {
+  return std::make_unique<P>();
+}
+
+struct Entry {
+  std::string_view name;
+  std::unique_ptr<Policy> (*make)();
+};
+
+constexpr std::array kEntries = {
+    Entry{"round-robin", &make<RoundRobin>},
+    Entry{"shortest-task-first", &make<ShortestTaskFirst>},
+    Entry{"uniform", &make<Uniform>},
+};
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, kEntries.size()> names;
+  for (std::size_t i = 0; i < kEntries.size(); ++i) names[i] = kEntries[i].name;
+  return names;
+}();
+
+}  // namespace
+
+std::span<const std::string_view> policy_names() { return kNames; }
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
+  for (const Entry& entry : kEntries) {
+    if (entry.name == name) return entry.make();
+  }
+  std::string known;
+  for (const std::string_view n : kNames) known += " " + std::string(n);
+  return fail(Code::kNotFound, "no policy '" + std::string(name) + "'; there are:" + known);
+}
+
+}  // namespace laird::policies

@@ -1,0 +1,67 @@
+// What the core's drivers talk to: a clock, a store, trainers, sensors, a link to the fleet.
+//
+// The shell implements them with the operating system, the simulator with models, tests with
+// fakes. None of them is known to the core, which sees only events and commands.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "agent/core/command.hpp"
+#include "agent/core/event.hpp"
+#include "base/error.hpp"
+#include "base/time.hpp"
+
+namespace laird::ports {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Counts on while the machine sleeps; never goes back.
+  [[nodiscard]] virtual TimeNs boot_ns() = 0;
+  // What people call the time; jumps when the clock is set.
+  [[nodiscard]] virtual TimeNs wall_ns() = 0;
+};
+
+// Carries out what the core asks of a trainer, and reports back through events.
+class Trainers {
+ public:
+  virtual ~Trainers() = default;
+  virtual void start(const core::StartTrainer& command, const core::TaskSpec& spec) = 0;
+  virtual void run(const core::RunTrainer& command) = 0;
+  virtual void pause(const core::PauseTrainer& command) = 0;
+  virtual void checkpoint(const core::CheckpointTrainer& command) = 0;
+  virtual void stop(const core::StopTrainer& command) = 0;
+  virtual void kill(const core::KillTrainer& command) = 0;
+};
+
+// The latest reading, if there is one; never blocks.
+class Sensors {
+ public:
+  virtual ~Sensors() = default;
+  [[nodiscard]] virtual std::optional<std::int64_t> power_mw() = 0;
+};
+
+// The append-only memory of a board; see agent/journal for the one that ships.
+class Store {
+ public:
+  virtual ~Store() = default;
+  [[nodiscard]] virtual Result<std::uint64_t> append(core::Event& event) = 0;
+  [[nodiscard]] virtual Status record(std::uint64_t seq, core::Commands& commands,
+                                      std::uint64_t state_hash) = 0;
+  [[nodiscard]] virtual Status commit(bool durable) = 0;
+};
+
+// Messages to and from the fleet. Publishing never blocks; what cannot be sent is counted.
+class Link {
+ public:
+  virtual ~Link() = default;
+  [[nodiscard]] virtual bool connected() const = 0;
+  virtual void publish(std::string_view topic, std::span<const std::uint8_t> payload,
+                       bool retained) = 0;
+};
+
+}  // namespace laird::ports

@@ -1,0 +1,283 @@
+#include "agent/shell/agent.hpp"
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "agent/shell/folder_lock.hpp"
+#include "base/require.hpp"
+
+namespace laird::shell {
+namespace {
+
+constexpr std::size_t kBatchMax = 64;
+constexpr std::size_t kQueueMax = 4096;
+constexpr DurationNs kStoreRetryEvery = kSecond;
+constexpr DurationNs kClockCheckEvery = 10 * kSecond;
+constexpr DurationNs kClockStepMin = 2 * kSecond;
+
+TimeNs wall_now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<TimeNs>(now.tv_sec) * kSecond + now.tv_nsec;
+}
+
+std::string read_text(const char* path) {
+  std::ifstream in(path);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+// An outcome, once decided, must outlive a power cut before the trainer is told to go.
+bool decides_outcome(const core::Commands& commands) {
+  for (const core::Command& command : commands) {
+    const auto* changed = std::get_if<core::TaskChanged>(&command.body);
+    if (changed != nullptr && changed->outcome != core::Outcome::kNone) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, const Settings& settings, Log log) {
+  std::unique_ptr<Agent> agent(new Agent(loop, std::move(log)));
+  Result<Fd> lock = lock_folder(settings.state_dir);
+  if (!lock) return tl::make_unexpected(lock.error());
+  agent->lock_ = std::move(*lock);
+
+  journal::Recovery recovery;
+  Result<std::unique_ptr<journal::Journal>> journal =
+      journal::Journal::open(settings.state_dir + "/journal", settings.journal, wall_now_ns(),
+                             settings.core.node, recovery);
+  if (!journal) return tl::make_unexpected(journal.error());
+  agent->journal_ = std::move(*journal);
+  agent->state_ = std::move(recovery.state);
+  for (const std::string& note : recovery.notes) agent->log_(2, "journal: " + note);
+  if (recovery.events_replayed > 0) {
+    agent->log_(1, "journal: brought back " + std::to_string(agent->state_.live.size()) +
+                       " unfinished and " + std::to_string(agent->state_.ended.size()) +
+                       " ended tasks from " + std::to_string(recovery.events_replayed) + " events");
+  }
+  if (settings.use_cgroups) {
+    agent->groups_ =
+        CgroupTree::find("/sys/fs/cgroup", read_text("/proc/self/cgroup"), settings.core.node);
+    if (agent->groups_ != nullptr) agent->groups_->clear_leftovers();
+  }
+  agent->log_(1, agent->groups_ != nullptr
+                     ? agent->groups_->describe()
+                     : "no writable cgroup: trainers are held by the protocol and SIGSTOP alone");
+  Agent* self = agent.get();
+  agent->pool_ = std::make_unique<TrainerPool>(
+      loop, settings.trainers, settings.state_dir + "/tasks", agent->groups_.get(),
+      [self](core::EventBody body) { self->post(std::move(body)); },
+      [self](const std::string& text) { self->log_(0, text); });
+  agent->boot(settings.core);
+  loop.after(kClockCheckEvery, [self] { self->watch_clock(); });
+  return agent;
+}
+
+Agent::~Agent() = default;
+
+void Agent::boot(const core::CoreConfig& config) {
+  const TimeNs wall = wall_now_ns();
+  // Agent time starts from the wall clock and from then on only counts; a clock set back while
+  // the board was off does not take it back before what is journalled.
+  base_ns_ = std::max(wall, state_.now + 1) - boot_now_ns();
+  core::Booted booted;
+  booted.wall_ns = wall;
+  booted.config = config;
+  post(std::move(booted));
+}
+
+TimeNs Agent::now() const { return std::max(base_ns_ + boot_now_ns(), state_.now); }
+
+void Agent::post(core::EventBody body) {
+  if (merge_into_queue(body)) return;
+  // Trainers are bounded by their grants and requests by their refusal, so this is a bug, not load.
+  LAIRD_REQUIRE(queue_.size() < kQueueMax, "the event queue is full");
+  Pending pending;
+  pending.event.at = now();
+  pending.event.body = std::move(body);
+  queue_.push_back(std::move(pending));
+}
+
+// While the journal is blocked, later reports of a task replace earlier ones and one tick stands
+// for all: the queue stays bounded however long the disk is full.
+bool Agent::merge_into_queue(const core::EventBody& body) {
+  if (!blocked_) return false;
+  for (Pending& pending : queue_) {
+    if (pending.event.body.index() != body.index()) continue;
+    if (std::holds_alternative<core::Ticked>(body)) return true;
+    const auto* next = std::get_if<core::TrainerProgressed>(&body);
+    auto* held = std::get_if<core::TrainerProgressed>(&pending.event.body);
+    if (next == nullptr || held == nullptr) continue;
+    if (held->key != next->key || held->attempt != next->attempt) continue;
+    *held = *next;
+    return true;
+  }
+  return false;
+}
+
+std::uint64_t Agent::expect(Reply reply) {
+  const std::uint64_t request = next_request_++;
+  replies_[request] = std::move(reply);
+  return request;
+}
+
+bool Agent::refuse_if_blocked(const Reply& reply) {
+  if (!blocked_ && queue_.size() < kQueueMax / 2) return false;
+  core::Answer answer;
+  answer.code = blocked_ ? Code::kFull : Code::kUnavailable;
+  answer.text = blocked_ ? "the journal cannot be written, so nothing new is accepted; free some "
+                           "disk space"
+                         : "too many requests at once; try again";
+  if (reply) reply(answer);
+  return true;
+}
+
+void Agent::submit(core::TaskSpec spec, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::Submitted{request, std::move(spec)});
+}
+
+void Agent::cancel(std::string task, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::CancelRequested{request, std::move(task)});
+}
+
+void Agent::hold(std::string task, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::HoldRequested{request, std::move(task)});
+}
+
+void Agent::release(std::string task, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::ReleaseRequested{request, std::move(task)});
+}
+
+void Agent::shut_down() {
+  if (blocked_) {
+    // Nothing can be recorded any more, so there is nothing to wait for: checkpoints are safe.
+    pool_->kill_everything();
+    finished_ = true;
+    return;
+  }
+  post(core::ShutdownRequested{});
+}
+
+void Agent::process() {
+  while (!queue_.empty() && !blocked_ && !finished_) {
+    const std::size_t count = std::min(queue_.size(), kBatchMax);
+    std::uint64_t first_seq = 0;
+    if (const Status ok = write_batch(count, first_seq); !ok) {
+      block(ok.error());
+      return;
+    }
+    step_batch(count, first_seq);
+    if (const Status ok = journal_->keep_up(state_, wall_now_ns()); !ok) block(ok.error());
+  }
+}
+
+Status Agent::write_batch(std::size_t count, std::uint64_t& first_seq) {
+  bool durable = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Result<std::uint64_t> seq = journal_->append(queue_[i].event);
+    if (!seq) return tl::make_unexpected(seq.error());
+    if (i == 0) first_seq = *seq;
+    durable = durable || core::is_promise(queue_[i].event.body);
+  }
+  return journal_->commit(durable);
+}
+
+void Agent::step_batch(std::size_t count, std::uint64_t first_seq) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Pending pending = std::move(queue_.front());
+    queue_.pop_front();
+    commands_.clear();
+    core::step(state_, pending.event, commands_);
+    Status kept = journal_->record(first_seq + i, commands_, state_.digest());
+    if (kept && decides_outcome(commands_)) kept = journal_->commit(true);
+    // The event itself is safe; an answer that could not be recorded is only unverifiable later.
+    if (!kept) log_(2, "journal: " + kept.error().context);
+    for (const core::Command& command : commands_) carry_out(command);
+  }
+}
+
+void Agent::block(const Error& error) {
+  if (!blocked_) {
+    log_(3, "journal cannot be written: " + error.context +
+                "; running grants end, nothing new is accepted, retrying every second");
+  }
+  blocked_ = true;
+  if (retry_ == 0) {
+    retry_ = loop_.after(kStoreRetryEvery, [this] { unblock(); });
+  }
+}
+
+void Agent::unblock() {
+  retry_ = 0;
+  blocked_ = false;
+  process();
+  if (!blocked_) log_(1, "journal: writing again");
+}
+
+void Agent::set_wake(TimeNs at) {
+  if (wake_ != 0) loop_.cancel(wake_);
+  wake_ = 0;
+  if (at == kNever) return;
+  wake_ = loop_.after(at - now(), [this] {
+    wake_ = 0;
+    post(core::Ticked{});
+  });
+}
+
+void Agent::watch_clock() {
+  const DurationNs off = wall_now_ns() - now() - state_.wall_minus_agent;
+  if (off > kClockStepMin || off < -kClockStepMin) {
+    log_(2, "the wall clock jumped by " + std::to_string(off / kSecond) + " s");
+    post(core::ClockStepped{wall_now_ns()});
+  }
+  loop_.after(kClockCheckEvery, [this] { watch_clock(); });
+}
+
+void Agent::carry_out(const core::Command& command) {
+  struct Do {
+    Agent& a;
+    void operator()(const core::StartTrainer& c) {
+      const core::Task* task = a.state_.find_live(c.key);
+      if (task != nullptr) a.pool_->start(c, task->spec);
+    }
+    void operator()(const core::RunTrainer& c) { a.pool_->run(c); }
+    void operator()(const core::PauseTrainer& c) { a.pool_->pause(c); }
+    void operator()(const core::CheckpointTrainer& c) { a.pool_->checkpoint(c); }
+    void operator()(const core::StopTrainer& c) { a.pool_->stop(c); }
+    void operator()(const core::KillTrainer& c) { a.pool_->kill(c); }
+    void operator()(const core::WakeAt& c) { a.set_wake(c.at); }
+    void operator()(const core::Answer& c) {
+      const auto found = a.replies_.find(c.request);
+      if (found == a.replies_.end()) return;
+      const Reply reply = std::move(found->second);
+      a.replies_.erase(found);
+      if (reply) reply(c);
+    }
+    void operator()(const core::TaskChanged& c) {
+      const core::Task* task = a.state_.find_any(c.key);
+      if (task != nullptr && a.changed_) a.changed_(*task, c);
+    }
+    void operator()(const core::ExitNow&) {
+      if (const Status ok = a.journal_->close(a.state_); !ok) {
+        a.log_(2, "journal: " + ok.error().context);
+      }
+      a.finished_ = true;
+    }
+  };
+  std::visit(Do{*this}, command.body);
+}
+
+}  // namespace laird::shell

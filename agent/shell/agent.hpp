@@ -1,0 +1,92 @@
+// The live driver: events from the outside go to the journal, then through the core, and what the
+// core asks for is done. One thread; everything here runs on it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "agent/core/step.hpp"
+#include "agent/journal/journal.hpp"
+#include "agent/shell/cgroup.hpp"
+#include "agent/shell/loop.hpp"
+#include "agent/shell/settings.hpp"
+#include "agent/shell/trainer_pool.hpp"
+
+namespace laird::shell {
+
+class Agent {
+ public:
+  // How a request ended: called once, after the core decided.
+  using Reply = std::function<void(const core::Answer&)>;
+  using Log = std::function<void(int level, const std::string&)>;  // 0 debug .. 3 error
+  using Changed = std::function<void(const core::Task&, const core::TaskChanged&)>;
+
+  [[nodiscard]] static Result<std::unique_ptr<Agent>> create(Loop& loop, const Settings& settings,
+                                                             Log log);
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  // Requests of an operator. Refused at once while the journal cannot be written.
+  void submit(core::TaskSpec spec, Reply reply);
+  void cancel(std::string task, Reply reply);
+  void hold(std::string task, Reply reply);
+  void release(std::string task, Reply reply);
+  void shut_down();
+
+  // Works through everything queued; call after each round of the loop.
+  void process();
+  void on_child_signal() { pool_->reap(); }
+  void on_changed(Changed changed) { changed_ = std::move(changed); }
+
+  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] bool idle() const { return state_.live.empty() && queue_.empty(); }
+  [[nodiscard]] const core::State& state() const { return state_; }
+  [[nodiscard]] TimeNs now() const;
+  [[nodiscard]] const std::string& journal_path() const { return journal_->path(); }
+  [[nodiscard]] bool journal_blocked() const { return blocked_; }
+
+ private:
+  Agent(Loop& loop, Log log) : loop_(loop), log_(std::move(log)) {}
+
+  struct Pending {
+    core::Event event;
+    TimeNs boot_ns = 0;
+  };
+
+  void boot(const core::CoreConfig& config);
+  void post(core::EventBody body);
+  std::uint64_t expect(Reply reply);
+  [[nodiscard]] bool refuse_if_blocked(const Reply& reply);
+  [[nodiscard]] Status write_batch(std::size_t count, std::uint64_t& first_seq);
+  void step_batch(std::size_t count, std::uint64_t first_seq);
+  void block(const Error& error);
+  void unblock();
+  void carry_out(const core::Command& command);
+  void set_wake(TimeNs at);
+  void watch_clock();
+  [[nodiscard]] bool merge_into_queue(const core::EventBody& body);
+
+  Loop& loop_;
+  Log log_;
+  Changed changed_;
+  Fd lock_;
+  core::State state_;
+  std::unique_ptr<journal::Journal> journal_;
+  std::unique_ptr<CgroupTree> groups_;
+  std::unique_ptr<TrainerPool> pool_;
+  std::deque<Pending> queue_;
+  core::Commands commands_;
+  std::map<std::uint64_t, Reply> replies_;
+  std::uint64_t next_request_ = 1;
+  TimeNs base_ns_ = 0;  // agent time = base + CLOCK_BOOTTIME
+  Loop::TimerId wake_ = 0;
+  bool blocked_ = false;
+  Loop::TimerId retry_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace laird::shell

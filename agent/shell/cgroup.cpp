@@ -1,0 +1,255 @@
+#include "agent/shell/cgroup.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "config/schema.hpp"
+
+namespace laird::shell {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kPeriodUs = 100'000;
+
+bool write_text(const std::string& path, const std::string& text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_TRUNC);
+  if (fd < 0) return false;
+  const ssize_t n = ::write(fd, text.data(), text.size());
+  ::close(fd);
+  return n == static_cast<ssize_t>(text.size());
+}
+
+std::vector<int> pids_in(const std::string& group) {
+  std::vector<int> out;
+  std::ifstream in(group + "/cgroup.procs");
+  for (int pid = 0; in >> pid;) out.push_back(pid);
+  return out;
+}
+
+void kill_pids(const std::string& group) {
+  for (const int pid : pids_in(group)) {
+    if (pid != ::getpid()) ::kill(pid, SIGKILL);
+  }
+}
+
+// Finds "<id>:<controllers>:<path>" in the text of /proc/self/cgroup.
+std::string path_of(const std::string& self, std::string_view controller) {
+  std::istringstream in(self);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    std::istringstream names(line.substr(first + 1, second - first - 1));
+    if (controller.empty() && second == first + 1) return line.substr(second + 1);
+    for (std::string name; std::getline(names, name, ',');) {
+      if (name == controller) return line.substr(second + 1);
+    }
+  }
+  return "";
+}
+
+// ---- version 1: a folder per controller ----
+
+constexpr std::array<const char*, 3> kControllers = {"cpu", "memory", "freezer"};
+
+class CgroupV1 final : public Cgroup {
+ public:
+  explicit CgroupV1(std::array<std::string, 3> folders) : folders_(std::move(folders)) {}
+  ~CgroupV1() override {
+    for (const std::string& folder : folders_) {
+      if (!folder.empty()) ::rmdir(folder.c_str());
+    }
+  }
+
+  Status add(int pid) override {
+    for (const std::string& folder : folders_) {
+      if (!folder.empty() && !write_text(folder + "/cgroup.procs", std::to_string(pid))) {
+        return fail_errno(errno, folder + "/cgroup.procs");
+      }
+    }
+    return {};
+  }
+  bool limit_cpu(std::uint32_t cpu_milli) override {
+    if (folders_[0].empty()) return false;
+    const std::int64_t quota = cpu_milli == 0 ? -1 : kPeriodUs * cpu_milli / 1000;
+    return write_text(folders_[0] + "/cpu.cfs_period_us", std::to_string(kPeriodUs)) &&
+           write_text(folders_[0] + "/cpu.cfs_quota_us", std::to_string(quota));
+  }
+  bool limit_memory(std::int64_t bytes) override {
+    return !folders_[1].empty() &&
+           write_text(folders_[1] + "/memory.limit_in_bytes", std::to_string(bytes));
+  }
+  bool freeze(bool frozen) override {
+    return !folders_[2].empty() &&
+           write_text(folders_[2] + "/freezer.state", frozen ? "FROZEN" : "THAWED");
+  }
+  void kill_all() override {
+    for (const std::string& folder : folders_) {
+      if (!folder.empty()) kill_pids(folder);
+    }
+    static_cast<void>(freeze(false));  // a frozen process does not die
+  }
+
+ private:
+  std::array<std::string, 3> folders_;
+};
+
+class TreeV1 final : public CgroupTree {
+ public:
+  TreeV1(const std::string& root, const std::string& self, const std::string& node) {
+    for (std::size_t i = 0; i < kControllers.size(); ++i) {
+      const std::string at = root + "/" + kControllers[i];
+      // A path that names another namespace's group is not below the mount we see.
+      for (const std::string& own : {path_of(self, kControllers[i]), std::string("/")}) {
+        const std::string parent = at + (own == "/" ? "" : own);
+        const std::string folder = parent + "/laird-" + node;
+        std::error_code error;
+        if (!fs::is_directory(parent, error)) continue;
+        fs::create_directory(folder, error);
+        if (!error && ::access(folder.c_str(), W_OK) == 0) {
+          folders_[i] = folder;
+          break;
+        }
+      }
+    }
+  }
+  ~TreeV1() override {
+    for (const std::string& folder : folders_) {
+      if (!folder.empty()) ::rmdir(folder.c_str());
+    }
+  }
+  [[nodiscard]] bool usable() const {
+    return !folders_[0].empty() || !folders_[1].empty() || !folders_[2].empty();
+  }
+  std::unique_ptr<Cgroup> create(const std::string& task) override {
+    std::array<std::string, 3> folders;
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+      if (folders_[i].empty()) continue;
+      const std::string folder = folders_[i] + "/" + task;
+      if (::mkdir(folder.c_str(), 0755) == 0 || errno == EEXIST) folders[i] = folder;
+    }
+    return std::make_unique<CgroupV1>(std::move(folders));
+  }
+  std::string describe() const override {
+    std::string out = "cgroup v1:";
+    for (std::size_t i = 0; i < folders_.size(); ++i) {
+      if (!folders_[i].empty()) out += std::string(" ") + kControllers[i];
+    }
+    return out;
+  }
+  void clear_leftovers() override {
+    for (const std::string& folder : folders_) {
+      if (folder.empty()) continue;
+      std::error_code error;
+      for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        if (!entry.is_directory(error)) continue;
+        kill_pids(entry.path().string());
+        if (folder == folders_[2]) write_text(entry.path().string() + "/freezer.state", "THAWED");
+        ::rmdir(entry.path().c_str());
+      }
+    }
+  }
+
+ private:
+  std::array<std::string, 3> folders_;
+};
+
+// ---- version 2: one folder, controllers switched on from above ----
+
+class CgroupV2 final : public Cgroup {
+ public:
+  explicit CgroupV2(std::string folder) : folder_(std::move(folder)) {}
+  ~CgroupV2() override { ::rmdir(folder_.c_str()); }
+  Status add(int pid) override {
+    if (!write_text(folder_ + "/cgroup.procs", std::to_string(pid))) {
+      return fail_errno(errno, folder_ + "/cgroup.procs");
+    }
+    return {};
+  }
+  bool limit_cpu(std::uint32_t cpu_milli) override {
+    const std::string quota = cpu_milli == 0 ? "max" : std::to_string(kPeriodUs * cpu_milli / 1000);
+    return write_text(folder_ + "/cpu.max", quota + " " + std::to_string(kPeriodUs));
+  }
+  bool limit_memory(std::int64_t bytes) override {
+    return write_text(folder_ + "/memory.max", std::to_string(bytes));
+  }
+  bool freeze(bool frozen) override {
+    return write_text(folder_ + "/cgroup.freeze", frozen ? "1" : "0");
+  }
+  void kill_all() override {
+    if (!write_text(folder_ + "/cgroup.kill", "1")) kill_pids(folder_);
+  }
+
+ private:
+  std::string folder_;
+};
+
+class TreeV2 final : public CgroupTree {
+ public:
+  TreeV2(const std::string& root, const std::string& self, const std::string& node) {
+    const std::string own = root + (path_of(self, "") == "/" ? "" : path_of(self, ""));
+    // A group that hands controllers down may hold no process itself: the agent moves to a leaf.
+    std::error_code error;
+    const std::string leaf = own + "/laird-agent";
+    fs::create_directory(leaf, error);
+    if (error) return;
+    if (own != root) write_text(leaf + "/cgroup.procs", std::to_string(::getpid()));
+    for (const char* controller : {"+cpu", "+memory"}) {
+      if (write_text(own + "/cgroup.subtree_control", controller))
+        controls_ += controller + 1, controls_ += ' ';
+    }
+    const std::string folder = own + "/laird-" + node;
+    fs::create_directory(folder, error);
+    if (error || ::access(folder.c_str(), W_OK) != 0) return;
+    for (const char* controller : {"+cpu", "+memory"}) {
+      write_text(folder + "/cgroup.subtree_control", controller);
+    }
+    folder_ = folder;
+  }
+  [[nodiscard]] bool usable() const { return !folder_.empty(); }
+  std::unique_ptr<Cgroup> create(const std::string& task) override {
+    const std::string folder = folder_ + "/" + task;
+    if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return nullptr;
+    return std::make_unique<CgroupV2>(folder);
+  }
+  std::string describe() const override { return "cgroup v2: " + controls_ + "freezer"; }
+  void clear_leftovers() override {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
+      if (!entry.is_directory(error)) continue;
+      kill_pids(entry.path().string());
+      ::rmdir(entry.path().c_str());
+    }
+  }
+
+ private:
+  std::string folder_;
+  std::string controls_;
+};
+
+}  // namespace
+
+std::unique_ptr<CgroupTree> CgroupTree::find(const std::string& root, const std::string& self,
+                                             const std::string& node) {
+  std::error_code error;
+  // Version 2 shows this file at the root of its own mount; a hybrid mount has it elsewhere.
+  if (fs::exists(root + "/cgroup.controllers", error)) {
+    auto tree = std::make_unique<TreeV2>(root, self, node);
+    if (tree->usable()) return tree;
+    return nullptr;
+  }
+  auto tree = std::make_unique<TreeV1>(root, self, node);
+  if (tree->usable()) return tree;
+  return nullptr;
+}
+
+}  // namespace laird::shell

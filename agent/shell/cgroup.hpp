@@ -1,0 +1,43 @@
+// Control groups, whichever version the board has: quota, memory limit, freezer.
+//
+// JetPack 4 and 5 have version 1, later ones version 2, containers and laptops anything; so what is
+// there and writable is found at start, each control on its own, and everything works without it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace laird::shell {
+
+// The group of one trainer. Every call is best effort and says whether it took effect.
+class Cgroup {
+ public:
+  virtual ~Cgroup() = default;
+  [[nodiscard]] virtual Status add(int pid) = 0;
+  // Thousandths of a core; 0 lifts the limit.
+  [[nodiscard]] virtual bool limit_cpu(std::uint32_t cpu_milli) = 0;
+  [[nodiscard]] virtual bool limit_memory(std::int64_t bytes) = 0;
+  [[nodiscard]] virtual bool freeze(bool frozen) = 0;
+  // Kills whatever is left in the group; for what escaped its process group.
+  virtual void kill_all() = 0;
+};
+
+class CgroupTree {
+ public:
+  // `root` is /sys/fs/cgroup and `self` the text of /proc/self/cgroup, or a test's own.
+  [[nodiscard]] static std::unique_ptr<CgroupTree> find(const std::string& root,
+                                                        const std::string& self,
+                                                        const std::string& node);
+  virtual ~CgroupTree() = default;
+  // nullptr when no group can be made. The group is removed with the object.
+  [[nodiscard]] virtual std::unique_ptr<Cgroup> create(const std::string& task) = 0;
+  // "cgroup v1: cpu memory freezer", for the log.
+  [[nodiscard]] virtual std::string describe() const = 0;
+  // Ends what an earlier agent of this node left behind.
+  virtual void clear_leftovers() = 0;
+};
+
+}  // namespace laird::shell

@@ -1,0 +1,216 @@
+#include "agent/shell/control_socket.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "agent/shell/line_buffer.hpp"
+#include "agent/shell/status.hpp"
+
+namespace laird::shell {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+constexpr std::size_t kClientsMax = 16;
+constexpr std::size_t kRequestMax = 64 * 1024;
+constexpr std::size_t kAnswerMax = 4 * 1024 * 1024;
+
+Value failure(Code code, std::string text) {
+  return Value::object()
+      .set("ok", Value::boolean(false))
+      .set("code", Value::string(std::string(name(code))))
+      .set("error", Value::string(std::move(text)));
+}
+
+Value answer_of(const core::Answer& a) {
+  if (!a.ok) return failure(a.code, a.text);
+  return Value::object().set("ok", Value::boolean(true)).set("text", Value::string(a.text));
+}
+
+}  // namespace
+
+struct ControlSocket::Client {
+  Fd fd;
+  LineBuffer lines{kRequestMax};
+  std::string outgoing;
+  bool alive = true;
+};
+
+Result<std::unique_ptr<ControlSocket>> ControlSocket::open(Loop& loop, Agent& agent,
+                                                           const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return fail(Code::kInvalid, "the path of the control socket is longer than " +
+                                    std::to_string(sizeof address.sun_path - 1) +
+                                    " bytes; set \"control_socket\" to a shorter one: " + path);
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener) return fail_errno(errno, "control socket");
+  // The folder's lock is ours, so a socket that is there was left by an agent that is gone.
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) ::unlink(path.c_str());
+  const mode_t before = ::umask(0117);
+  const int bound =
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  ::umask(before);
+  if (bound != 0) return fail_errno(errno, "cannot make the control socket " + path);
+  if (::listen(listener.get(), static_cast<int>(kClientsMax)) != 0) {
+    return fail_errno(errno, "control socket");
+  }
+  std::unique_ptr<ControlSocket> out(new ControlSocket(loop, agent, path, std::move(listener)));
+  ControlSocket* self = out.get();
+  const Status watched =
+      loop.watch(out->listener_.get(), EPOLLIN, [self](std::uint32_t) { self->accept_one(); });
+  if (!watched) return tl::make_unexpected(watched.error());
+  return out;
+}
+
+ControlSocket::~ControlSocket() {
+  for (auto& [fd, client] : clients_) {
+    client->alive = false;
+    loop_.forget(fd);
+  }
+  loop_.forget(listener_.get());
+  ::unlink(path_.c_str());
+}
+
+void ControlSocket::accept_one() {
+  Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd || clients_.size() >= kClientsMax) return;
+  const int number = fd.get();
+  auto client = std::make_shared<Client>();
+  client->fd = std::move(fd);
+  clients_[number] = std::move(client);
+  if (!loop_.watch(number, EPOLLIN, [this, number](std::uint32_t) { on_readable(number); })) {
+    clients_.erase(number);
+  }
+}
+
+void ControlSocket::drop(int fd) {
+  const auto found = clients_.find(fd);
+  if (found == clients_.end()) return;
+  found->second->alive = false;
+  loop_.forget(fd);
+  clients_.erase(found);
+}
+
+void ControlSocket::on_readable(int fd) {
+  const auto found = clients_.find(fd);
+  if (found == clients_.end()) return;
+  const std::shared_ptr<Client> client = found->second;
+  char block[8192];
+  const ssize_t n = ::read(fd, block, sizeof block);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) {
+    drop(fd);
+    return;
+  }
+  client->lines.feed(
+      std::string_view(block, static_cast<std::size_t>(n)),
+      [&](std::string_view line, bool overlong) {
+        if (!client->alive) return;
+        if (overlong) {
+          answer(fd, failure(Code::kInvalid, "a request is at most " + std::to_string(kRequestMax) +
+                                                 " bytes on one line"));
+          return;
+        }
+        on_request(fd, line);
+      });
+}
+
+void ControlSocket::answer(int fd, const Value& value) {
+  const auto found = clients_.find(fd);
+  if (found == clients_.end()) return;
+  const std::string text = json::to_text(value) + "\n";
+  // Small answers fit the socket's buffer; one that does not belongs to a client that never reads.
+  const int bytes = static_cast<int>(std::min(text.size(), kAnswerMax));
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+  const ssize_t n = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (n != static_cast<ssize_t>(text.size())) drop(fd);
+}
+
+bool ControlSocket::submit(int fd, const Value& request) {
+  const Value* task = request.find("task", Kind::kObject);
+  if (task == nullptr) return false;
+  std::vector<config::Problem> problems;
+  core::TaskSpec spec = parse_task(*task, "task", problems);
+  if (!problems.empty()) {
+    std::string all;
+    for (const config::Problem& p : problems)
+      all += (all.empty() ? "" : "\n") + p.path + ": " + p.what;
+    answer(fd, failure(Code::kInvalid, all));
+    return true;
+  }
+  const std::weak_ptr<Client> client = clients_[fd];
+  agent_.submit(std::move(spec), [this, fd, client](const core::Answer& a) {
+    if (!client.expired()) answer(fd, answer_of(a));
+  });
+  return true;
+}
+
+Value ControlSocket::read_only(std::string_view op, const Value& request) {
+  if (op == "tasks") {
+    Value tasks = Value::array();
+    for (const TaskRow& row : task_rows(agent_.state(), agent_.now())) tasks.add(task_json(row));
+    return Value::object().set("ok", Value::boolean(true)).set("tasks", std::move(tasks));
+  }
+  if (op == "status") {
+    return Value::object()
+        .set("ok", Value::boolean(true))
+        .set("node", Value::string(agent_.state().config.node))
+        .set("policy", Value::string(agent_.state().config.policy))
+        .set("live", Value::integer(static_cast<std::int64_t>(agent_.state().live.size())))
+        .set("journal", Value::string(agent_.journal_path()))
+        .set("journal_blocked", Value::boolean(agent_.journal_blocked()));
+  }
+  if (op == "explain") {
+    const Value* task = request.find("task", Kind::kString);
+    if (task == nullptr) return failure(Code::kInvalid, "explain needs \"task\"");
+    const Result<std::string> why = core::explain(agent_.state(), task->as_string());
+    if (!why) return failure(why.error().code, why.error().context);
+    return Value::object().set("ok", Value::boolean(true)).set("text", Value::string(*why));
+  }
+  return failure(Code::kInvalid,
+                 "unknown op; there are submit, cancel, pause, resume, tasks, status, explain");
+}
+
+void ControlSocket::on_request(int fd, std::string_view line) {
+  json::ParseLimits limits;
+  limits.bytes_max = kRequestMax;
+  const Result<Value> request = json::parse(line, "request", limits);
+  if (!request) {
+    answer(fd, failure(Code::kInvalid, request.error().context));
+    return;
+  }
+  const Value* op = request->find("op", Kind::kString);
+  if (op == nullptr) {
+    answer(fd, failure(Code::kInvalid, "a request is an object with a string \"op\""));
+    return;
+  }
+  const std::string& what = op->as_string();
+  if (what == "submit" && submit(fd, *request)) return;
+  const Value* task = request->find("task", Kind::kString);
+  if ((what == "cancel" || what == "pause" || what == "resume") && task != nullptr &&
+      task->as_string().size() <= core::kNameBytesMax) {
+    const std::weak_ptr<Client> client = clients_[fd];
+    const Agent::Reply reply = [this, fd, client](const core::Answer& a) {
+      if (!client.expired()) answer(fd, answer_of(a));
+    };
+    if (what == "cancel") agent_.cancel(task->as_string(), reply);
+    if (what == "pause") agent_.hold(task->as_string(), reply);
+    if (what == "resume") agent_.release(task->as_string(), reply);
+    return;
+  }
+  answer(fd, read_only(what, *request));
+}
+
+}  // namespace laird::shell

@@ -1,0 +1,42 @@
+// The local door: a Unix socket on which lairctl submits, lists, pauses, resumes, cancels and asks
+// why. Line-delimited JSON, one answer per request; who may connect is decided by the file's mode.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "agent/shell/agent.hpp"
+#include "agent/shell/loop.hpp"
+#include "json/value.hpp"
+
+namespace laird::shell {
+
+class ControlSocket {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<ControlSocket>> open(Loop& loop, Agent& agent,
+                                                                   const std::string& path);
+  ~ControlSocket();
+  ControlSocket(const ControlSocket&) = delete;
+  ControlSocket& operator=(const ControlSocket&) = delete;
+
+ private:
+  struct Client;
+  ControlSocket(Loop& loop, Agent& agent, std::string path, Fd listener)
+      : loop_(loop), agent_(agent), path_(std::move(path)), listener_(std::move(listener)) {}
+  void accept_one();
+  void on_readable(int fd);
+  void on_request(int fd, std::string_view line);
+  void answer(int fd, const json::Value& value);
+  void drop(int fd);
+  [[nodiscard]] json::Value read_only(std::string_view op, const json::Value& request);
+  [[nodiscard]] bool submit(int fd, const json::Value& request);
+
+  Loop& loop_;
+  Agent& agent_;
+  std::string path_;
+  Fd listener_;
+  std::map<int, std::shared_ptr<Client>> clients_;
+};
+
+}  // namespace laird::shell

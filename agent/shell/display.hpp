@@ -1,0 +1,37 @@
+// What the person at the terminal sees: a table that redraws itself, or plain lines when piped.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "agent/core/command.hpp"
+#include "agent/shell/status.hpp"
+
+namespace laird::shell {
+
+enum class View : std::uint8_t { kTable, kLines, kNone };
+
+class Display {
+ public:
+  Display(View view, std::FILE* out, bool colour) : view_(view), out_(out), colour_(colour) {}
+
+  // A full refresh of the table; in lines mode one line per live task.
+  void refresh(const core::State& state, TimeNs now);
+  // Something happened to a task: a line, now.
+  void changed(const core::Task& task, const core::TaskChanged& change, TimeNs now);
+  void summary(const core::State& state, TimeNs now, const std::string& journal_path,
+               const std::string& replay_program);
+
+ private:
+  [[nodiscard]] std::string table(const core::State& state, TimeNs now) const;
+  [[nodiscard]] std::string coloured(const TaskRow& row, std::string text) const;
+
+  View view_;
+  std::FILE* out_;
+  bool colour_;
+  int lines_drawn_ = 0;
+  TimeNs started_at_ = 0;
+};
+
+}  // namespace laird::shell

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "agent/shell/loop.hpp"
+#include "base/error.hpp"
+
+namespace laird::shell {
+
+// One agent per state folder: two with one identity would each start every task. Held until the
+// returned descriptor closes, or the process dies.
+[[nodiscard]] Result<Fd> lock_folder(const std::string& folder);
+
+}  // namespace laird::shell

@@ -1,0 +1,50 @@
+#include <CLI/CLI.hpp>
+
+#include "agent/shell/run.hpp"
+#include "agent/shell/settings.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "laird: trains tasks on this board, each by its deadline, alone or with its fleet.\n"
+      "Example: laird run --config laird.json"};
+  app.set_version_flag("--version", "laird " LAIRD_VERSION);
+  app.require_subcommand(1);
+  int code = 0;
+
+  laird::shell::RunOptions options;
+  CLI::App* run =
+      app.add_subcommand("run", "Run this board.\nExample: laird run --config laird.json");
+  run->add_option("--config,-c", options.config_path, "The agent's config, JSON with comments")
+      ->required();
+  run->add_option("--state-dir", options.state_dir, "Use this folder instead of the config's");
+  run->add_option("--view", options.view, "What to show: auto, table, lines or none")
+      ->check(CLI::IsMember({"auto", "table", "lines", "none"}))
+      ->capture_default_str();
+  run->add_flag("--until-done", options.until_done, "Exit once every task has ended");
+  run->callback([&] { code = laird::shell::run_agent(options); });
+
+  std::string file;
+  bool reference = false;
+  CLI::App* check = app.add_subcommand("check",
+                                       "Check a config, board or task file; every problem at "
+                                       "once.\nExample: laird check laird.json");
+  check->add_option("file", file, "The file to check");
+  check->add_flag("--reference", reference, "Print the reference of all settings instead");
+  check->callback([&] {
+    if (reference) {
+      std::fputs(laird::shell::settings_reference().c_str(), stdout);
+    } else if (file.empty()) {
+      std::fprintf(stderr, "laird check: name a file\n");
+      code = 2;
+    } else {
+      code = laird::shell::check_file(file);
+    }
+  });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  return code;
+}

@@ -1,0 +1,199 @@
+#include "agent/shell/run.hpp"
+
+#include <signal.h>
+#include <spdlog/sinks/rotating_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "agent/shell/agent.hpp"
+#include "agent/shell/control_socket.hpp"
+#include "agent/shell/display.hpp"
+#include "agent/shell/settings.hpp"
+
+namespace laird::shell {
+namespace {
+
+constexpr DurationNs kTableEvery = 500 * kMillisecond;
+constexpr DurationNs kLinesEvery = 5 * kSecond;
+constexpr std::size_t kLogFileBytes = 1024 * 1024;
+
+Result<Fd> open_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return fail_errno(errno, "signals");
+  ::signal(SIGPIPE, SIG_IGN);
+  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return fail_errno(errno, "signals");
+  return fd;
+}
+
+View view_of(const std::string& wish) {
+  if (wish == "table") return View::kTable;
+  if (wish == "lines") return View::kLines;
+  if (wish == "none") return View::kNone;
+  return ::isatty(STDOUT_FILENO) != 0 ? View::kTable : View::kLines;
+}
+
+std::shared_ptr<spdlog::logger> make_log(View view, const Settings& settings) {
+  std::shared_ptr<spdlog::logger> log;
+  try {
+    // A table on the terminal leaves no room for log lines: they go to a file beside the journal.
+    if (view == View::kTable) {
+      log =
+          spdlog::rotating_logger_st("laird", settings.state_dir + "/laird.log", kLogFileBytes, 1);
+    } else {
+      log = spdlog::stderr_logger_st("laird");
+    }
+  } catch (const spdlog::spdlog_ex&) {
+    log = spdlog::stderr_logger_st("laird");
+  }
+  log->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  log->set_level(
+      spdlog::level::from_str(settings.log_level == "warn" ? "warning" : settings.log_level));
+  log->flush_on(spdlog::level::info);
+  return log;
+}
+
+Agent::Log log_into(const std::shared_ptr<spdlog::logger>& log) {
+  return [log](int level, const std::string& text) {
+    static constexpr spdlog::level::level_enum kLevels[] = {
+        spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
+    log->log(kLevels[level], "{}", text);
+  };
+}
+
+void submit_configured(Agent& agent, const Settings& settings, const Agent::Log& log) {
+  for (const core::TaskSpec& spec : settings.tasks) {
+    agent.submit(spec, [name = spec.name, log](const core::Answer& answer) {
+      log(answer.ok ? 1 : 2, "task " + name + ": " + answer.text);
+    });
+  }
+}
+
+std::string beside_this_program(const char* name) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? name : (self.parent_path() / name).string();
+}
+
+int report(const std::vector<config::Problem>& problems) {
+  for (const config::Problem& problem : problems) {
+    std::fprintf(stderr, "%s\n", problem.text().c_str());
+  }
+  std::fprintf(stderr, "%zu problem%s\n", problems.size(), problems.size() == 1 ? "" : "s");
+  return 2;
+}
+
+}  // namespace
+
+int check_file(const std::string& path) {
+  std::vector<config::Problem> problems;
+  const Result<std::string> text = config::read_file(path, 4 * 1000 * 1000);
+  std::string kind;
+  if (text) {
+    json::ParseLimits limits;
+    limits.bytes_max = text->size() + 1;
+    limits.comments = true;
+    if (const Result<json::Value> value = json::parse(*text, path, limits)) {
+      kind = kind_of_file(*value);
+      if (kind.empty()) {
+        problems.push_back(
+            {path, 0, "/", "neither a config, a board nor a task: no key of any of them is in it"});
+      }
+    }
+  }
+  if (kind == "task") {
+    static_cast<void>(load_task(path, problems));
+  } else if (problems.empty()) {
+    static_cast<void>(load_settings(path, problems));
+  }
+  if (!problems.empty()) return report(problems);
+  std::printf("%s: a valid %s\n", path.c_str(), kind.c_str());
+  return 0;
+}
+
+int run_agent(const RunOptions& options) {
+  std::vector<config::Problem> problems;
+  Settings settings = load_settings(options.config_path, problems);
+  if (!problems.empty()) return report(problems);
+  if (!options.state_dir.empty()) settings.move_state_to(options.state_dir);
+
+  const View view = view_of(options.view);
+  std::error_code ignored;
+  std::filesystem::create_directories(settings.state_dir, ignored);
+  const std::shared_ptr<spdlog::logger> spd = make_log(view, settings);
+  const Agent::Log log = log_into(spd);
+  const auto give_up = [](const Error& error) {
+    std::fprintf(stderr, "laird: %s\n", error.text().c_str());
+    return 1;
+  };
+
+  Result<Fd> signals = open_signals();
+  if (!signals) return give_up(signals.error());
+  Result<std::unique_ptr<Loop>> loop = Loop::create();
+  if (!loop) return give_up(loop.error());
+  Result<std::unique_ptr<Agent>> created = Agent::create(**loop, settings, log);
+  if (!created) return give_up(created.error());
+  Agent& agent = **created;
+
+  const char* no_colour = std::getenv("NO_COLOR");
+  const bool colour = view == View::kTable && (no_colour == nullptr || *no_colour == '\0');
+  Display display(view, stdout, colour);
+  agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
+    display.changed(task, change, agent.now());
+  });
+  std::unique_ptr<ControlSocket> control;
+  if (!settings.control_socket.empty()) {
+    Result<std::unique_ptr<ControlSocket>> opened =
+        ControlSocket::open(**loop, agent, settings.control_socket);
+    if (!opened) return give_up(opened.error());
+    control = std::move(*opened);
+  }
+
+  int stop_signals = 0;
+  const Status watched = (*loop)->watch(signals->get(), EPOLLIN, [&](std::uint32_t) {
+    signalfd_siginfo info{};
+    while (::read(signals->get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      if (info.ssi_signo == SIGCHLD) agent.on_child_signal();
+      if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) continue;
+      if (++stop_signals == 1) {
+        log(1, "stopping: trainers write a last checkpoint; a second signal kills them");
+        agent.shut_down();
+      }
+    }
+  });
+  if (!watched) return give_up(watched.error());
+
+  const DurationNs every = view == View::kTable ? kTableEvery : kLinesEvery;
+  std::function<void()> draw = [&] {
+    display.refresh(agent.state(), agent.now());
+    (*loop)->after(every, draw);
+  };
+  if (view != View::kNone) (*loop)->after(every, draw);
+
+  submit_configured(agent, settings, log);
+  bool leaving = false;
+  while (!agent.finished() && stop_signals < 2) {
+    agent.process();
+    if (options.until_done && !leaving && agent.idle()) {
+      leaving = true;
+      agent.shut_down();
+      continue;
+    }
+    if (agent.finished()) break;
+    if (const Status ok = (*loop)->run_once(kHour); !ok) return give_up(ok.error());
+  }
+  display.refresh(agent.state(), agent.now());
+  display.summary(agent.state(), agent.now(), agent.journal_path(), beside_this_program("lairctl"));
+  return stop_signals >= 2 ? 1 : 0;
+}
+
+}  // namespace laird::shell

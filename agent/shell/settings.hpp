@@ -1,0 +1,52 @@
+// The agent's configuration and task files: their schemas, and the values they become.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/core/event.hpp"
+#include "agent/journal/journal.hpp"
+#include "agent/shell/trainer_pool.hpp"
+#include "config/schema.hpp"
+
+namespace laird::shell {
+
+struct Settings {
+  std::string state_dir;
+  std::string control_socket;
+  core::CoreConfig core;
+  journal::Limits journal;
+  std::map<std::string, TrainerProgram> trainers;
+  std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
+  bool use_cgroups = true;
+  std::string log_level = "info";
+
+  // Another state folder than the config's; the default control socket moves along.
+  void move_state_to(const std::string& folder);
+};
+
+[[nodiscard]] const config::Schema& settings_schema();
+[[nodiscard]] const config::Schema& task_schema();
+
+// Reads a file of JSON with comments and checks all of it; problems name file, line and path.
+// Relative paths in it are relative to its folder.
+[[nodiscard]] Settings load_settings(const std::string& path,
+                                     std::vector<config::Problem>& problems);
+[[nodiscard]] core::TaskSpec load_task(const std::string& path,
+                                       std::vector<config::Problem>& problems);
+// A task that came as JSON over a socket or inside a config.
+[[nodiscard]] core::TaskSpec parse_task(const json::Value& value, std::string_view source,
+                                        std::vector<config::Problem>& problems);
+
+// What a file is, by its keys: "config", "task", or "" when neither fits.
+[[nodiscard]] std::string kind_of_file(const json::Value& value);
+
+// The reference page docs/configuration.md.
+[[nodiscard]] std::string settings_reference();
+
+// Where `program` is: an absolute path as it is, a bare name beside this program or in
+// /usr/lib/laird; never through PATH.
+[[nodiscard]] Result<std::string> find_program(const std::string& program);
+
+}  // namespace laird::shell

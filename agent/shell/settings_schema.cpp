@@ -1,0 +1,293 @@
+#include "agent/policies/policy.hpp"
+#include "agent/shell/settings.hpp"
+
+namespace laird::shell {
+namespace {
+
+using config::Field;
+using config::kOptional;
+using config::Schema;
+using config::Type;
+
+constexpr double kNs = 1.0;
+constexpr double kSecondNs = 1e9 * kNs;
+constexpr std::string_view kLaneKinds[] = {"gpu", "cpu"};
+constexpr std::string_view kProtocols[] = {"v1", "lines"};
+constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error"};
+
+constexpr Field kTaskFields[] = {
+    {.name = "name",
+     .type = Type::kName,
+     .why = "Names the task on this board and in the fleet; unique."},
+    {.name = "trainer",
+     .type = Type::kName,
+     .why = "Which trainer of the board's allow-list runs it."},
+    {.name = "params",
+     .type = Type::kMap,
+     .why = "Handed to the trainer as it is.",
+     .fallback = "{}"},
+    {.name = "deadline",
+     .type = Type::kText,
+     .why = "So long after acceptance (\"90s\", \"2h\"), or a time like 2027-01-31T18:00:00Z.",
+     .min = 2,
+     .max = 40},
+    {.name = "target_loss",
+     .type = Type::kNumber,
+     .why = "The task succeeds when a reported loss is at or below it.",
+     .min = -1e300,
+     .max = 1e300},
+    {.name = "memory",
+     .type = Type::kSize,
+     .why = "What its trainer needs; a board that does not have it refuses the task.",
+     .min = 1e6,
+     .max = 1e12},
+    {.name = "lane",
+     .type = Type::kChoice,
+     .why = "Which kind of lane of the board it runs on.",
+     .fallback = "\"cpu\"",
+     .choices = kLaneKinds},
+    {.name = "report_every",
+     .type = Type::kInteger,
+     .why = "Samples between two loss reports (B in the papers).",
+     .fallback = "1000",
+     .min = 1,
+     .max = 1e9,
+     .unit = "samples"},
+    {.name = "planned_samples",
+     .type = Type::kInteger,
+     .why = "How long its author means it to train (epochs times data); helps forecasts, 0 if "
+            "unknown.",
+     .fallback = "0",
+     .max = 9007199254740992.0,
+     .unit = "samples"},
+    {.name = "seed",
+     .type = Type::kInteger,
+     .why = "For the trainer's random numbers.",
+     .fallback = "1",
+     .max = 9007199254740992.0},
+    {.name = "splittable",
+     .type = Type::kBool,
+     .why = "Whether placement may split it over boards.",
+     .fallback = "false"},
+};
+constexpr Schema kTask{"task", "What to train, how well, and by when.", kTaskFields};
+
+constexpr Field kLaneFields[] = {
+    {.name = "name", .type = Type::kName, .why = "For people and logs."},
+    {.name = "kind",
+     .type = Type::kChoice,
+     .why = "A task asks for a kind of lane; a lane runs one task at a time, or shares.",
+     .choices = kLaneKinds},
+    {.name = "cores",
+     .type = Type::kNumber,
+     .why = "CPU that the lane's trainers may use together, enforced by quota where there are "
+            "cgroups.",
+     .fallback = "1",
+     .min = 0.01,
+     .max = 256},
+};
+constexpr Schema kLane{"lane", "A place on the board where one task runs at a time.", kLaneFields};
+
+constexpr Field kBoardFields[] = {
+    {.name = "lanes",
+     .type = Type::kList,
+     .why = "At least one; a Jetson has one gpu lane and one or more cpu lanes.",
+     .fallback = R"([{"name":"gpu0","kind":"gpu"},{"name":"cpu0","kind":"cpu"}])",
+     .min = 1,
+     .max = core::kLanesMax,
+     .of = &kLane},
+    {.name = "memory",
+     .type = Type::kSize,
+     .why = "For all trainers together; leave the system its part.",
+     .fallback = "\"2GB\"",
+     .min = 1e6,
+     .max = 1e13},
+};
+constexpr Schema kBoard{"board", "What this board has to give.", kBoardFields};
+
+constexpr Field kTrainerFields[] = {
+    {.name = "exec",
+     .type = Type::kList,
+     .why = "Program and arguments, started without a shell. An absolute path, or a name of a "
+            "program beside laird or in /usr/lib/laird.",
+     .min = 1,
+     .max = 64},
+    {.name = "protocol",
+     .type = Type::kChoice,
+     .why = "v1: speaks the trainer protocol. lines: only prints progress lines, and is frozen "
+            "between its turns.",
+     .fallback = "\"v1\"",
+     .choices = kProtocols},
+    {.name = "env",
+     .type = Type::kMap,
+     .why = "Environment variables; nothing else of the agent's environment is passed on.",
+     .fallback = "{}",
+     .max = 64},
+};
+constexpr Schema kTrainer{"trainer", "An entry of the allow-list: only these programs are started.",
+                          kTrainerFields};
+
+constexpr Field kTimingFields[] = {
+    {.name = "start_timeout",
+     .type = Type::kDuration,
+     .why = "A trainer that is not ready by then is restarted.",
+     .fallback = "\"2m\"",
+     .min = 0.1 * kSecondNs,
+     .max = 3600 * kSecondNs},
+    {.name = "hang_timeout",
+     .type = Type::kDuration,
+     .why = "A running trainer silent for this long (and for ten of its usual reports) is hung.",
+     .fallback = "\"1m\"",
+     .min = 0.1 * kSecondNs,
+     .max = 86400 * kSecondNs},
+    {.name = "pause_timeout",
+     .type = Type::kDuration,
+     .why = "A trainer that does not stop for a pause by then is restarted from its checkpoint.",
+     .fallback = "\"30s\"",
+     .min = 0.1 * kSecondNs,
+     .max = 3600 * kSecondNs},
+    {.name = "stop_grace",
+     .type = Type::kDuration,
+     .why = "Time to write a last checkpoint before the process is killed.",
+     .fallback = "\"10s\"",
+     .min = 0.1 * kSecondNs,
+     .max = 600 * kSecondNs},
+    {.name = "checkpoint_every",
+     .type = Type::kDuration,
+     .why = "How much work a crash may cost.",
+     .fallback = "\"30s\"",
+     .min = 0.1 * kSecondNs,
+     .max = 86400 * kSecondNs},
+    {.name = "backoff_min",
+     .type = Type::kDuration,
+     .why = "First wait after a crash; doubles with each in a row.",
+     .fallback = "\"1s\"",
+     .min = 0.01 * kSecondNs,
+     .max = 3600 * kSecondNs},
+    {.name = "backoff_max",
+     .type = Type::kDuration,
+     .why = "Longest wait after a crash.",
+     .fallback = "\"1m\"",
+     .min = 0.01 * kSecondNs,
+     .max = 86400 * kSecondNs},
+    {.name = "attempts_max",
+     .type = Type::kInteger,
+     .why = "Crashes in a row, without a new checkpoint between, before the task has failed.",
+     .fallback = "5",
+     .min = 1,
+     .max = 1000},
+};
+constexpr Schema kTiming{"timing", "How patient the agent is with trainers.", kTimingFields};
+
+constexpr Field kJournalFields[] = {
+    {.name = "file_max",
+     .type = Type::kSize,
+     .why = "A larger file is closed and a new one begun.",
+     .fallback = "\"64MB\"",
+     .min = 1e5,
+     .max = 1e11},
+    {.name = "total_max",
+     .type = Type::kSize,
+     .why = "The oldest files go when all together are larger.",
+     .fallback = "\"512MB\"",
+     .min = 1e6,
+     .max = 1e12},
+    {.name = "age_max",
+     .type = Type::kDuration,
+     .why = "Older files go.",
+     .fallback = "\"14d\"",
+     .min = 86400 * kSecondNs,
+     .max = 3660.0 * 86400 * kSecondNs},
+};
+constexpr Schema kJournal{"journal", "Limits of the journal on disk.", kJournalFields};
+
+const Field* settings_fields() {
+  // Not constexpr: the names of the policies come from their registry.
+  static const Field fields[] = {
+      {.name = "node", .type = Type::kName, .why = "This board's name.", .fallback = "\"board\""},
+      {.name = "state_dir",
+       .type = Type::kText,
+       .why = "Journal, checkpoints and trainer logs; the agent must be able to write it.",
+       .fallback = "\"/var/lib/laird\"",
+       .min = 1,
+       .max = 512},
+      {.name = "control_socket",
+       .type = Type::kText,
+       .why = "Where lairctl reaches this agent; \"none\" for no socket. Default: laird.sock in "
+              "state_dir.",
+       .fallback = kOptional,
+       .max = 100},
+      {.name = "board",
+       .type = Type::kObject,
+       .why = "What this board has to give.",
+       .fallback = "{}",
+       .of = &kBoard},
+      {.name = "policy",
+       .type = Type::kChoice,
+       .why = "Who gets the next slice of a lane.",
+       .fallback = "\"round-robin\"",
+       .choices = policies::policy_names()},
+      {.name = "slice",
+       .type = Type::kDuration,
+       .why = "How long a turn lasts, where the policy does not choose it.",
+       .fallback = "\"1s\"",
+       .min = static_cast<double>(core::kSliceMin),
+       .max = static_cast<double>(core::kSliceMax)},
+      {.name = "trainers",
+       .type = Type::kMap,
+       .why = "The allow-list: names that tasks use, and what they start.",
+       .fallback =
+           R"({"linear":{"exec":["laird-train","linear"]},"svm":{"exec":["laird-train","svm"]},"softmax":{"exec":["laird-train","softmax"]},"mlp":{"exec":["laird-train","mlp"]}})",
+       .max = core::kTrainersMax,
+       .of = &kTrainer},
+      {.name = "tasks",
+       .type = Type::kList,
+       .why = "Submitted at every start; a task known from before is left as it is.",
+       .fallback = "[]",
+       .max = 256,
+       .of = &kTask},
+      {.name = "timing",
+       .type = Type::kObject,
+       .why = "How patient the agent is with trainers.",
+       .fallback = "{}",
+       .of = &kTiming},
+      {.name = "journal",
+       .type = Type::kObject,
+       .why = "Limits of the journal on disk.",
+       .fallback = "{}",
+       .of = &kJournal},
+      {.name = "cgroups",
+       .type = Type::kBool,
+       .why = "Use control groups where they are writable: quotas, memory limits, freezer.",
+       .fallback = "true"},
+      {.name = "log_level",
+       .type = Type::kChoice,
+       .why = "How much goes to the log.",
+       .fallback = "\"info\"",
+       .choices = kLogLevels},
+  };
+  return fields;
+}
+constexpr std::size_t kSettingsFields = 12;
+
+}  // namespace
+
+const Schema& task_schema() { return kTask; }
+
+const Schema& settings_schema() {
+  static const Schema schema{"laird.json", "The agent's configuration.",
+                             std::span(settings_fields(), kSettingsFields)};
+  return schema;
+}
+
+std::string settings_reference() {
+  return "# Configuration reference\n\n"
+         "This page is written by `laird check --reference`; a test keeps it true. Files are JSON "
+         "with `//` and\n`/* */` comments. Durations, sizes and powers carry their unit: \"90s\", "
+         "\"512MB\", \"15W\". An unknown key is an\nerror that names the nearest known one. A key "
+         "`comment` is allowed everywhere and ignored.\n\n"
+         "Check a file without running anything: `laird check FILE`.\n\n## laird.json\n\n" +
+         config::reference(settings_schema());
+}
+
+}  // namespace laird::shell

@@ -1,0 +1,35 @@
+// The state of a board as people and programs see it: one row per task.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/core/state.hpp"
+#include "json/value.hpp"
+
+namespace laird::shell {
+
+struct TaskRow {
+  std::string name;
+  std::string lane;
+  std::string state;  // the outcome once there is one
+  std::uint64_t samples = 0;
+  std::uint64_t planned_samples = 0;
+  bool loss_known = false;
+  double loss = 0.0;
+  double target_loss = 0.0;
+  DurationNs deadline_in = 0;  // negative: passed
+  double share = 0.0;          // of the board's lane time since acceptance
+  DurationNs busy_ns = 0;
+  DurationNs took_ns = 0;  // from acceptance to the end, or until now
+  std::uint32_t switches = 0;
+  std::string reason;
+  bool ended = false;
+  bool succeeded = false;
+};
+
+// Live tasks in order of acceptance, then the ended ones, newest last.
+[[nodiscard]] std::vector<TaskRow> task_rows(const core::State& state, TimeNs now);
+[[nodiscard]] json::Value task_json(const TaskRow& row);
+
+}  // namespace laird::shell

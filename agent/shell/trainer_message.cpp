@@ -1,0 +1,131 @@
+#include "agent/shell/trainer_message.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "agent/core/limits.hpp"
+#include "json/value.hpp"
+
+namespace laird::shell {
+namespace {
+
+using json::Kind;
+using json::Value;
+using Type = TrainerMessage::Type;
+
+Result<std::uint64_t> count_of(const Value& message, std::string_view key) {
+  const Value* value = message.find(key);
+  if (value == nullptr) return fail(Code::kInvalid, "\"" + std::string(key) + "\" is missing");
+  if (!value->is(Kind::kInteger) || value->as_integer() < 0 ||
+      static_cast<std::uint64_t>(value->as_integer()) > core::kSamplesMax) {
+    return fail(Code::kInvalid, "\"" + std::string(key) + "\" is no count of samples");
+  }
+  return static_cast<std::uint64_t>(value->as_integer());
+}
+
+Status read_loss(const Value& message, TrainerMessage& out) {
+  const Value* loss = message.find("loss");
+  if (loss == nullptr || !loss->is_number() || !std::isfinite(loss->as_double())) {
+    return fail(Code::kInvalid, "\"loss\" is no finite number");
+  }
+  out.loss = loss->as_double();
+  return {};
+}
+
+Status read_ready(const Value& message, TrainerMessage& out) {
+  const Value* version = message.find("v", Kind::kInteger);
+  if (version == nullptr || version->as_integer() != 1) {
+    return fail(Code::kInvalid, "the trainer does not speak protocol version 1");
+  }
+  // null or absent: the trainer does not know how long it will go on.
+  const Value* planned = message.find("planned_samples");
+  if (planned == nullptr || planned->is(Kind::kNull)) return {};
+  const Result<std::uint64_t> count = count_of(message, "planned_samples");
+  if (!count) return tl::make_unexpected(count.error());
+  out.planned_samples = *count;
+  return {};
+}
+
+}  // namespace
+
+Result<TrainerMessage> parse_trainer_line(std::string_view line) {
+  json::ParseLimits limits;
+  limits.bytes_max = kTrainerLineMax;
+  limits.depth_max = 4;
+  limits.values_max = 64;
+  const Result<Value> message = json::parse(line, "trainer", limits);
+  if (!message) return tl::make_unexpected(message.error());
+  const Value* type = message->find("type", Kind::kString);
+  if (type == nullptr) return fail(Code::kInvalid, "a message without a \"type\"");
+  const std::string& name = type->as_string();
+  TrainerMessage out;
+  if (name == "error") {
+    out.type = Type::kError;
+    const Value* text = message->find("message", Kind::kString);
+    out.text = text == nullptr ? "no reason given" : text->as_string();
+    return out;
+  }
+  const Result<std::uint64_t> samples = count_of(*message, "samples");
+  if (!samples) return tl::make_unexpected(samples.error());
+  out.samples = *samples;
+  Status ok;
+  if (name == "ready") {
+    out.type = Type::kReady;
+    ok = read_ready(*message, out);
+  } else if (name == "progress") {
+    out.type = Type::kProgress;
+    ok = read_loss(*message, out);
+  } else if (name == "checkpointed") {
+    out.type = Type::kCheckpointed;
+  } else if (name == "done") {
+    out.type = Type::kDone;
+  } else {
+    ok = fail(Code::kInvalid, "unknown message type " + json::quoted(name.substr(0, 40)));
+  }
+  if (!ok) return tl::make_unexpected(ok.error());
+  return out;
+}
+
+std::optional<TrainerMessage> parse_progress_line(std::string_view line) {
+  constexpr std::string_view kMark = "laird: samples=";
+  if (!line.starts_with(kMark)) return std::nullopt;
+  line.remove_prefix(kMark.size());
+  TrainerMessage out;
+  out.type = Type::kProgress;
+  const auto count = std::from_chars(line.data(), line.data() + line.size(), out.samples);
+  if (count.ec != std::errc() || out.samples > core::kSamplesMax) return std::nullopt;
+  line.remove_prefix(static_cast<std::size_t>(count.ptr - line.data()));
+  constexpr std::string_view kLoss = " loss=";
+  if (!line.starts_with(kLoss)) return std::nullopt;
+  line.remove_prefix(kLoss.size());
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+  const auto loss = std::from_chars(line.data(), line.data() + line.size(), out.loss);
+  if (loss.ec != std::errc() || loss.ptr != line.data() + line.size() || !std::isfinite(out.loss)) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::string start_line(const core::TaskSpec& spec, const std::string& folder, int threads) {
+  Value message = Value::object();
+  message.set("type", Value::string("start"));
+  message.set("v", Value::integer(1));
+  message.set("task", Value::string(spec.name));
+  message.set("dir", Value::string(folder));
+  Result<Value> params = json::parse(spec.params, "params");
+  message.set("params", params ? std::move(*params) : Value::object());
+  message.set("report_every", Value::integer(static_cast<std::int64_t>(spec.report_every)));
+  message.set("seed", Value::integer(static_cast<std::int64_t>(spec.seed)));
+  message.set("threads", Value::integer(threads));
+  return json::to_text(message) + "\n";
+}
+
+std::string run_line(std::uint64_t until) {
+  return "{\"type\":\"run\",\"until\":" + std::to_string(until) + "}\n";
+}
+
+std::string plain_line(std::string_view type) {
+  return "{\"type\":\"" + std::string(type) + "\"}\n";
+}
+
+}  // namespace laird::shell

@@ -1,0 +1,469 @@
+#include "agent/shell/trainer_pool.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "agent/shell/line_buffer.hpp"
+#include "agent/shell/process.hpp"
+#include "agent/shell/trainer_message.hpp"
+
+namespace laird::shell {
+namespace {
+
+// A trainer may make the agent read this much; beyond it waits in the kernel until the next refill,
+// and so does the trainer.
+constexpr std::size_t kBytesPerRefill = 16 * 1024;
+constexpr DurationNs kRefillEvery = 250 * kMillisecond;
+constexpr std::size_t kOutgoingMax = 256 * 1024;
+constexpr std::size_t kLogBytesMax = 1024 * 1024;
+constexpr std::size_t kLogLineMax = 2048;
+// Reports closer together than this are merged into the later one before they reach the journal.
+constexpr DurationNs kProgressEvery = 50 * kMillisecond;
+
+// Appends to a file that starts over (keeping one older) when it is full.
+class BoundedLog {
+ public:
+  explicit BoundedLog(std::string path) : path_(std::move(path)) { open(); }
+  void write(std::string_view bytes) {
+    if (!fd_) return;
+    if (size_ + bytes.size() > kLogBytesMax) {
+      std::error_code ignored;
+      std::filesystem::rename(path_, path_ + ".1", ignored);
+      open();
+    }
+    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (n > 0) size_ += static_cast<std::size_t>(n);
+  }
+
+ private:
+  void open() {
+    fd_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640));
+    struct stat info {};
+    size_ = fd_ && ::fstat(fd_.get(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
+  }
+  std::string path_;
+  Fd fd_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+class TrainerPool::Trainer {
+ public:
+  Trainer(TrainerPool& pool, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
+          std::unique_ptr<Cgroup> group, Process handle, const std::string& folder)
+      : pool_(pool),
+        ref_(process),
+        spec_(std::move(spec)),
+        lines_only_(lines_only),
+        group_(std::move(group)),
+        handle_(std::move(handle)),
+        log_(folder + "/trainer.log") {}
+
+  ~Trainer() {
+    close_socket();
+    close_output();
+    if (refill_ != 0) pool_.loop_.cancel(refill_);
+    if (flush_ != 0) pool_.loop_.cancel(flush_);
+    if (group_ != nullptr) group_->kill_all();
+  }
+
+  void begin(const std::string& folder) {
+    static_cast<void>(
+        pool_.loop_.watch(handle_.output.get(), EPOLLIN, [this](std::uint32_t) { read_output(); }));
+    if (group_ != nullptr && spec_.memory_bytes > 0) {
+      static_cast<void>(group_->limit_memory(spec_.memory_bytes));
+    }
+    if (lines_only_) {
+      close_socket();
+      set_frozen(true);
+      pool_.emit_(core::TrainerReady{ref_, 0, spec_.planned_samples});
+      return;
+    }
+    static_cast<void>(pool_.loop_.watch(handle_.socket.get(), EPOLLIN,
+                                        [this](std::uint32_t events) { on_socket(events); }));
+    send(start_line(spec_, folder, 1));
+  }
+
+  void run(const core::RunTrainer& command) {
+    until_ = command.until;
+    if (group_ != nullptr && command.cpu_milli != cpu_milli_) {
+      cpu_milli_ = command.cpu_milli;
+      static_cast<void>(group_->limit_cpu(cpu_milli_));
+    }
+    if (lines_only_) {
+      set_frozen(false);
+    } else {
+      send(run_line(until_));
+    }
+  }
+
+  void pause() {
+    if (!lines_only_) {
+      send(plain_line("pause"));
+      return;
+    }
+    set_frozen(true);
+    pool_.emit_(core::TrainerCheckpointed{ref_, 0});
+  }
+
+  void checkpoint() {
+    if (!lines_only_) send(plain_line("checkpoint"));
+  }
+
+  void stop() {
+    if (!lines_only_) {
+      send(plain_line("stop"));
+      return;
+    }
+    set_frozen(false);
+    ::kill(-handle_.pid, SIGTERM);
+  }
+
+  void kill() {
+    ::kill(-handle_.pid, SIGKILL);
+    if (group_ != nullptr) group_->kill_all();
+  }
+
+  // The process is gone: read what it said last, then report its end.
+  void ended(int wait_status) {
+    flush_progress();
+    bytes_left_ = 4 * kBytesPerRefill;
+    for (std::size_t before = 0; handle_.output && before != bytes_left_;) {
+      before = bytes_left_;
+      read_output();
+    }
+    if (handle_.socket) read_socket();
+    flush_progress();
+    const int code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+    pool_.emit_(core::TrainerExited{ref_, code});
+  }
+
+  [[nodiscard]] const core::ProcessRef& ref() const { return ref_; }
+  [[nodiscard]] int pid() const { return handle_.pid; }
+  void replace_by(const core::StartTrainer& next, core::TaskSpec spec) {
+    next_start_ = next;
+    next_spec_ = std::move(spec);
+    has_next_ = true;
+  }
+  [[nodiscard]] bool has_next() const { return has_next_; }
+  [[nodiscard]] const core::StartTrainer& next_start() const { return next_start_; }
+  [[nodiscard]] const core::TaskSpec& next_spec() const { return next_spec_; }
+
+ private:
+  void close_socket() {
+    if (!handle_.socket) return;
+    pool_.loop_.forget(handle_.socket.get());
+    handle_.socket.reset();
+  }
+  void close_output() {
+    if (!handle_.output) return;
+    pool_.loop_.forget(handle_.output.get());
+    handle_.output.reset();
+  }
+
+  void set_frozen(bool frozen) {
+    if (group_ != nullptr && group_->freeze(frozen)) return;
+    ::kill(-handle_.pid, frozen ? SIGSTOP : SIGCONT);
+  }
+
+  void breach(const std::string& why) {
+    close_socket();
+    pool_.emit_(core::TrainerFailed{ref_, core::clipped(why)});
+  }
+
+  void send(const std::string& line) {
+    if (!handle_.socket) return;
+    if (outgoing_.size() + line.size() > kOutgoingMax) {
+      breach("its trainer does not read its commands");
+      return;
+    }
+    outgoing_ += line;
+    write_socket();
+  }
+
+  void write_socket() {
+    while (!outgoing_.empty()) {
+      const ssize_t n = ::send(handle_.socket.get(), outgoing_.data(), outgoing_.size(),
+                               MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n <= 0) break;
+      outgoing_.erase(0, static_cast<std::size_t>(n));
+    }
+    watch_socket();
+  }
+
+  void watch_socket() {
+    if (!handle_.socket) return;
+    std::uint32_t events = bytes_left_ > 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0u;
+    if (!outgoing_.empty()) events |= EPOLLOUT;
+    pool_.loop_.change(handle_.socket.get(), events);
+  }
+
+  void on_socket(std::uint32_t events) {
+    if ((events & EPOLLOUT) != 0) write_socket();
+    if (handle_.socket && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_socket();
+  }
+
+  // Reads within the allowance; false when the stream has ended.
+  bool read_some(Fd& fd, char* block, std::size_t size, std::size_t& got) {
+    got = 0;
+    const ssize_t n = ::read(fd.get(), block, std::min(size, bytes_left_));
+    if (n == 0) return false;
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    got = static_cast<std::size_t>(n);
+    bytes_left_ -= got;
+    if (refill_ == 0) {
+      refill_ = pool_.loop_.after(kRefillEvery, [this] { refill(); });
+    }
+    return true;
+  }
+
+  void refill() {
+    refill_ = 0;
+    bytes_left_ = kBytesPerRefill;
+    watch_socket();
+    if (handle_.output) pool_.loop_.change(handle_.output.get(), EPOLLIN);
+  }
+
+  void read_socket() {
+    char block[4096];
+    std::size_t got = 0;
+    do {
+      if (!read_some(handle_.socket, block, sizeof block, got)) {
+        close_socket();
+        return;
+      }
+      lines_.feed(std::string_view(block, got), [this](std::string_view line, bool overlong) {
+        if (!handle_.socket) return;
+        if (overlong) {
+          breach("its trainer sent a line longer than " + std::to_string(kTrainerLineMax) +
+                 " bytes");
+          return;
+        }
+        on_line(line);
+      });
+    } while (got > 0 && handle_.socket && bytes_left_ > 0);
+    if (bytes_left_ == 0) watch_socket();
+  }
+
+  void on_line(std::string_view line) {
+    Result<TrainerMessage> message = parse_trainer_line(line);
+    if (!message) {
+      breach("its trainer broke the protocol: " + message.error().context);
+      return;
+    }
+    on_message(*message);
+  }
+
+  void on_message(const TrainerMessage& message) {
+    using Type = TrainerMessage::Type;
+    if (message.type == Type::kProgress) {
+      on_progress(message);
+      return;
+    }
+    flush_progress();
+    switch (message.type) {
+      case Type::kReady:
+        pool_.emit_(core::TrainerReady{ref_, message.samples, message.planned_samples});
+        break;
+      case Type::kCheckpointed:
+        pool_.emit_(core::TrainerCheckpointed{ref_, message.samples});
+        break;
+      case Type::kDone: pool_.emit_(core::TrainerDone{ref_}); break;
+      case Type::kError: breach("its trainer reported: " + message.text); break;
+      case Type::kProgress: break;
+    }
+  }
+
+  // The end of a grant goes through at once; other reports at most every kProgressEvery.
+  void on_progress(const TrainerMessage& message) {
+    pending_ = message;
+    has_pending_ = true;
+    const TimeNs now = boot_now_ns();
+    if (message.samples >= until_ || now - progress_at_ >= kProgressEvery) {
+      flush_progress();
+      return;
+    }
+    if (flush_ == 0) {
+      flush_ = pool_.loop_.after(progress_at_ + kProgressEvery - now, [this] {
+        flush_ = 0;
+        flush_progress();
+      });
+    }
+  }
+
+  void flush_progress() {
+    if (!has_pending_) return;
+    has_pending_ = false;
+    progress_at_ = boot_now_ns();
+    if (flush_ != 0) {
+      pool_.loop_.cancel(flush_);
+      flush_ = 0;
+    }
+    if (lines_only_ && pending_.samples >= until_) set_frozen(true);
+    pool_.emit_(core::TrainerProgressed{ref_, pending_.samples, pending_.loss});
+  }
+
+  void read_output() {
+    char block[4096];
+    std::size_t got = 0;
+    if (!read_some(handle_.output, block, sizeof block, got)) {
+      close_output();
+      return;
+    }
+    log_.write(std::string_view(block, got));
+    if (lines_only_) {
+      output_lines_.feed(std::string_view(block, got), [this](std::string_view line, bool) {
+        if (const auto progress = parse_progress_line(line)) on_message(*progress);
+      });
+    }
+    if (bytes_left_ == 0 && handle_.output) pool_.loop_.change(handle_.output.get(), 0);
+  }
+
+  TrainerPool& pool_;
+  core::ProcessRef ref_;
+  core::TaskSpec spec_;
+  bool lines_only_;
+  std::unique_ptr<Cgroup> group_;
+  Process handle_;
+  BoundedLog log_;
+  LineBuffer lines_{kTrainerLineMax};
+  LineBuffer output_lines_{kLogLineMax};
+  std::string outgoing_;
+  std::size_t bytes_left_ = kBytesPerRefill;
+  Loop::TimerId refill_ = 0;
+  Loop::TimerId flush_ = 0;
+  std::uint64_t until_ = 0;
+  std::uint32_t cpu_milli_ = 0;
+  TrainerMessage pending_;
+  bool has_pending_ = false;
+  TimeNs progress_at_ = 0;
+  // A start that has to wait until this process is gone.
+  bool has_next_ = false;
+  core::StartTrainer next_start_;
+  core::TaskSpec next_spec_;
+};
+
+TrainerPool::TrainerPool(Loop& loop, std::map<std::string, TrainerProgram> programs,
+                         std::string tasks_folder, CgroupTree* groups, Emit emit, Log log)
+    : loop_(loop),
+      programs_(std::move(programs)),
+      tasks_folder_(std::move(tasks_folder)),
+      groups_(groups),
+      emit_(std::move(emit)),
+      log_(std::move(log)) {}
+
+TrainerPool::~TrainerPool() { kill_everything(); }
+
+TrainerPool::Trainer* TrainerPool::find(const core::ProcessRef& process) {
+  for (auto& [pid, trainer] : running_) {
+    if (trainer->ref().key == process.key && trainer->ref().attempt == process.attempt) {
+      return trainer.get();
+    }
+  }
+  return nullptr;
+}
+
+void TrainerPool::start(const core::StartTrainer& command, const core::TaskSpec& spec) {
+  // An earlier process of the task may still be dying: two must never write one checkpoint.
+  for (auto& [pid, trainer] : running_) {
+    if (trainer->ref().key != command.key) continue;
+    trainer->kill();
+    trainer->replace_by(command, spec);
+    return;
+  }
+  start_now(command, spec);
+}
+
+void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskSpec& spec) {
+  const auto refuse = [&](const std::string& why) {
+    emit_(core::TrainerFailed{core::ProcessRef{command.key, command.attempt}, core::clipped(why)});
+  };
+  const auto program = programs_.find(spec.trainer);
+  if (program == programs_.end()) {
+    refuse("trainer '" + spec.trainer + "' is no longer on the allow-list");
+    return;
+  }
+  const std::string folder = tasks_folder_ + "/" + spec.name;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    refuse("cannot create " + folder + ": " + error.message());
+    return;
+  }
+  std::unique_ptr<Cgroup> group = groups_ == nullptr ? nullptr : groups_->create(spec.name);
+  ProcessSpec process;
+  process.argv = program->second.argv;
+  process.env = program->second.env;
+  process.folder = folder;
+  process.memory_bytes = spec.memory_bytes;
+  Result<Process> started = start_process(process, group.get());
+  if (!started) {
+    refuse(started.error().context);
+    return;
+  }
+  const int pid = started->pid;
+  auto trainer = std::make_unique<Trainer>(*this, core::ProcessRef{command.key, command.attempt},
+                                           spec, program->second.lines_only, std::move(group),
+                                           std::move(*started), folder);
+  Trainer& running = *trainer;
+  running_.emplace(pid, std::move(trainer));
+  log_("task " + spec.name + ": started " + process.argv[0] + " as process " + std::to_string(pid) +
+       ", attempt " + std::to_string(command.attempt));
+  running.begin(folder);
+}
+
+void TrainerPool::run(const core::RunTrainer& command) {
+  if (Trainer* trainer = find(command)) trainer->run(command);
+}
+void TrainerPool::pause(const core::PauseTrainer& command) {
+  if (Trainer* trainer = find(command)) trainer->pause();
+}
+void TrainerPool::checkpoint(const core::CheckpointTrainer& command) {
+  if (Trainer* trainer = find(command)) trainer->checkpoint();
+}
+void TrainerPool::stop(const core::StopTrainer& command) {
+  if (Trainer* trainer = find(command)) trainer->stop();
+}
+void TrainerPool::kill(const core::KillTrainer& command) {
+  if (Trainer* trainer = find(command)) trainer->kill();
+}
+
+void TrainerPool::reap() {
+  // Each known child on its own: waiting for "any" would steal children of other parts.
+  for (auto at = running_.begin(); at != running_.end();) {
+    int status = 0;
+    if (::waitpid(at->first, &status, WNOHANG) != at->first) {
+      ++at;
+      continue;
+    }
+    std::unique_ptr<Trainer> gone = std::move(at->second);
+    at = running_.erase(at);
+    gone->ended(status);
+    const bool has_next = gone->has_next();
+    const core::StartTrainer next = gone->next_start();
+    const core::TaskSpec spec = gone->next_spec();
+    gone.reset();
+    if (has_next) {
+      start_now(next, spec);
+      at = running_.begin();
+    }
+  }
+}
+
+void TrainerPool::kill_everything() {
+  for (auto& [pid, trainer] : running_) trainer->kill();
+  for (auto& [pid, trainer] : running_) ::waitpid(pid, nullptr, 0);
+  running_.clear();
+}
+
+}  // namespace laird::shell

@@ -1,0 +1,64 @@
+// The trainers of this board: processes, their sockets and output, their groups. Carries out the
+// core's commands and turns what trainers say and do into events.
+//
+// Both kinds of trainer take this path: those that speak protocol v1, and those that only print
+// progress lines and are held back by the freezer (or SIGSTOP where there is none).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/ports/ports.hpp"
+#include "agent/shell/cgroup.hpp"
+#include "agent/shell/loop.hpp"
+
+namespace laird::shell {
+
+struct TrainerProgram {
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::string>> env;
+  bool lines_only = false;  // cannot cooperate: prints progress lines, is frozen between grants
+};
+
+class TrainerPool final : public ports::Trainers {
+ public:
+  using Emit = std::function<void(core::EventBody)>;
+  using Log = std::function<void(const std::string&)>;
+
+  // `tasks_folder` holds one folder per task. `groups` may be null.
+  TrainerPool(Loop& loop, std::map<std::string, TrainerProgram> programs, std::string tasks_folder,
+              CgroupTree* groups, Emit emit, Log log);
+  ~TrainerPool() override;
+
+  void start(const core::StartTrainer& command, const core::TaskSpec& spec) override;
+  void run(const core::RunTrainer& command) override;
+  void pause(const core::PauseTrainer& command) override;
+  void checkpoint(const core::CheckpointTrainer& command) override;
+  void stop(const core::StopTrainer& command) override;
+  void kill(const core::KillTrainer& command) override;
+
+  // Call on SIGCHLD.
+  void reap();
+  // Ends every process at once; for an exit that cannot wait.
+  void kill_everything();
+  [[nodiscard]] bool empty() const { return running_.empty(); }
+
+ private:
+  class Trainer;
+  friend class Trainer;
+  [[nodiscard]] Trainer* find(const core::ProcessRef& process);
+  void start_now(const core::StartTrainer& command, const core::TaskSpec& spec);
+
+  Loop& loop_;
+  std::map<std::string, TrainerProgram> programs_;
+  std::string tasks_folder_;
+  CgroupTree* groups_;
+  Emit emit_;
+  Log log_;
+  std::map<int, std::unique_ptr<Trainer>> running_;  // by pid
+};
+
+}  // namespace laird::shell

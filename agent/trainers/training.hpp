@@ -1,0 +1,91 @@
+// A training run: data, model, optimiser, and how far it is. Advances one batch at a time, so that
+// whoever drives it can listen between batches, and archives itself whole.
+//
+// Mini-batch gradient descent with momentum (Polyak, 1964): v <- m v - r g, w <- w + v, with
+// r = learning_rate / (1 + decay * samples / rows). Each epoch visits every row once, in an order
+// shuffled (Fisher, Yates) by the run's own random numbers.
+// Batches lie on a grid within the epoch: 0, batch, 2 batch, ... A limit inside a batch cuts it
+// there and the next batch ends on the grid again. Hence: limits on the grid leave no trace in the
+// weights, and the same seed, params and limits give the same weights, killed and resumed or not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "agent/trainers/dataset.hpp"
+#include "agent/trainers/network.hpp"
+#include "agent/trainers/params.hpp"
+#include "agent/trainers/random.hpp"
+#include "base/archive.hpp"
+
+namespace laird::trainers {
+
+inline constexpr std::size_t kParametersMax = 50'000'000;
+
+// All of a run that training changes.
+struct TrainingState {
+  std::uint64_t shape_digest = 0;  // kind, layer sizes and rows: a state fits only its own run
+  std::uint64_t samples = 0;       // since the start of the run, over all epochs
+  Random epoch_random;             // as it was before this epoch was shuffled
+  double pending_loss = 0.0;       // sum over the samples since the last report
+  std::uint64_t pending_samples = 0;
+  std::optional<double> reported_loss;
+  Network<float>::Vector parameters, velocity;
+
+  void archive(Archive& ar);
+};
+
+struct Report {
+  std::uint64_t samples = 0;
+  double loss = 0.0;
+};
+
+class Training {
+ public:
+  // Loads the data; an error names the file or parameter.
+  [[nodiscard]] static Result<Training> create(const Params& params, std::uint64_t seed);
+
+  [[nodiscard]] std::uint64_t samples() const { return state_.samples; }
+  // nullopt when there is no planned end.
+  [[nodiscard]] std::optional<std::uint64_t> planned() const { return planned_; }
+  [[nodiscard]] bool finished() const { return planned_ && state_.samples >= *planned_; }
+  [[nodiscard]] bool may_advance(std::uint64_t limit) const {
+    return state_.samples < limit && !finished();
+  }
+
+  // One batch, not beyond `limit` samples; asks may_advance(limit). A loss that is not a finite
+  // number ends the run with an error.
+  [[nodiscard]] Status advance(std::uint64_t limit);
+
+  // Mean loss since the last report, or that report's when nothing was done since; nullopt when no
+  // sample was ever seen.
+  [[nodiscard]] std::optional<double> loss() const;
+  [[nodiscard]] std::uint64_t unreported() const { return state_.pending_samples; }
+  // The same as numbers to send; starts a new mean. Asks loss() to have a value.
+  [[nodiscard]] Report take_report();
+
+  [[nodiscard]] Bytes save() const;
+  // All or nothing: a state that is damaged, hostile or of another run changes nothing.
+  [[nodiscard]] Status restore(std::string_view bytes);
+
+  [[nodiscard]] const Network<float>::Vector& parameters() const { return network_.parameters(); }
+
+ private:
+  Training(const Params& params, Dataset data, Shape shape, std::uint64_t seed);
+
+  void shuffle();
+
+  Params params_;
+  Dataset data_;
+  Network<float> network_;
+  std::optional<std::uint64_t> planned_;
+  TrainingState state_;  // but for the parameters, which live in network_
+  std::vector<std::uint32_t> order_;
+  std::uint64_t shuffled_epoch_ = UINT64_MAX;
+  Random next_random_;  // as it is after this epoch was shuffled
+  std::vector<std::uint16_t> batch_labels_;
+  std::vector<float> batch_targets_;
+};
+
+}  // namespace laird::trainers

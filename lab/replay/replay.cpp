@@ -1,0 +1,142 @@
+#include "lab/replay/replay.hpp"
+
+#include <filesystem>
+
+#include "agent/core/step.hpp"
+#include "agent/journal/journal.hpp"
+#include "agent/journal/reader.hpp"
+
+namespace laird::lab {
+namespace {
+
+constexpr std::uint64_t kProgressEvery = 100'000;
+
+Bytes bytes_of(core::Commands& commands) {
+  Bytes out;
+  Archive ar = Archive::writer(out);
+  ar.sequence(commands, commands.size());
+  return out;
+}
+
+std::vector<std::string> words(const core::Commands& commands) {
+  std::vector<std::string> out;
+  for (const core::Command& command : commands) out.push_back(core::describe(command.body));
+  return out;
+}
+
+class Replayer {
+ public:
+  Replayer(ReplayResult& result, const ReplayProgress& progress)
+      : result_(result), progress_(progress) {}
+
+  Status file(const std::string& path) {
+    Result<std::unique_ptr<journal::Reader>> reader = journal::Reader::open(path);
+    if (!reader) return tl::make_unexpected(reader.error());
+    core::State first = (*reader)->take_first_state();
+    if (started_ && whole_ && first.digest() != state_.digest()) {
+      result_.difference = Difference{path,
+                                      (*reader)->first_seq(),
+                                      "the file begins with another state than the one before "
+                                      "it ended with",
+                                      {},
+                                      {},
+                                      true};
+      return {};
+    }
+    state_ = std::move(first);
+    started_ = true;
+    while (std::optional<journal::Record> record = (*reader)->next()) {
+      if (Status ok = core::admissible(state_, record->event); !ok) {
+        return fail(ok.error().code,
+                    path + ": event " + std::to_string(record->seq) + ": " + ok.error().context);
+      }
+      if (!step(path, *record)) return {};
+    }
+    whole_ = (*reader)->damage().empty();
+    if (!whole_) result_.damage.push_back(path + ": " + (*reader)->damage());
+    result_.state_hash = state_.digest();
+    return {};
+  }
+
+ private:
+  bool step(const std::string& path, journal::Record& record) {
+    commands_.clear();
+    core::step(state_, record.event, commands_);
+    ++result_.events;
+    result_.commands += commands_.size();
+    if (progress_ && result_.events % kProgressEvery == 0) progress_(result_.events);
+    if (!record.has_outcome) {
+      ++result_.unverified;
+      return true;
+    }
+    const bool same_commands = bytes_of(commands_) == bytes_of(record.commands);
+    if (same_commands && state_.digest() == record.state_hash) return true;
+    result_.difference = Difference{path,
+                                    record.seq,
+                                    core::describe(record.event.body),
+                                    words(record.commands),
+                                    words(commands_),
+                                    same_commands};
+    return false;
+  }
+
+  ReplayResult& result_;
+  const ReplayProgress& progress_;
+  core::State state_;
+  core::Commands commands_;
+  bool started_ = false;
+  bool whole_ = true;
+};
+
+}  // namespace
+
+Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress) {
+  std::vector<std::string> files;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    files = journal::files_in(path);
+    if (files.empty()) return fail(Code::kNotFound, "no journal files in " + path);
+  } else {
+    files.push_back(path);
+  }
+  ReplayResult result;
+  Replayer replayer(result, progress);
+  for (const std::string& file : files) {
+    if (const Status ok = replayer.file(file); !ok) return tl::make_unexpected(ok.error());
+    if (result.difference) break;
+  }
+  return result;
+}
+
+std::string report(const ReplayResult& result) {
+  std::string out;
+  for (const std::string& damage : result.damage) out += "damaged: " + damage + "\n";
+  if (!result.difference) {
+    out += "identical: " + std::to_string(result.events) + " events, " +
+           std::to_string(result.commands) + " commands\n";
+    if (result.unverified > 0) {
+      out += "unverified: " + std::to_string(result.unverified) +
+             " events whose answer was not on disk when the agent died\n";
+    }
+    return out;
+  }
+  const Difference& d = *result.difference;
+  out += "different at event " + std::to_string(d.seq) + " of " + d.file +
+         "\n  event:    " + d.event + "\n";
+  if (d.state_only) {
+    out += "  the commands agree, the state after them does not\n";
+    return out;
+  }
+  for (std::size_t i = 0; i < std::max(d.recorded.size(), d.replayed.size()); ++i) {
+    const std::string then = i < d.recorded.size() ? d.recorded[i] : "(nothing)";
+    const std::string now = i < d.replayed.size() ? d.replayed[i] : "(nothing)";
+    if (then == now) {
+      out += "  both:     " + then + "\n";
+    } else {
+      out += "  recorded: " + then + "\n  replayed: " + now + "\n";
+    }
+  }
+  return out + "after " + std::to_string(result.events - 1) + " identical events\n";
+}
+
+}  // namespace laird::lab

@@ -1,0 +1,41 @@
+// A journal from a board, stepped again on any machine: the same commands and the same state, bit
+// for bit, or the first difference.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace laird::lab {
+
+struct Difference {
+  std::string file;
+  std::uint64_t seq = 0;
+  std::string event;                  // in words
+  std::vector<std::string> recorded;  // commands then
+  std::vector<std::string> replayed;  // commands now
+  bool state_only = false;            // the commands agree, the state after them does not
+};
+
+struct ReplayResult {
+  std::uint64_t events = 0;
+  std::uint64_t commands = 0;
+  std::uint64_t unverified = 0;  // events whose answer was not recorded (the last before a crash)
+  std::vector<std::string> damage;
+  std::optional<Difference> difference;
+  std::uint64_t state_hash = 0;  // after the last event
+};
+
+using ReplayProgress = std::function<void(std::uint64_t events)>;
+
+// `path` is a journal file, or a folder of them, which are replayed in order and must join up.
+[[nodiscard]] Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress);
+
+// "identical: N events, M commands", or the first difference with both sides.
+[[nodiscard]] std::string report(const ReplayResult& result);
+
+}  // namespace laird::lab
