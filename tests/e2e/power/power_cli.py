@@ -84,6 +84,10 @@ class PowerCommands(unittest.TestCase):
         self.assertTrue(any("unconfirmed" in u for u in board["uncertain"]))
         self.assertIn(b"orin-nano-8gb", run("board", "--root", self.folder).stdout)
 
+    def test_the_reference_in_the_documents_is_the_programs_own(self):
+        document = pathlib.Path(__file__).resolve().parents[3] / "docs/boards.md"
+        self.assertIn(run("board", "--reference").stdout.decode().strip(), document.read_text())
+
     def test_watch_reads_sysfs_live_and_keeps_a_metrics_file(self):
         metrics = self.folder / "laird.prom"
         done = run("power", "watch", "--root", self.sysfs(), "--interval", "20ms", "--count", 5, "--json",
