@@ -4,10 +4,10 @@
 Usage: compare.py BIN_FOLDER [CAPTURES_FOLDER]
 
 Each contestant reads the file and adds up total power (by the same rule order); the sums must
-agree. Programs are timed whole, start-up included, best of three, one after the other. Those that
-are not installed are left out and named.
+agree. Programs are timed whole, start-up included, best of three, one after the other, by the processor
+time they used: the machine may be busy with other things. Those not installed are left out and named.
 """
-import pathlib, re, shutil, subprocess, sys, tempfile, time
+import pathlib, re, resource, shutil, subprocess, sys, tempfile
 
 RULES = [["VDD_IN"], ["POM_5V_IN"], ["VIN"], ["VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"],
          ["VDD_GPU", "VDD_CPU_SOC_MSS", "VIN_SYS_5V0"],
@@ -44,12 +44,17 @@ reduce (inputs | [scan("([A-Z0-9_]+) ([0-9]+)(?:mW)?/[0-9]+(?:mW)?(?=[ /]|$)") |
 ''' % (str(RULES).replace("'", '"'))
 
 
+def spent():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def best_of_three(command, stdin=None):
     times, out = [], b""
     for _ in range(3):
-        start = time.perf_counter()
+        start = spent()
         out = subprocess.run(command, check=True, stdout=subprocess.PIPE, stdin=stdin and open(stdin)).stdout
-        times.append(time.perf_counter() - start)
+        times.append(spent() - start)
     return min(times), max(times), out
 
 
