@@ -7,7 +7,7 @@
 
 namespace laird::lab {
 
-Result<std::vector<RecordedPower>> load_captures(const std::string& folder,
+Result<std::vector<RecordedTrace>> load_captures(const std::string& folder,
                                                  const power::Board& rules) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
@@ -18,9 +18,9 @@ Result<std::vector<RecordedPower>> load_captures(const std::string& folder,
     return fail(Code::kNotFound, "cannot list " + folder + ": " + error.message());
   }
   std::sort(files.begin(), files.end());
-  std::vector<RecordedPower> out;
+  std::vector<RecordedTrace> out;
   for (const auto& file : files) {
-    RecordedPower trace;
+    RecordedTrace trace;
     trace.name = file.stem().string();
     const auto counts = power::read_recording(
         file.string(), rules, kSecond, [&](const power::PowerReading& reading) {
@@ -30,8 +30,14 @@ Result<std::vector<RecordedPower>> load_captures(const std::string& folder,
           if (!trace.at_s.empty() && at <= trace.at_s.back()) return;
           trace.at_s.push_back(at);
           trace.power_mw.push_back(static_cast<double>(*reading.total_mw));
+          if (reading.gpu_load_permille)
+            trace.gpu_load.push_back(*reading.gpu_load_permille * 1e-3);
+          if (reading.cpu_load_permille)
+            trace.cpu_load.push_back(*reading.cpu_load_permille * 1e-3);
         });
     if (!counts) return tl::make_unexpected(counts.error());
+    if (trace.gpu_load.size() != trace.at_s.size()) trace.gpu_load.clear();
+    if (trace.cpu_load.size() != trace.at_s.size()) trace.cpu_load.clear();
     if (!trace.at_s.empty()) out.push_back(std::move(trace));
   }
   return out;

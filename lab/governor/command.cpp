@@ -32,6 +32,7 @@ json::Value to_json(const LoopResult& r) {
   out.set("seconds", json::Value::number(r.seconds));
   out.set("constrained_seconds", json::Value::number(r.constrained_seconds));
   out.set("mean_to_cap_percent", json::Value::number(r.mean_to_cap_percent));
+  out.set("mean_to_best_percent", json::Value::number(r.mean_to_best_percent));
   out.set("above_cap_5_percent_of_time", json::Value::number(r.above_percent_of_time));
   out.set("steps", json::Value::integer(static_cast<std::int64_t>(r.steps)));
   out.set("settle_seconds_max",
@@ -43,19 +44,20 @@ json::Value to_json(const LoopResult& r) {
 }
 
 void print_table(const std::vector<LoopResult>& results) {
-  std::printf("%-44s %8s %8s %8s %8s %7s %7s\n", "scenario", "time s", "mean", ">cap+5%", "settle",
-              "moves", "in 2 s");
+  std::printf("%-60s %8s %8s %8s %8s %8s %7s %7s\n", "scenario", "time s", "mean", "to best",
+              ">cap+5%", "settle", "moves", "in 2 s");
   for (const LoopResult& r : results) {
     char settle[16] = "-";
     if (r.steps > 0) std::snprintf(settle, sizeof settle, "%.2f s", r.settle_seconds_max);
-    std::printf("%-44.44s %8.0f %+7.2f%% %7.2f%% %8s %7llu %7llu\n", r.name.c_str(), r.seconds,
-                r.mean_to_cap_percent, r.above_percent_of_time, settle,
-                static_cast<unsigned long long>(r.moves),
+    std::printf("%-60.60s %8.0f %+7.2f%% %+7.2f%% %7.2f%% %8s %7llu %7llu\n", r.name.c_str(),
+                r.seconds, r.mean_to_cap_percent, r.mean_to_best_percent, r.above_percent_of_time,
+                settle, static_cast<unsigned long long>(r.moves),
                 static_cast<unsigned long long>(r.steady_moves_per_2s_max));
   }
   std::printf(
-      "\nmean: power against the cap while demand exceeds it.  in 2 s: most moves in any two "
-      "seconds\nof steady state (load and cap unchanged by more than 5%% for 5 s).\n");
+      "\nmean: power against the cap while demand exceeds it\n"
+      "to best: the same against a governor that knows the future, on the same lagging supply\n"
+      "in 2 s: most moves in any two seconds in which load and cap had stood still for 5 s\n");
 }
 
 int run(const Options& options) {
@@ -72,9 +74,11 @@ int run(const Options& options) {
       std::fprintf(stderr, "laird-lab governor: %s\n", traces.error().text().c_str());
       return 1;
     }
-    for (const RecordedPower& trace : *traces) {
-      auto scenario = scenario_from_power(trace.name, trace.at_s, trace.power_mw, *board);
-      if (scenario) scenarios.push_back(std::move(*scenario));
+    for (const RecordedTrace& trace : *traces) {
+      for (auto scenario :
+           {scenario_from_power(trace, *board), scenario_from_loads(trace, *board)}) {
+        if (scenario) scenarios.push_back(std::move(*scenario));
+      }
     }
   }
   LoopConfig config;
@@ -124,7 +128,7 @@ void add_governor(CLI::App& app, ExitCode& code) {
   sub->add_option("--captures", options->captures, "Folder of tegrastats captures (*.log)");
   sub->add_option("--page", options->page, "Write a page with plots to this file");
   sub->add_option("--gate", options->gate,
-                  "ceiling: at most the level of the lane's time; duty: the level of what runs")
+                  "ceiling: a power budget shared over the lanes; duty: cuts whatever runs")
       ->check(CLI::IsMember({"ceiling", "duty"}))
       ->capture_default_str();
   sub->add_option("--reading-ms", options->reading_ms, "Time between readings")

@@ -5,7 +5,9 @@
 #include <deque>
 #include <random>
 
+#include "power/model/lane_weights.hpp"
 #include "power/model/modelled_board.hpp"
+#include "power/model/power_gate.hpp"
 
 namespace laird::lab {
 namespace {
@@ -15,13 +17,66 @@ using power::Governor;
 using power::GovernorInput;
 using power::ModelledBoard;
 using power::ModelledLoad;
-using power::Rung;
 
 constexpr DurationNs kTick = 10 * kMillisecond;
 constexpr DurationNs kSettleLimit = 5 * kSecond;
 constexpr double kAboveFactor = 1.05;
 
 double seconds(DurationNs ns) { return static_cast<double>(ns) * 1e-9; }
+
+// A board file is never quite right: less idle power than the modelled board has, and other
+// weights for its lanes.
+power::PowerModel believed(const Board& board) {
+  power::PowerModel out = board.model;
+  out.idle_mw = out.idle_mw * 9 / 10;
+  out.gpu_dynamic_mw = out.gpu_dynamic_mw * 14 / 10;
+  out.cpu_dynamic_mw = out.cpu_dynamic_mw * 9 / 10;
+  return out;
+}
+
+std::int32_t permille(double share) { return static_cast<std::int32_t>(share * 1000 + 0.5); }
+
+// What the gate lets through of each lane's demand; `full_mw` is the budget at full level.
+LoadPoint through_gate(const power::LaneWeights& weights, std::int64_t full_mw, GateKind kind,
+                       const LoadPoint& demand, std::int32_t level) {
+  const double share = static_cast<double>(level) * 1e-3;
+  if (kind == GateKind::kDuty) return {demand.at, demand.gpu * share, demand.cpu * share};
+  if (level >= power::kLevelFull) return demand;
+  const power::LaneDemand lanes[] = {{weights.gpu_part_mw(full_mw), permille(demand.gpu)},
+                                     {weights.cpu_part_mw(full_mw), permille(demand.cpu)}};
+  const std::int64_t budget_mw = full_mw * level / power::kLevelFull;
+  const double ceiling = static_cast<double>(power::gate_ceiling(lanes, budget_mw)) * 1e-3;
+  return {demand.at, std::min(demand.gpu, ceiling), std::min(demand.cpu, ceiling)};
+}
+
+// Mean use of the lanes between readings, and whether it held still.
+class UseWindow {
+ public:
+  void add(const LoadPoint& use) {
+    if (count_ == 0) first_ = use;
+    steady_ =
+        steady_ && std::fabs(use.gpu - first_.gpu) < 0.02 && std::fabs(use.cpu - first_.cpu) < 0.02;
+    ++count_;
+  }
+  // A reading also shows what came just before it, so two periods must have been alike.
+  void close(power::LaneWeights& weights, const power::PowerReading& reading) {
+    if (steady_ && was_steady_ && std::fabs(first_.gpu - before_.gpu) < 0.02 &&
+        std::fabs(first_.cpu - before_.cpu) < 0.02) {
+      weights.observe(permille(first_.gpu), permille(first_.cpu), *reading.total_mw);
+    }
+    was_steady_ = steady_;
+    before_ = first_;
+    steady_ = true;
+    count_ = 0;
+  }
+
+ private:
+  LoadPoint first_;
+  LoadPoint before_;
+  bool steady_ = true;
+  bool was_steady_ = false;
+  int count_ = 0;
+};
 
 struct Pending {
   TimeNs due = 0;
@@ -49,6 +104,9 @@ class Score {
   void disturbed(TimeNs at) { disturbed_at_ = at; }
   void tick(TimeNs at, double power_mw, double demand_mw, double cap_mw) {
     out_.seconds += seconds(kTick);
+    static const double kKeep = std::exp(-seconds(kTick) / seconds(ModelledBoard::kSupplyLagNs));
+    const double wanted = std::min(demand_mw, cap_mw);
+    best_mw_ = best_mw_ < 0 ? wanted : wanted + (best_mw_ - wanted) * kKeep;
     if (steady(at)) out_.steady_seconds += seconds(kTick);
     if (power_mw > cap_mw * kAboveFactor) above_ += seconds(kTick);
     constrained_ = demand_mw > cap_mw;
@@ -59,12 +117,14 @@ class Score {
     out_.constrained_seconds += seconds(kTick);
     energy_ += power_mw * seconds(kTick);
     allowed_ += cap_mw * seconds(kTick);
+    best_ += best_mw_ * seconds(kTick);
     if (std::fabs(power_mw - cap_mw) > 0.05 * cap_mw) last_off_ = at;
     end_ = at;
   }
   void finish() {
     close_step();
     if (allowed_ > 0) out_.mean_to_cap_percent = 100.0 * (energy_ / allowed_ - 1.0);
+    if (best_ > 0) out_.mean_to_best_percent = 100.0 * (energy_ / best_ - 1.0);
     if (out_.seconds > 0) out_.above_percent_of_time = 100.0 * above_ / out_.seconds;
   }
 
@@ -87,6 +147,8 @@ class Score {
   double above_ = 0;
   double energy_ = 0;
   double allowed_ = 0;
+  double best_ = 0;
+  double best_mw_ = -1;
   std::deque<TimeNs> recent_;
 };
 
@@ -112,15 +174,9 @@ class Noise {
 }  // namespace
 
 power::GovernorConfig governor_config_for(const Board& board) {
-  power::GovernorConfig out;
-  // A board file is never quite right: the governor is told 10 % less idle power and a quarter
-  // more dynamic power than the modelled board has.
-  out.idle_mw = board.model.idle_mw * 9 / 10;
-  out.dynamic_mw = (board.model.gpu_dynamic_mw + board.model.cpu_dynamic_mw) * 5 / 4;
-  out.limit_mc = board.temperature_limit_mc;
-  power::RungConfig& gate = out.rungs[static_cast<std::size_t>(Rung::kStepGate)];
-  gate.available = true;
-  gate.floor_permille = 50;
+  power::GovernorConfig out = power::GovernorConfig::for_board(board);
+  out.idle_mw = believed(board).idle_mw;
+  out.dynamic_mw = believed(board).gpu_dynamic_mw + believed(board).cpu_dynamic_mw;
   return out;
 }
 
@@ -129,13 +185,16 @@ LoopResult run_loop(const Board& board, const Scenario& scenario, const LoopConf
   out.name = scenario.name;
   // 15 C: the loop is about the cap; temperature has its own tests.
   ModelledBoard model(board, 15'000);
-  Governor governor(governor_config_for(board));
+  const power::GovernorConfig governor_config = governor_config_for(board);
+  Governor governor(governor_config);
+  power::LaneWeights weights(believed(board));
+  UseWindow window;
   Noise noise(scenario.noise, config.seed);
   Score score(out, scenario.stepped);
   std::deque<Pending> pending;
   std::size_t load_index = 0;
   std::size_t cap_index = 0;
-  double demand = 0;
+  LoadPoint demand;
   double cap_mw = 0;
   std::int32_t gate = power::kLevelFull;
   bool held_back = true;
@@ -147,25 +206,29 @@ LoopResult run_loop(const Board& board, const Scenario& scenario, const LoopConf
       if (scenario.stepped) score.step_at(now);
     }
     while (load_index < scenario.load.size() && scenario.load[load_index].at <= now) {
-      const double next = scenario.load[load_index++].demand;
-      if (std::fabs(next - demand) > 0.05) score.disturbed(now);
-      if (scenario.stepped && next != demand) score.step_at(now);
+      const LoadPoint next = scenario.load[load_index++];
+      const double change =
+          std::max(std::fabs(next.gpu - demand.gpu), std::fabs(next.cpu - demand.cpu));
+      if (change > 0.05) score.disturbed(now);
+      if (scenario.stepped && change > 0) score.step_at(now);
       demand = next;
     }
     while (!pending.empty() && pending.front().due <= now) {
       gate = pending.front().level;
       pending.pop_front();
     }
-    const double level = static_cast<double>(gate) * 1e-3;
-    const double use = config.gate == GateKind::kCeiling ? std::min(demand, level) : demand * level;
-    held_back = held_back && use < demand;
+    const LoadPoint use =
+        through_gate(weights, governor_config.dynamic_mw, config.gate, demand, gate);
+    held_back = held_back && (use.gpu < demand.gpu || use.cpu < demand.cpu);
+    window.add(use);
     const double factor = scenario.noise > 0 ? noise.next() : 1.0;
-    const ModelledLoad load{use * factor, use * factor, 1000, 1000};
+    const ModelledLoad load{use.gpu * factor, use.cpu * factor, 1000, 1000};
     model.advance(kTick, load);
-    const double demand_mw = model.power_mw(ModelledLoad{demand, demand, 1000, 1000});
+    const double demand_mw = model.power_mw(ModelledLoad{demand.gpu, demand.cpu, 1000, 1000});
     score.tick(now, model.supply_mw(), demand_mw, cap_mw);
     if (now % config.reading_period_ns != 0) continue;
     const power::PowerReading reading = model.read(now, load);
+    window.close(weights, reading);
     const auto move =
         governor.step(GovernorInput{now, reading.total_mw, reading.hottest_mc(), held_back});
     held_back = true;
@@ -190,15 +253,15 @@ std::vector<Scenario> synthetic_scenarios(const Board& board) {
   };
   const auto at = [](int s) { return s * kSecond; };
   std::vector<Scenario> out;
-  out.push_back({"constant", {{0, 1.0}}, {{0, at_fraction(50)}}, 300 * kSecond, 0, true});
-  out.push_back({"noisy", {{0, 1.0}}, {{0, at_fraction(50)}}, 600 * kSecond, 0.02, false});
-  Scenario caps{"cap steps", {{0, 1.0}}, {}, 0, 0, true};
+  out.push_back({"constant", {{0, 1.0, 1.0}}, {{0, at_fraction(50)}}, 300 * kSecond, 0, true});
+  out.push_back({"noisy", {{0, 1.0, 1.0}}, {{0, at_fraction(50)}}, 600 * kSecond, 0.02, false});
+  Scenario caps{"cap steps", {{0, 1.0, 1.0}}, {}, 0, 0, true};
   Scenario loads{"load steps", {}, {{0, at_fraction(50)}}, 0, 0, true};
   static constexpr int kCaps[] = {60, 30, 80, 45, 20, 70};
   static constexpr double kLoads[] = {1.0, 0.1, 0.9, 0.6, 0.2, 1.0, 0.7, 0.0, 1.0};
   for (int i = 0; i < 12; ++i) {
     caps.caps.push_back({at(i * 30), at_fraction(kCaps[i % 6])});
-    loads.load.push_back({at(i * 30), kLoads[i % 9]});
+    loads.load.push_back({at(i * 30), kLoads[i % 9], kLoads[i % 9]});
   }
   caps.length_ns = at(360);
   loads.length_ns = at(360);
@@ -207,26 +270,63 @@ std::vector<Scenario> synthetic_scenarios(const Board& board) {
   return out;
 }
 
-std::optional<Scenario> scenario_from_power(const std::string& name,
-                                            const std::vector<double>& at_s,
-                                            const std::vector<double>& power_mw,
-                                            const Board& board) {
-  if (power_mw.size() < 60 || at_s.size() != power_mw.size()) return std::nullopt;
-  std::vector<double> sorted = power_mw;
-  std::sort(sorted.begin(), sorted.end());
-  const double low = sorted[sorted.size() / 20];
-  const double high = sorted[sorted.size() - 1 - sorted.size() / 20];
-  // A trace that hardly moves has no load to govern.
-  if (high - low < 0.05 * high) return std::nullopt;
+namespace {
+
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+
+Range middle_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t edge = values.size() / 20;
+  return Range{values[edge], values[values.size() - 1 - edge]};
+}
+
+Scenario recorded(const RecordedTrace& trace, const Board& board) {
   Scenario out;
-  out.name = name;
-  for (std::size_t i = 0; i < power_mw.size(); ++i) {
-    const double demand = std::clamp((power_mw[i] - low) / (high - low), 0.0, 1.0);
-    out.load.push_back({static_cast<TimeNs>((at_s[i] - at_s[0]) * 1e9), demand});
+  out.name = trace.name;
+  for (const double at : trace.at_s) {
+    out.load.push_back({static_cast<TimeNs>((at - trace.at_s[0]) * 1e9), 0, 0});
   }
   out.length_ns = out.load.back().at + kSecond;
   const std::int64_t dynamic = board.model.gpu_dynamic_mw + board.model.cpu_dynamic_mw;
   out.caps.push_back({0, board.model.idle_mw + dynamic / 2});
+  return out;
+}
+
+constexpr std::size_t kReadingsMin = 60;
+
+}  // namespace
+
+std::optional<Scenario> scenario_from_power(const RecordedTrace& trace, const Board& board) {
+  if (trace.power_mw.size() < kReadingsMin) return std::nullopt;
+  const Range range = middle_of(trace.power_mw);
+  // A trace that hardly moves has no load to govern.
+  if (range.high - range.low < 0.05 * range.high) return std::nullopt;
+  Scenario out = recorded(trace, board);
+  for (std::size_t i = 0; i < out.load.size(); ++i) {
+    const double demand =
+        std::clamp((trace.power_mw[i] - range.low) / (range.high - range.low), 0.0, 1.0);
+    out.load[i].gpu = demand;
+    out.load[i].cpu = demand;
+  }
+  return out;
+}
+
+std::optional<Scenario> scenario_from_loads(const RecordedTrace& trace, const Board& board) {
+  if (trace.gpu_load.size() < kReadingsMin || trace.cpu_load.size() < kReadingsMin) {
+    return std::nullopt;
+  }
+  const Range gpu = middle_of(trace.gpu_load);
+  const Range cpu = middle_of(trace.cpu_load);
+  if (gpu.high < 0.05 || cpu.high < 0.05) return std::nullopt;
+  Scenario out = recorded(trace, board);
+  out.name = "lanes of " + out.name;
+  for (std::size_t i = 0; i < out.load.size(); ++i) {
+    out.load[i].gpu = std::min(1.0, trace.gpu_load[i] / gpu.high);
+    out.load[i].cpu = std::min(1.0, trace.cpu_load[i] / cpu.high);
+  }
   return out;
 }
 

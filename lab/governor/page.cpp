@@ -23,11 +23,13 @@ std::string cell(const std::string& text, bool good) {
 
 std::string table(const std::vector<LoopResult>& results) {
   std::string out =
-      "<div class=scroll><table><tr><th>scenario</th><th>time</th><th>mean to cap</th>"
+      "<div class=scroll><table><tr><th>scenario</th><th>time</th><th>mean to cap</th><th>to "
+      "best</th>"
       "<th>above cap + 5 %</th><th>settles in</th><th>moves</th><th>steady, in 2 s</th></tr>";
   for (const LoopResult& r : results) {
     out += "<tr><td>" + escaped(r.name) + "</td><td>" + short_number(r.seconds) + " s</td>";
     out += cell(signed_percent(r.mean_to_cap_percent), std::fabs(r.mean_to_cap_percent) <= 2);
+    out += cell(signed_percent(r.mean_to_best_percent), std::fabs(r.mean_to_best_percent) <= 2);
     out += cell(short_number(r.above_percent_of_time) + " %", r.above_percent_of_time < 1);
     out += r.steps == 0 ? std::string("<td>-</td>")
                         : cell(short_number(r.settle_seconds_max) + " s", r.settled);

@@ -19,7 +19,7 @@ std::string sparkline(const std::deque<double>& values, bool from_zero) {
   std::string out;
   for (const double v : values) {
     const double part = span > 0 ? (v - low) / span : 0;
-    out += kBlocks[std::min<std::size_t>(7, static_cast<std::size_t>(part * 8))];
+    out += kBlocks[std::min<std::size_t>(7, static_cast<std::size_t>(part * 7 + 0.5))];
   }
   return out;
 }
@@ -46,16 +46,16 @@ void WatchView::add(const PowerReading& reading) {
   for (Row& row : rows_) row.fresh = false;
   rule_ = reading.total_rule;
   if (reading.total_mw) {
-    put("total", "W", 2, true, static_cast<double>(*reading.total_mw) * 1e-3);
+    put("total", "W", 2, false, static_cast<double>(*reading.total_mw) * 1e-3);
   }
   for (const RailReading& rail : reading.rails) {
-    put(rail.name, "W", 2, true, static_cast<double>(rail.mw) * 1e-3);
+    put(rail.name, "W", 2, false, static_cast<double>(rail.mw) * 1e-3);
   }
   if (reading.cpu_load_permille) put("cpu load", "%", 0, true, *reading.cpu_load_permille * 0.1);
   if (reading.gpu_load_permille) put("gpu load", "%", 0, true, *reading.gpu_load_permille * 0.1);
   if (reading.gpu_clock_mhz) put("gpu clock", "MHz", 0, true, *reading.gpu_clock_mhz);
   if (reading.memory_used_bytes) {
-    put("memory", "MB", 0, true, static_cast<double>(*reading.memory_used_bytes) / 1e6);
+    put("memory", "MB", 0, false, static_cast<double>(*reading.memory_used_bytes) / 1e6);
   }
   if (const auto hot = reading.hottest_mc()) {
     put("hottest", "C", 1, false, static_cast<double>(*hot) * 1e-3);

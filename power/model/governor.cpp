@@ -48,6 +48,17 @@ void RungConfig::archive(Archive& ar) {
   ar.sequence(levels, kRungLevelsMax);
 }
 
+GovernorConfig GovernorConfig::for_board(const Board& board) {
+  GovernorConfig out;
+  out.idle_mw = board.model.idle_mw;
+  out.dynamic_mw = board.model.gpu_dynamic_mw + board.model.cpu_dynamic_mw;
+  out.limit_mc = board.temperature_limit_mc;
+  RungConfig& gate = out.rungs[static_cast<std::size_t>(Rung::kStepGate)];
+  gate.available = true;
+  gate.floor_permille = 50;
+  return out;
+}
+
 void GovernorConfig::archive(Archive& ar) {
   for (RungConfig& rung : rungs) ar(rung);
   ar(idle_mw);

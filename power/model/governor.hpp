@@ -38,6 +38,7 @@
 
 #include "base/archive.hpp"
 #include "base/time.hpp"
+#include "power/model/board.hpp"
 
 namespace laird::power {
 
@@ -79,6 +80,9 @@ struct GovernorConfig {
   // A rung that refused a move is left alone for this long.
   DurationNs retry_ns = kMinute;
 
+  // The board's idle and dynamic power, its temperature limit, and the step gate as the one rung
+  // every machine has; the caller adds the rungs it finds it can use.
+  [[nodiscard]] static GovernorConfig for_board(const Board& board);
   void archive(Archive& ar);
 };
 

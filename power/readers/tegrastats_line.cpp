@@ -99,6 +99,7 @@ class Parser {
       : c_(text.data(), text.data() + text.size()), line_(line) {
     line_.item_count = 0;
     line_.core_count = 0;
+    line_.rail_count = 0;
     line_.dropped = 0;
     line_.has_memory = false;
     line_.has_time = false;
@@ -134,6 +135,9 @@ class Parser {
   }
   void keep() {
     if (line_.item_count < Line::kItemsMax) {
+      if (item_->kind == ItemKind::kRail && line_.rail_count < Line::kRailsMax) {
+        line_.rail_store[line_.rail_count++] = static_cast<std::uint8_t>(line_.item_count);
+      }
       ++line_.item_count;
     } else {
       ++line_.dropped;
@@ -368,8 +372,9 @@ class Parser {
 void parse_line(std::string_view text, Line& line) { Parser(text, line).run(); }
 
 const Item* Line::rail(std::string_view name) const {
-  for (const Item& item : items()) {
-    if (item.kind == ItemKind::kRail && item.name == name) return &item;
+  for (std::uint32_t i = 0; i < rail_count; ++i) {
+    const Item& item = item_store[rail_store[i]];
+    if (item.name == name) return &item;
   }
   return nullptr;
 }

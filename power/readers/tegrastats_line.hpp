@@ -69,10 +69,15 @@ struct Core {
 struct Line {
   static constexpr std::size_t kItemsMax = 192;
   static constexpr std::size_t kCoresMax = 128;
+  static constexpr std::size_t kRailsMax =
+      32;  // found by name; more are kept as items all the same
+  static_assert(kItemsMax <= 256, "an item's index fits a byte");
 
   std::array<Item, kItemsMax> item_store;
   std::array<Core, kCoresMax> core_store;
+  std::array<std::uint8_t, kRailsMax> rail_store;  // items that are rails
   std::uint32_t item_count = 0;
+  std::uint32_t rail_count = 0;
   std::uint32_t core_count = 0;
   std::uint32_t dropped = 0;  // items beyond kItemsMax
   bool has_memory = false;    // a RAM field: it is a line of tegrastats at all

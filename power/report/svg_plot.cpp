@@ -232,7 +232,7 @@ svg text{fill:var(--soft);font-size:11.5px;font-variant-numeric:tabular-nums}
 .legend i{display:inline-block;width:14px;height:3px;border-radius:2px;margin-right:6px;vertical-align:middle}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line)}
-th{color:var(--soft);font-weight:600;font-size:13px}
+td{white-space:nowrap}th{color:var(--soft);font-weight:600;font-size:13px}
 th:first-child,td:first-child{text-align:left;padding-left:0}
 .ok{color:var(--c2)}.bad{color:var(--c1);font-weight:600}
 .scroll{overflow-x:auto}
