@@ -138,13 +138,17 @@ void Agent::post(core::EventBody body) {
   queue_.push_back(std::move(pending));
 }
 
-// While the journal is blocked, later reports of a task replace earlier ones and one tick stands
-// for all: the queue stays bounded however long the disk is full.
+// While the journal is blocked, later reports of a task and of the meter replace earlier ones and
+// one tick stands for all: the queue stays bounded however long the disk is full.
 bool Agent::merge_into_queue(const core::EventBody& body) {
   if (!blocked_) return false;
   for (Pending& pending : queue_) {
     if (pending.event.body.index() != body.index()) continue;
     if (std::holds_alternative<core::Ticked>(body)) return true;
+    if (std::holds_alternative<core::PowerSampled>(body)) {
+      pending.event.body = body;
+      return true;
+    }
     if (replace_report<core::TrainerProgressed>(body, pending.event.body) ||
         replace_report<core::TrainerCheckpointed>(body, pending.event.body)) {
       return true;
