@@ -65,12 +65,15 @@ SysfsSampler::SysfsSampler(std::string root, const Board& board)
       meminfo_(root_ + "/proc/meminfo") {}
 
 void SysfsSampler::rescan(TimeNs at) {
-  const DurationNs wait = missing_ ? kRescanMissingNs : kRescanNs;
+  const DurationNs wait = missing_ ? missing_wait_ns_ : kRescanNs;
   if (at - scanned_at_ < wait) return;
   scanned_at_ = at;
   SysfsInventory found = discover_sysfs(root_);
+  const bool news = !found.same_channels(inventory_);
+  missing_wait_ns_ =
+      missing_ && !news ? std::min(2 * missing_wait_ns_, kRescanMissingMaxNs) : kRescanFirstNs;
   // A rail that stopped reading may be back under the same path: then reopen too.
-  if (!missing_ && found.same_channels(inventory_)) return;
+  if (!missing_ && !news) return;
   inventory_ = std::move(found);
   channels_.clear();
   for (const Channel& channel : inventory_.channels) {

@@ -53,7 +53,9 @@ class SysfsSampler {
   void read_cpu(PowerReading& out);
   void read_memory(PowerReading& out);
 
-  static constexpr DurationNs kRescanMissingNs = 2 * kSecond;
+  // While something is missing; longer each time nothing new is found, as a channel may be dead.
+  static constexpr DurationNs kRescanFirstNs = 2 * kSecond;
+  static constexpr DurationNs kRescanMissingMaxNs = 16 * kSecond;
   static constexpr DurationNs kRescanNs = kMinute;
 
   std::string root_;
@@ -68,6 +70,7 @@ class SysfsSampler {
   SampleFile meminfo_;
   TimeNs scanned_at_ = INT64_MIN / 2;
   bool missing_ = true;
+  DurationNs missing_wait_ns_ = kRescanFirstNs / 2;  // doubled by the first look that finds nothing
   std::int64_t cpu_busy_ = -1;
   std::int64_t cpu_total_ = -1;
 };

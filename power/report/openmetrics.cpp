@@ -121,7 +121,7 @@ std::string openmetrics(const Board& board, const Meter& meter,
   text.sample("", static_cast<double>(m.gaps));
   text.family("laird_readings", "counter", "", "Power readings taken.");
   text.sample("", static_cast<double>(m.readings));
-  text.family("laird_readings_without_total", "counter", "", "Readings whose total was unknown.");
+  text.family("laird_readings_unknown", "counter", "", "Readings whose total was unknown.");
   text.sample("", static_cast<double>(m.readings_without_total));
   return text.finish();
 }
