@@ -12,4 +12,6 @@ struct ExitCode {
   int value = 0;  // 0 done, 1 failed, 2 usage
 };
 
+void add_forecast(CLI::App& app, ExitCode& code);
+
 }  // namespace laird::lab

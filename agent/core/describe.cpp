@@ -75,7 +75,10 @@ struct EventWords {
   void operator()(const TrainerDone& e) { line.process(e); }
   void operator()(const TrainerFailed& e) { line.process(e).add("why", e.why); }
   void operator()(const TrainerExited& e) { line.process(e).add("exit_code", e.exit_code); }
-  void operator()(const PowerSampled& e) { line.add("power_mw", e.power_mw); }
+  void operator()(const PowerSampled& e) {
+    line.add("source", power::name(e.reading.source));
+    if (e.reading.total_mw) line.add("power_mw", *e.reading.total_mw);
+  }
 };
 
 struct CommandName {

@@ -31,6 +31,7 @@ void CoreConfig::archive(Archive& ar) {
   ar.text(policy, kNameBytesMax);
   ar(slice);
   ar(timing);
+  ar(meter);
   ar(seed);
 }
 

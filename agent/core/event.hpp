@@ -11,6 +11,7 @@
 #include "agent/core/task.hpp"
 #include "base/archive.hpp"
 #include "base/time.hpp"
+#include "power/model/meter.hpp"
 
 namespace laird::core {
 
@@ -42,6 +43,7 @@ struct CoreConfig {
   std::string policy = "round-robin";
   DurationNs slice = kSecond;
   TrainerTiming timing;
+  power::MeterConfig meter;
   std::uint64_t seed = 0;
   void archive(Archive& ar);
 };
@@ -103,9 +105,9 @@ struct TrainerExited : ProcessRef {
   std::int32_t exit_code = 0;  // -signal when a signal ended it
   void archive(Archive& ar);
 };
-struct PowerSampled {
-  std::int64_t power_mw = 0;
-  void archive(Archive& ar) { ar(power_mw); }
+struct PowerSampled {  // its time is the event's
+  power::PowerReading reading;
+  void archive(Archive& ar) { ar(reading); }
 };
 struct ShutdownRequested {
   void archive(Archive&) {}

@@ -57,12 +57,18 @@ void Stepper::leave_lane(Task& task) {
   task.busy_ns += s_.now - task.grant_at;
   task.lane = -1;
   task.share_ppm = 0;
+  lanes_changed_ = true;
 }
 
 void Stepper::sweep_ended() {
   for (Task& task : s_.live) {
     if (task.state != TaskState::kEnded) continue;
     if (s_.policy != nullptr) s_.policy->forget(task.key);
+    if (const auto used = s_.meter.retire(task.key, task.outcome == Outcome::kSucceeded)) {
+      if (s_.meter.totals().readings > 0) {
+        task.energy_uj = used->dynamic.uj() + used->idle.uj();
+      }
+    }
     std::erase(s_.wanted, task.key);
     if (s_.ended.size() == kTasksEndedKept) s_.ended.erase(s_.ended.begin());
     s_.ended.push_back(task);

@@ -122,6 +122,7 @@ void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, Du
   lane.last_task = task.key;
   lane.running.push_back(task.key);
   task.lane = static_cast<std::int32_t>(index);
+  lanes_changed_ = true;
   task.share_ppm = share_ppm;
   task.grant_from = task.samples;
   task.grant_until = std::min(task.samples + samples, kSamplesMax);

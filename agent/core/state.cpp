@@ -68,6 +68,8 @@ void State::archive(Archive& ar) {
   ar.sequence(ended, kTasksEndedKept);
   ar.sequence(wanted, kTasksLiveMax);
   ar(counters);
+  ar(meter);
+  ar.bounded(meter_source, power::Source::kModelled);
   bool has_policy = policy != nullptr;
   ar(has_policy);
   if (ar.failed()) return;

@@ -13,6 +13,7 @@
 #include "agent/policies/policy.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
+#include "power/model/meter.hpp"
 
 namespace laird::core {
 
@@ -49,6 +50,8 @@ struct State {
   std::vector<TaskKey> wanted;  // chosen by a policy, waiting for memory to start
   std::unique_ptr<policies::Policy> policy;
   Counters counters;
+  power::Meter meter;  // energy of the board and of each task
+  power::Source meter_source = power::Source::kNone;
 
   State() = default;
   State(State&&) = default;

@@ -18,6 +18,9 @@ void Stepper::on(const Booted& e) {
     s_.policy = std::move(*made);
   }
   s_.config = e.config;
+  s_.meter.set_config(e.config.meter);
+  s_.meter.on_restart();
+  lanes_changed_ = true;
   s_.lanes.clear();
   for (const LaneConfig& config : e.config.lanes) {
     s_.lanes.push_back(Lane{});
@@ -38,6 +41,28 @@ void Stepper::on(const ClockStepped& e) {
   for (Task& task : s_.live) task.deadline_at = deadline_of(task.spec, task.accepted_at);
 }
 
+void Stepper::on(const PowerSampled& e) {
+  power::PowerReading reading = e.reading;
+  reading.at = s_.now;
+  s_.meter_source = reading.source;
+  s_.meter.on_reading(reading);
+}
+
+// Tells the meter what runs from now on, so that it can say whose energy it was.
+void Stepper::meter_running() {
+  std::vector<power::Running> running;
+  for (const Lane& lane : s_.lanes) {
+    for (const TaskKey key : lane.running) {
+      const Task* task = s_.find_live(key);
+      LAIRD_REQUIRE(task != nullptr, "a lane runs a task that is not live");
+      running.push_back(
+          {key, lane.config.kind == LaneKind::kGpu ? power::LaneKind::kGpu : power::LaneKind::kCpu,
+           static_cast<std::int32_t>(task->share_ppm / 1000)});
+    }
+  }
+  s_.meter.on_running(s_.now, running);
+}
+
 void Stepper::on(const ShutdownRequested&) {
   s_.shutting_down = true;
   s_.wanted.clear();
@@ -56,6 +81,7 @@ void Stepper::apply(const Event& event) {
   expire_all();
   sweep_ended();
   schedule();
+  if (lanes_changed_) meter_running();
   finish_shutdown();
   set_wake();
 }

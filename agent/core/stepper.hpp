@@ -32,7 +32,7 @@ class Stepper {
   void on(const Booted& e);
   void on(const Ticked&) {}
   void on(const ClockStepped& e);
-  void on(const PowerSampled&) {}
+  void on(const PowerSampled& e);
   void on(const ShutdownRequested&);
 
  private:
@@ -42,6 +42,7 @@ class Stepper {
   void crash(Task& task, std::string why);
   void leave_lane(Task& task);
   void sweep_ended();
+  void meter_running();
   [[nodiscard]] Task* addressed(const ProcessRef& process);
 
   // Time (timers.cpp).
@@ -70,6 +71,7 @@ class Stepper {
 
   State& s_;
   Commands& out_;
+  bool lanes_changed_ = false;
 };
 
 }  // namespace laird::core

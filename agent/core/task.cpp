@@ -208,6 +208,7 @@ void Task::archive(Archive& ar) {
   ar(loss);
   ar(loss_known);
   ar(best_loss);
+  ar(forecast);
   ar(lane);
   ar(grant_until);
   ar(grant_from);
@@ -219,6 +220,7 @@ void Task::archive(Archive& ar) {
   ar(switches);
   ar(grants);
   ar(grants_since_ready);
+  ar(energy_uj);
 }
 
 }  // namespace laird::core

@@ -8,6 +8,7 @@
 #include "agent/core/limits.hpp"
 #include "base/archive.hpp"
 #include "base/time.hpp"
+#include "estimators/model/forecaster.hpp"
 
 namespace laird::core {
 
@@ -128,6 +129,7 @@ struct Task {
   double loss = 0.0;
   bool loss_known = false;
   double best_loss = 0.0;
+  estimators::Forecaster forecast;  // fed with every report
 
   // The current grant and how fast grants are used up (samples per second while running).
   std::int32_t lane = -1;
@@ -142,6 +144,7 @@ struct Task {
   std::uint32_t switches = 0;  // times it took over a lane from another task
   std::uint32_t grants = 0;
   std::uint32_t grants_since_ready = 0;
+  std::int64_t energy_uj = -1;  // once it has ended; -1: not metered
 
   [[nodiscard]] ProcessRef process() const { return {key, attempt}; }
   void archive(Archive& ar);

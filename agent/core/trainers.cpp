@@ -66,6 +66,9 @@ void Stepper::on(const TrainerProgressed& e) {
   task->loss_known = true;
   // Talk does not put off the end of a trainer that was told to go.
   if (!is_leaving(task->state)) task->heard_at = s_.now;
+  // A refused report (no progress in samples, a loss that is not positive) leaves it as it was.
+  static_cast<void>(task->forecast.observe(static_cast<double>(e.samples), e.loss));
+  s_.meter.on_progress(task->key, static_cast<std::int64_t>(e.samples), e.loss);
   if (s_.policy != nullptr) s_.policy->observe(*task);
   if (e.loss <= task->spec.target_loss && s_.now <= task->deadline_at) {
     decide(*task, Outcome::kSucceeded, "reached its target loss");

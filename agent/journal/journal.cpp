@@ -11,7 +11,6 @@
 
 #include "agent/core/step.hpp"
 #include "agent/journal/reader.hpp"
-#include "agent/journal/seal.hpp"
 #include "agent/journal/sqlite/database.hpp"
 #include "base/require.hpp"
 
@@ -142,11 +141,12 @@ struct Journal::Impl {
           // 1018 whole frames and the log's header: the reader takes a part of one for a cut.
           "PRAGMA journal_size_limit=4194192", "PRAGMA cache_size=-512",
           "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value)",
-          "CREATE TABLE IF NOT EXISTS snapshot(seq INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+          "CREATE TABLE IF NOT EXISTS snapshot(seq INTEGER PRIMARY KEY, body BLOB NOT NULL,"
+          " digest INTEGER NOT NULL)",
           "CREATE TABLE IF NOT EXISTS event(seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL,"
-          " kind TEXT NOT NULL, body BLOB NOT NULL)",
+          " kind TEXT NOT NULL, body BLOB NOT NULL, digest INTEGER NOT NULL)",
           "CREATE TABLE IF NOT EXISTS outcome(seq INTEGER PRIMARY KEY, commands BLOB NOT NULL,"
-          " state_hash INTEGER NOT NULL)"}) {
+          " state_hash INTEGER NOT NULL, digest INTEGER NOT NULL)"}) {
       if (Status ok = db->run(sql); !ok) return ok;
     }
     return prepare_all();
@@ -159,11 +159,12 @@ struct Journal::Impl {
       into = std::move(*made);
       return {};
     };
-    if (Status ok = prepare(insert_event, "INSERT INTO event VALUES(?,?,?,?)"); !ok) return ok;
-    if (Status ok = prepare(insert_outcome, "INSERT OR REPLACE INTO outcome VALUES(?,?,?)"); !ok) {
+    if (Status ok = prepare(insert_event, "INSERT INTO event VALUES(?,?,?,?,?)"); !ok) return ok;
+    if (Status ok = prepare(insert_outcome, "INSERT OR REPLACE INTO outcome VALUES(?,?,?,?)");
+        !ok) {
       return ok;
     }
-    return prepare(insert_snapshot, "INSERT OR REPLACE INTO snapshot VALUES(?,?)");
+    return prepare(insert_snapshot, "INSERT OR REPLACE INTO snapshot VALUES(?,?,?)");
   }
 
   // A new file is complete (meta and snapshot, on disk) before its first event.
@@ -188,9 +189,10 @@ struct Journal::Impl {
 
   Status put_snapshot(core::State& state) {
     if (Status ok = begin(); !ok) return ok;
-    Bytes body = core::encode(state);
-    seal(body, next_seq);
-    insert_snapshot.bind(1, static_cast<std::int64_t>(next_seq)).bind(2, body);
+    const Bytes body = core::encode(state);
+    insert_snapshot.bind(1, static_cast<std::int64_t>(next_seq))
+        .bind(2, body)
+        .bind(3, row_digest(next_seq, body));
     if (Status ok = insert_snapshot.run(); !ok) return ok;
     snapshot_seq = next_seq;
     return {};
@@ -310,11 +312,11 @@ Result<std::uint64_t> Journal::append(core::Event& event) {
   Archive ar = Archive::writer(impl_->scratch);
   ar(event);
   const std::uint64_t seq = impl_->next_seq;
-  seal(impl_->scratch, seq);
   impl_->insert_event.bind(1, static_cast<std::int64_t>(seq))
       .bind(2, event.at)
       .bind(3, core::name(event.body))
-      .bind(4, impl_->scratch);
+      .bind(4, impl_->scratch)
+      .bind(5, row_digest(seq, impl_->scratch));
   if (const Status ok = impl_->insert_event.run(); !ok) {
     impl_->roll_back();
     return tl::make_unexpected(ok.error());
@@ -328,10 +330,10 @@ Status Journal::record(std::uint64_t seq, core::Commands& commands, std::uint64_
   impl_->scratch.clear();
   Archive ar = Archive::writer(impl_->scratch);
   ar.sequence(commands, commands.size());
-  seal(impl_->scratch, seq ^ state_hash);
   impl_->insert_outcome.bind(1, static_cast<std::int64_t>(seq))
       .bind(2, impl_->scratch)
-      .bind(3, static_cast<std::int64_t>(state_hash));
+      .bind(3, static_cast<std::int64_t>(state_hash))
+      .bind(4, row_digest(seq ^ state_hash, impl_->scratch));
   return impl_->insert_outcome.run();
 }
 

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "agent/journal/seal.hpp"
 #include "agent/journal/sqlite/database.hpp"
 
 namespace laird::journal {
@@ -41,6 +40,10 @@ std::int64_t missing_bytes(const std::string& path, std::int64_t& page_bytes) {
 }
 
 }  // namespace
+
+std::int64_t row_digest(std::uint64_t salt, std::string_view body) {
+  return static_cast<std::int64_t>(digest_of(body) ^ (salt * 0x9E3779B97F4A7C15ULL));
+}
 
 struct Reader::Impl {
   std::string path;
@@ -93,7 +96,8 @@ struct Reader::Impl {
     Result<std::unique_ptr<Database>> opened = Database::open(path, mode);
     if (!opened) return tl::make_unexpected(opened.error());
     db = std::move(*opened);
-    if (Status ok = load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq LIMIT 1"); !ok) {
+    if (Status ok = load_snapshot("SELECT seq, body, digest FROM snapshot ORDER BY seq LIMIT 1");
+        !ok) {
       return ok;
     }
     return {};
@@ -107,13 +111,16 @@ struct Reader::Impl {
     if (!row) return tl::make_unexpected(row.error());
     if (!*row) return fail(Code::kCorrupt, path + ": it holds no snapshot");
     const auto seq = static_cast<std::uint64_t>(snapshot->integer(0));
-    const std::optional<std::string_view> body = unsealed(snapshot->bytes(1), seq);
-    if (!body) return fail(Code::kCorrupt, path + ": its snapshot is damaged");
-    Result<core::State> state = core::decode_state(*body);
+    if (row_digest(seq, snapshot->bytes(1)) != snapshot->integer(2)) {
+      return fail(Code::kCorrupt, path + ": a snapshot is damaged");
+    }
+    Result<core::State> state = core::decode_state(snapshot->bytes(1));
     if (!state) return fail(Code::kCorrupt, path + ": " + state.error().context);
-    Result<Statement> all = db->prepare("SELECT seq, body FROM event WHERE seq >= ? ORDER BY seq");
+    Result<Statement> all =
+        db->prepare("SELECT seq, body, digest FROM event WHERE seq >= ? ORDER BY seq");
     if (!all) return tl::make_unexpected(all.error());
-    Result<Statement> one = db->prepare("SELECT commands, state_hash FROM outcome WHERE seq = ?");
+    Result<Statement> one =
+        db->prepare("SELECT commands, state_hash, digest FROM outcome WHERE seq = ?");
     if (!one) return tl::make_unexpected(one.error());
     first_state = std::move(*state);
     first_seq = seq;
@@ -129,14 +136,10 @@ struct Reader::Impl {
     const Result<bool> row = outcomes.step();
     if (!row || !*row) return;
     record.state_hash = static_cast<std::uint64_t>(outcomes.integer(1));
-    const auto commands = unsealed(outcomes.bytes(0), record.seq ^ record.state_hash);
-    if (commands) {
-      Archive ar = Archive::reader(*commands);
-      ar.sequence(record.commands, kCommandsMax);
-      record.has_outcome = !ar.failed() && ar.at_end();
-    } else {
-      note("damaged in its answers from event " + std::to_string(record.seq) + " on");
-    }
+    const std::int64_t digest = row_digest(record.seq ^ record.state_hash, outcomes.bytes(0));
+    Archive ar = Archive::reader(outcomes.bytes(0));
+    ar.sequence(record.commands, kCommandsMax);
+    record.has_outcome = !ar.failed() && ar.at_end() && digest == outcomes.integer(2);
     outcomes.reset();
   }
 
@@ -152,10 +155,10 @@ struct Reader::Impl {
     }
     Record record;
     record.seq = static_cast<std::uint64_t>(events.integer(0));
-    const auto body = unsealed(events.bytes(1), record.seq);
-    Archive ar = Archive::reader(body.value_or(""));
-    if (body) ar(record.event);
-    if (record.seq != next_seq || !body || ar.failed() || !ar.at_end()) {
+    Archive ar = Archive::reader(events.bytes(1));
+    ar(record.event);
+    const bool intact = row_digest(record.seq, events.bytes(1)) == events.integer(2);
+    if (record.seq != next_seq || !intact || ar.failed() || !ar.at_end()) {
       ended = true;
       note("damaged " + last + "; what came later is lost (" +
            (record.seq != next_seq ? "an event is missing)" : "an event does not decode)"));
@@ -195,7 +198,7 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
 core::State Reader::take_first_state() { return std::move(impl_->first_state); }
 
 Status Reader::skip_to_newest_snapshot() {
-  return impl_->load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq DESC LIMIT 1");
+  return impl_->load_snapshot("SELECT seq, body, digest FROM snapshot ORDER BY seq DESC LIMIT 1");
 }
 
 std::optional<Record> Reader::next() { return impl_->next(); }

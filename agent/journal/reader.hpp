@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "agent/core/command.hpp"
 #include "agent/core/event.hpp"
@@ -17,6 +18,13 @@
 namespace laird::journal {
 
 inline constexpr std::int64_t kFormat = 1;
+
+// Guards a row against damage that SQLite itself does not see, such as a page that is half there.
+[[nodiscard]] std::int64_t row_digest(std::uint64_t salt, std::string_view body);
+[[nodiscard]] inline std::int64_t row_digest(std::uint64_t salt, const Bytes& body) {
+  return row_digest(salt,
+                    std::string_view(reinterpret_cast<const char*>(body.data()), body.size()));
+}
 
 // One event and, where it was recorded, what the core answered then.
 struct Record {

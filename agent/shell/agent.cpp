@@ -102,6 +102,12 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, const Settings& setting
       loop, settings.trainers, settings.state_dir + "/tasks", agent->groups_.get(),
       [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(0, text); });
+  Result<std::unique_ptr<PowerFeed>> power =
+      PowerFeed::open(loop, settings.power, settings.board, agent->state_,
+                      [self](core::EventBody body) { self->post(std::move(body)); });
+  if (!power) return tl::make_unexpected(power.error());
+  agent->power_ = std::move(*power);
+  agent->log_(1, "board: " + settings.board.title + "; power: " + agent->power_->describe());
   agent->boot(settings.core);
   loop.after(kClockCheckEvery, [self] { self->watch_clock(); });
   return agent;

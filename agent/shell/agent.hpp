@@ -12,6 +12,7 @@
 #include "agent/journal/journal.hpp"
 #include "agent/shell/cgroup.hpp"
 #include "agent/shell/loop.hpp"
+#include "agent/shell/power_feed.hpp"
 #include "agent/shell/settings.hpp"
 #include "agent/shell/trainer_pool.hpp"
 
@@ -79,6 +80,7 @@ class Agent {
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<CgroupTree> groups_;
   std::unique_ptr<TrainerPool> pool_;
+  std::unique_ptr<PowerFeed> power_;
   std::deque<Pending> queue_;
   core::Commands commands_;
   std::map<std::uint64_t, Reply> replies_;

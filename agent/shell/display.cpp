@@ -26,6 +26,17 @@ std::string loss_text(bool known, double loss) {
   return format(loss < 0.001 ? "%.2e" : "%.4f", loss);
 }
 
+// "0.41, 87%": the loss expected at the deadline, and the chance to reach the target by then.
+std::string forecast_text(const TaskRow& row) {
+  if (!row.forecast_known) return "-";
+  return loss_text(true, row.forecast_loss) + format(", %.0f%%", row.forecast_probability * 100);
+}
+
+std::string energy_text(std::int64_t energy_uj) {
+  if (energy_uj < 0) return "-";
+  return format("%.1fJ", static_cast<double>(energy_uj) * 1e-6);
+}
+
 std::string left_text(DurationNs left) {
   if (left < 0) return "passed";
   const double s = seconds(left);
@@ -45,16 +56,27 @@ std::string bar(const TaskRow& row) {
   return out + format(" %3.0f%%", done * 100);
 }
 
+std::string energy_line(const core::State& state) {
+  const power::MeterTotals& totals = state.meter.totals();
+  if (totals.readings == 0) return "energy: not known, no power meter answers on this board";
+  std::string out = format("energy: %.1f J", totals.board.joules());
+  if (const auto mean = totals.mean_mw()) out += format(", mean %.1f W", *mean / 1000.0);
+  if (state.meter_source == power::Source::kModelled) out += " (modelled, not measured)";
+  if (totals.unmetered_ns > 0) out += format(", %.1f s unmetered", seconds(totals.unmetered_ns));
+  if (const auto each = totals.joules_per_success()) out += format(", %.1f J per success", *each);
+  return out;
+}
+
 constexpr const char* kHeader =
-    "TASK              LANE STATE      PROGRESS        SAMPLES      LOSS    TARGET  DEADLINE  "
-    "SHARE";
+    "TASK              LANE STATE      PROGRESS          LOSS   TARGET  FORECAST         DEADLINE  "
+    "SHARE   ENERGY";
 
 std::string line_of(const TaskRow& row) {
-  return format("%-17.17s %-4s %-10.10s %-15s %8s %9s %9.4f %9s %5.0f%%", row.name.c_str(),
+  return format("%-17.17s %-4s %-10.10s %-15s %8s %8.4f  %-16s %8s %5.0f%% %8s", row.name.c_str(),
                 row.lane.c_str(), row.state.c_str(), bar(row).c_str(),
-                count_text(row.samples).c_str(), loss_text(row.loss_known, row.loss).c_str(),
-                row.target_loss, row.ended ? "-" : left_text(row.deadline_in).c_str(),
-                row.share * 100);
+                loss_text(row.loss_known, row.loss).c_str(), row.target_loss,
+                forecast_text(row).c_str(), row.ended ? "-" : left_text(row.deadline_in).c_str(),
+                row.share * 100, energy_text(row.energy_uj).c_str());
 }
 
 }  // namespace
@@ -85,10 +107,12 @@ void Display::refresh(const core::State& state, TimeNs now) {
     for (const TaskRow& row : task_rows(state, now)) {
       if (row.ended) continue;
       std::fprintf(out_,
-                   "%6.1fs %s: %s, %s samples, loss %s (target %.4f), %s left, share %.0f%%\n",
+                   "%6.1fs %s: %s, %s samples, loss %s (target %.4f), forecast %s, %s left, share "
+                   "%.0f%%\n",
                    seconds(now - state.booted_at), row.name.c_str(), row.state.c_str(),
                    count_text(row.samples).c_str(), loss_text(row.loss_known, row.loss).c_str(),
-                   row.target_loss, left_text(row.deadline_in).c_str(), row.share * 100);
+                   row.target_loss, forecast_text(row).c_str(), left_text(row.deadline_in).c_str(),
+                   row.share * 100);
     }
     std::fflush(out_);
     return;
@@ -137,14 +161,15 @@ void Display::summary(const core::State& state, TimeNs now, const std::string& j
                static_cast<long long>(succeeded), rows.size(), state.config.policy.c_str(),
                state.counters.switches);
   for (const TaskRow& row : rows) {
-    const std::string line =
-        format("  %-17.17s %-10s after %6.1f s, ran %6.1f s, loss %s (target %.4f), %u switches",
-               row.name.c_str(), row.state.c_str(), seconds(row.took_ns), seconds(row.busy_ns),
-               loss_text(row.loss_known, row.loss).c_str(), row.target_loss, row.switches);
+    const std::string line = format(
+        "  %-17.17s %-10s after %6.1f s, ran %6.1f s, loss %s (target %.4f), %u switches, %s",
+        row.name.c_str(), row.state.c_str(), seconds(row.took_ns), seconds(row.busy_ns),
+        loss_text(row.loss_known, row.loss).c_str(), row.target_loss, row.switches,
+        energy_text(row.energy_uj).c_str());
     std::fprintf(out_, "%s%s%s\n", coloured(row, line).c_str(), row.reason.empty() ? "" : ": ",
                  row.reason.c_str());
   }
-  std::fprintf(out_, "energy: not known, this board has no power meter configured\n");
+  std::fprintf(out_, "%s\n", energy_line(state).c_str());
   std::fprintf(out_, "journal: %s\nreplay:  %s replay %s\n", journal_path.c_str(),
                replay_program.c_str(), journal_path.c_str());
   std::fflush(out_);

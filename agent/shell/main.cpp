@@ -2,6 +2,7 @@
 
 #include "agent/shell/run.hpp"
 #include "agent/shell/settings.hpp"
+#include "power/commands/commands.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{
@@ -40,6 +41,8 @@ int main(int argc, char** argv) {
       code = laird::shell::check_file(file);
     }
   });
+
+  laird::power::add_power_commands(app, code);
 
   try {
     app.parse(argc, argv);

@@ -116,6 +116,11 @@ int check_file(const std::string& path) {
   }
   if (kind == "task") {
     static_cast<void>(load_task(path, problems));
+  } else if (kind == "board") {
+    if (const auto board = power::load_board(path); !board) {
+      std::fprintf(stderr, "%s\n", board.error().context.c_str());
+      return 2;
+    }
   } else if (problems.empty()) {
     static_cast<void>(load_settings(path, problems));
   }

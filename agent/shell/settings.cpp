@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -158,14 +159,55 @@ core::TrainerTiming timing_of(const Value& v) {
   return timing;
 }
 
-void read_board(const Value& board, core::CoreConfig& core) {
-  core.memory_bytes = integer(board, "memory");
+// The board by name, file or detection; every way leads to some board.
+void choose_board(const std::string& wish, std::string_view source, Settings& out,
+                  std::vector<Problem>& problems) {
+  const power::MachineIdentity identity = power::read_identity("");
+  if (wish == "auto") {
+    const std::vector<power::Board> known = power::all_boards("/etc/laird/boards");
+    power::Detection found = power::detect_board(identity, known);
+    out.board = std::move(found.board);
+    out.board_notes = std::move(found.evidence);
+    for (std::string& note : found.uncertainty) out.board_notes.push_back(std::move(note));
+    return;
+  }
+  Result<power::Board> board = wish.find('/') != std::string::npos
+                                   ? power::load_board(wish)
+                                   : power::find_board(wish, "/etc/laird/boards");
+  if (!board) {
+    problems.push_back(Problem{std::string(source), 0, "/board/name", board.error().context});
+    return;
+  }
+  out.board = std::move(*board);
+  out.board_notes.push_back("named in the config");
+}
+
+void read_board(const Value& board, std::string_view source, Settings& out,
+                std::vector<Problem>& problems) {
+  choose_board(text(board, "name"), source, out, problems);
+  const power::MachineIdentity identity = power::read_identity("");
+  out.core.memory_bytes = out.board.memory_for_tasks_bytes(identity.memory_bytes);
+  if (const std::int64_t memory = integer(board, "memory"); memory > 0) {
+    out.core.memory_bytes = memory;
+  }
+  out.core.meter = power::MeterConfig::for_board(out.board);
   for (const Value& v : field(board, "lanes").items()) {
     core::LaneConfig lane;
     lane.name = text(v, "name");
     lane.kind = text(v, "kind") == "gpu" ? core::LaneKind::kGpu : core::LaneKind::kCpu;
     lane.cores_milli = static_cast<std::uint32_t>(number(v, "cores") * 1000.0);
-    core.lanes.push_back(std::move(lane));
+    out.core.lanes.push_back(std::move(lane));
+  }
+  if (!out.core.lanes.empty()) return;
+  // The board's own lanes share its cores equally: a gpu lane's trainer needs CPU too.
+  const std::int64_t cores = out.board.cpu_cores > 0 ? out.board.cpu_cores : identity.cpu_cores;
+  for (const power::Lane& given : out.board.lanes) {
+    core::LaneConfig lane;
+    lane.name = given.name;
+    lane.kind = given.kind == power::LaneKind::kGpu ? core::LaneKind::kGpu : core::LaneKind::kCpu;
+    lane.cores_milli = static_cast<std::uint32_t>(std::max<std::int64_t>(
+        500, cores * 1000 / static_cast<std::int64_t>(out.board.lanes.size())));
+    out.core.lanes.push_back(std::move(lane));
   }
 }
 
@@ -232,6 +274,7 @@ core::TaskSpec load_task(const std::string& path, std::vector<Problem>& problems
 
 std::string kind_of_file(const Value& value) {
   if (value.find("trainer") != nullptr || value.find("target_loss") != nullptr) return "task";
+  if (value.find("detect") != nullptr || value.find("modes") != nullptr) return "board";
   for (const config::Field& known : settings_schema().fields) {
     if (value.find(known.name) != nullptr) return "config";
   }
@@ -257,7 +300,14 @@ Settings load_settings(const std::string& path, std::vector<Problem>& problems) 
   out.core.policy = text(v, "policy");
   out.core.slice = integer(v, "slice");
   out.core.timing = timing_of(field(v, "timing"));
-  read_board(field(v, "board"), out.core);
+  read_board(field(v, "board"), path, out, problems);
+  const Value& power = field(v, "power");
+  out.power.kind = text(power, "source");
+  out.power.period_ns = integer(power, "every");
+  if (const std::string file = text(power, "file"); !file.empty()) out.power.file = resolved(file);
+  if (out.power.kind == "recorded" && out.power.file.empty()) {
+    problems.push_back(Problem{path, 0, "/power/file", "missing; name the capture to play"});
+  }
   const Value& journal = field(v, "journal");
   out.journal.file_bytes_max = integer(journal, "file_max");
   out.journal.total_bytes_max = integer(journal, "total_max");

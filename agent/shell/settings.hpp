@@ -9,6 +9,8 @@
 #include "agent/journal/journal.hpp"
 #include "agent/shell/trainer_pool.hpp"
 #include "config/schema.hpp"
+#include "power/boards/catalogue.hpp"
+#include "power/readers/open_reader.hpp"
 
 namespace laird::shell {
 
@@ -16,6 +18,9 @@ struct Settings {
   std::string state_dir;
   std::string control_socket;
   core::CoreConfig core;
+  power::Board board;
+  std::vector<std::string> board_notes;  // how it was found, what is uncertain
+  power::ReaderOptions power;
   journal::Limits journal;
   std::map<std::string, TrainerProgram> trainers;
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
@@ -39,7 +44,7 @@ struct Settings {
 [[nodiscard]] core::TaskSpec parse_task(const json::Value& value, std::string_view source,
                                         std::vector<config::Problem>& problems);
 
-// What a file is, by its keys: "config", "task", or "" when neither fits.
+// What a file is, by its keys: "config", "board", "task", or "" when none fits.
 [[nodiscard]] std::string kind_of_file(const json::Value& value);
 
 // The reference page docs/configuration.md.

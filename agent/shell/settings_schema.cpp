@@ -89,21 +89,51 @@ constexpr Field kLaneFields[] = {
 constexpr Schema kLane{"lane", "A place on the board where one task runs at a time.", kLaneFields};
 
 constexpr Field kBoardFields[] = {
+    {.name = "name",
+     .type = Type::kText,
+     .why = "auto (detect), the name of a known board (`laird board --list`), or the path of a "
+            "board file.",
+     .fallback = "\"auto\"",
+     .min = 1,
+     .max = 512},
     {.name = "lanes",
      .type = Type::kList,
-     .why = "At least one; a Jetson has one gpu lane and one or more cpu lanes.",
-     .fallback = R"([{"name":"gpu0","kind":"gpu"},{"name":"cpu0","kind":"cpu"}])",
+     .why = "Instead of the board file's own lanes.",
+     .fallback = kOptional,
      .min = 1,
      .max = core::kLanesMax,
      .of = &kLane},
     {.name = "memory",
      .type = Type::kSize,
-     .why = "For all trainers together; leave the system its part.",
-     .fallback = "\"2GB\"",
+     .why = "For all trainers together, instead of the machine's memory less the board's reserve.",
+     .fallback = kOptional,
      .min = 1e6,
      .max = 1e13},
 };
 constexpr Schema kBoard{"board", "What this board has to give.", kBoardFields};
+
+constexpr std::string_view kPowerSources[] = {"auto",     "sysfs",    "tegrastats",
+                                              "recorded", "modelled", "none"};
+constexpr Field kPowerFields[] = {
+    {.name = "source",
+     .type = Type::kChoice,
+     .why = "Where power readings come from. auto: sysfs, else tegrastats, else none. modelled: "
+            "computed from what runs, for machines without meters.",
+     .fallback = "\"auto\"",
+     .choices = kPowerSources},
+    {.name = "file",
+     .type = Type::kText,
+     .why = "The capture that `recorded` plays.",
+     .fallback = kOptional,
+     .max = 512},
+    {.name = "every",
+     .type = Type::kDuration,
+     .why = "Time between readings.",
+     .fallback = "\"1s\"",
+     .min = 0.05 * kSecondNs,
+     .max = 60 * kSecondNs},
+};
+constexpr Schema kPower{"power", "Metering.", kPowerFields};
 
 constexpr Field kTrainerFields[] = {
     {.name = "exec",
@@ -222,6 +252,11 @@ const Field* settings_fields() {
        .why = "What this board has to give.",
        .fallback = "{}",
        .of = &kBoard},
+      {.name = "power",
+       .type = Type::kObject,
+       .why = "Where power readings come from.",
+       .fallback = "{}",
+       .of = &kPower},
       {.name = "policy",
        .type = Type::kChoice,
        .why = "Who gets the next slice of a lane.",
@@ -268,7 +303,7 @@ const Field* settings_fields() {
   };
   return fields;
 }
-constexpr std::size_t kSettingsFields = 12;
+constexpr std::size_t kSettingsFields = 13;
 
 }  // namespace
 

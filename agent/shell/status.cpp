@@ -5,6 +5,22 @@
 namespace laird::shell {
 namespace {
 
+double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
+
+void add_forecast(const core::Task& task, TaskRow& row) {
+  if (task.rate <= 0.0 || row.deadline_in <= 0) return;
+  const double more = task.rate * row.share * seconds(row.deadline_in);
+  const double at = static_cast<double>(task.samples) + more;
+  const double planned = static_cast<double>(task.planned_samples);
+  const auto forecast = task.forecast.loss_at(at, planned);
+  if (!forecast) return;
+  row.forecast_known = true;
+  row.forecast_loss = forecast->loss;
+  row.forecast_low = forecast->low;
+  row.forecast_high = forecast->high;
+  row.forecast_probability = task.forecast.probability_below(row.target_loss, at, planned);
+}
+
 TaskRow row_of(const core::Task& task, TimeNs now) {
   TaskRow row;
   row.name = task.spec.name;
@@ -24,17 +40,23 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
   row.deadline_in = task.deadline_at - until;
   row.share = static_cast<double>(row.busy_ns) / static_cast<double>(row.took_ns);
   row.switches = task.switches;
+  row.energy_uj = task.energy_uj;
+  if (!row.ended) add_forecast(task, row);
   row.reason = task.reason;
   return row;
 }
-
-double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
 
 }  // namespace
 
 std::vector<TaskRow> task_rows(const core::State& state, TimeNs now) {
   std::vector<std::pair<core::TaskKey, TaskRow>> keyed;
-  for (const core::Task& task : state.live) keyed.emplace_back(task.key, row_of(task, now));
+  for (const core::Task& task : state.live) {
+    keyed.emplace_back(task.key, row_of(task, now));
+    const power::TaskEnergy* used = state.meter.task(task.key);
+    if (used != nullptr && state.meter.totals().readings > 0) {
+      keyed.back().second.energy_uj = used->dynamic.uj() + used->idle.uj();
+    }
+  }
   for (const core::Task& task : state.ended) keyed.emplace_back(task.key, row_of(task, now));
   std::sort(keyed.begin(), keyed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -53,6 +75,15 @@ json::Value task_json(const TaskRow& row) {
   out.set("planned_samples", Value::integer(static_cast<std::int64_t>(row.planned_samples)));
   out.set("loss", row.loss_known ? Value::number(row.loss) : Value());
   out.set("target_loss", Value::number(row.target_loss));
+  if (row.forecast_known) {
+    out.set("forecast", Value::object()
+                            .set("loss", Value::number(row.forecast_loss))
+                            .set("low", Value::number(row.forecast_low))
+                            .set("high", Value::number(row.forecast_high))
+                            .set("probability", Value::number(row.forecast_probability)));
+  }
+  out.set("energy_j",
+          row.energy_uj < 0 ? Value() : Value::number(static_cast<double>(row.energy_uj) * 1e-6));
   out.set("deadline_in_s", Value::number(seconds(row.deadline_in)));
   out.set("busy_s", Value::number(seconds(row.busy_ns)));
   out.set("share", Value::number(row.share));

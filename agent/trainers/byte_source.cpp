@@ -72,8 +72,9 @@ class Memory final : public ByteSource {
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    return fail_errno(
-        errno, "cannot open " + path + "; give the path of a data file this process may read");
+    tl::unexpected<Error> error = fail_errno(errno, "cannot open " + path);
+    error.value().context += "; give the path of a data file this process may read";
+    return error;
   }
   // A FIFO or a device would block the trainer or never end.
   if (!S_ISREG(info.st_mode)) return fail(Code::kInvalid, path + " is not a regular file");

@@ -96,8 +96,8 @@ Status Dataset::keep_classes(std::span<const std::int64_t> kept) {
     labels[out] = label;
     const std::size_t from = std::size_t{r} * features;
     const std::size_t to = std::size_t{out} * features;
-    if (!bytes.empty()) std::copy_n(bytes.begin() + from, features, bytes.begin() + to);
-    if (!values.empty()) std::copy_n(values.begin() + from, features, values.begin() + to);
+    if (!bytes.empty()) std::copy_n(bytes.data() + from, features, bytes.data() + to);
+    if (!values.empty()) std::copy_n(values.data() + from, features, values.data() + to);
     ++out;
   }
   if (out == 0) {

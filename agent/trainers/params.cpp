@@ -81,7 +81,7 @@ constexpr Field kParamsFields[] = {
     {.name = "data", .type = Type::kObject, .why = "The data set.", .of = &kData},
     {.name = "learning_rate",
      .type = Type::kNumber,
-     .why = "Step size. If not given: linear 0.005, svm 0.0005, softmax 0.001, mlp 0.01.",
+     .why = "Step size. If not given: linear 0.0002, svm 0.0005, softmax 0.001, mlp 0.01.",
      .fallback = kOptional,
      .min = 1e-9,
      .max = 100},
@@ -255,7 +255,7 @@ void check_kind_keys(const Value& value, const Params& params, Check& check) {
 
 double default_rate(Kind kind) {
   switch (kind) {
-    case Kind::kLinear: return 0.005;
+    case Kind::kLinear: return 0.0002;
     case Kind::kSvm: return 0.0005;
     case Kind::kSoftmax: return 0.001;
     case Kind::kMlp: return 0.01;

@@ -1,4 +1,4 @@
-"""The agent's end of the trainer protocol, for tests: starts a trainer on a socket pair and talks."""
+"""The agent's end of the trainer protocol, for tests: a trainer on a socket pair."""
 
 import json
 import os
@@ -102,7 +102,8 @@ class Peer:
         self.send({"type": "stop"})
         last = self.until("checkpointed")[-1]
         if self.wait() != 0:
-            raise AssertionError("exit code %d, stderr %r" % (self.process.returncode, self.errors()))
+            raise AssertionError("exit code %d, stderr %r"
+                                 % (self.process.returncode, self.errors()))
         return last
 
     def kill(self):

@@ -1,0 +1,44 @@
+// Brings power readings to the core, whatever they come from; never holds up the loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/core/state.hpp"
+#include "agent/shell/loop.hpp"
+#include "power/readers/modelled_reader.hpp"
+#include "power/readers/open_reader.hpp"
+
+namespace laird::shell {
+
+class PowerFeed {
+ public:
+  using Emit = std::function<void(core::EventBody)>;
+
+  // `state` shows what runs; a modelled board draws power by it.
+  [[nodiscard]] static Result<std::unique_ptr<PowerFeed>> open(Loop& loop,
+                                                               const power::ReaderOptions& options,
+                                                               const power::Board& board,
+                                                               const core::State& state, Emit emit);
+  ~PowerFeed();
+  PowerFeed(const PowerFeed&) = delete;
+  PowerFeed& operator=(const PowerFeed&) = delete;
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  PowerFeed(Loop& loop, const core::State& state, Emit emit)
+      : loop_(loop), state_(state), emit_(std::move(emit)) {}
+  void poll();
+  void arm();
+  void show_load(TimeNs now);
+
+  Loop& loop_;
+  const core::State& state_;
+  Emit emit_;
+  std::unique_ptr<power::Reader> reader_;
+  power::ModelledReader* modelled_ = nullptr;  // reader_, when it is one
+  Loop::TimerId timer_ = 0;
+};
+
+}  // namespace laird::shell

@@ -1,0 +1,552 @@
+"""Makes any training loop a trainer of the laird agent: one file, standard library, Python >= 3.6.
+
+    import laird_trainer
+
+    with laird_trainer.connect(save=save, load=load) as trainer:
+        for batch in trainer.batches(loader):         # waits while the agent gives no allowance
+            loss = step(batch)
+            trainer.report(samples=len(batch), loss=loss)
+
+`save(path)` writes your state (model, optimiser) to a file, `load(path)` reads it back; the module
+makes that atomic, keeps two generations and falls back to the older when the newer is damaged.
+`loader` is anything that can be iterated again and again (a list, a DataLoader), or a function of
+the epoch's number that returns an iterable; after a restart the loop goes on in the epoch it was
+in, without the batches it had done.
+
+A model that depends on the task's parameters is made inside, before resume():
+
+    with laird_trainer.connect() as trainer:
+        model = make_model(trainer.params, trainer.seed)
+        trainer.resume(save=model.save, load=model.load, planned_samples=60000 * 10)
+        for batch in trainer.batches(model.data):
+            ...
+
+When the agent says stop, the process leaves from inside the loop (exit code 0), so that nothing
+after it takes a half-trained model for a finished one. What should happen once when the work is
+done, like exporting the model, belongs after the loop and inside the `with`.
+
+Without an agent (no LAIRD_FD in the environment) the same script is a plain loop that prints its
+progress. An exception inside the `with` is told to the agent as the task's error.
+The protocol is described in docs/trainer-protocol.md.
+"""
+
+import hashlib
+import json
+import math
+import os
+import select
+import socket
+import stat
+import sys
+import time
+
+__all__ = ["connect", "Trainer", "AgentGone", "ProtocolError"]
+
+PROTOCOL_VERSION = 1
+LINE_FROM_AGENT_MAX = 65536
+LINE_TO_AGENT_MAX = 4096
+NOTES_MAX = 100
+EXIT_USAGE = 2
+EXIT_AGENT_GONE = 3
+
+# File names in the task's folder.
+NEWEST = "checkpoint.json"
+BEFORE = "checkpoint.before.json"
+DAMAGED = "checkpoint.damaged.json"
+UNFINISHED = "checkpoint.tmp"
+STATE = "state."
+INDEX_MAX = 65536
+
+
+class AgentGone(SystemExit):
+    """The socket closed: the process leaves at once, with exit code 3, and writes nothing."""
+
+    def __init__(self):
+        super(AgentGone, self).__init__(EXIT_AGENT_GONE)
+
+
+class ProtocolError(Exception):
+    """The agent sent something this trainer cannot work with."""
+
+
+class _Stopped(SystemExit):
+    """Raised out of the loop when the agent asked to stop; the checkpoint is written."""
+
+    def __init__(self):
+        super(_Stopped, self).__init__(0)
+
+
+def connect(save=None, load=None, planned_samples=None, **alone):
+    """A Trainer, to be used in a `with` statement, which waits for the agent's start.
+
+    With any of the three given it also resumes, see Trainer.resume. `alone` is what the agent would
+    give, for running without one: params, folder (for checkpoints), report_every, seed.
+    """
+    return Trainer(save, load, planned_samples, **alone)
+
+
+class Trainer(object):
+    def __init__(self, save, load, planned_samples, params=None, folder=None, report_every=0,
+                 seed=1):
+        self.params = dict(params or {})
+        self.task = ""
+        self.seed = seed
+        self.threads = 1
+        self.samples = 0  # since the start of the task, over all its restarts
+        self.epoch = 0
+        self.resumed = False
+        self._batch = 0  # batches done in this epoch
+        self._save = save
+        self._load = load
+        self._planned = planned_samples
+        self._store = _Store(folder)
+        self._report_every = report_every  # standing alone, 0 is once a second
+        self._limit = None  # no allowance yet; standing alone there is no limit
+        self._pending_loss = 0.0
+        self._pending_samples = 0
+        self._loss = None  # as last reported
+        self._ready = False
+        self._done = False
+        self._notes = 0
+        fd = os.environ.get("LAIRD_FD")
+        self._channel = _Channel(fd, self._note) if fd is not None else None
+        self._last_print = time.time()
+
+    # What a training loop uses.
+
+    def __enter__(self):
+        try:
+            self._begin()
+            if self._save or self._load or self._planned:
+                self.resume(self._save, self._load, self._planned)
+        except Exception as error:
+            self._tell_error(error)
+            raise
+        return self
+
+    def __exit__(self, kind, error, _):
+        if kind is None:
+            try:
+                self.finish()
+            except Exception as trouble:
+                self._tell_error(trouble)
+                raise
+        elif not issubclass(kind, (SystemExit, KeyboardInterrupt)):
+            self._tell_error(error)
+        return False
+
+    @property
+    def standalone(self):
+        """True when there is no agent."""
+        return self._channel is None
+
+    @property
+    def loss(self):
+        """Mean loss since the last report, or that report's; None before the first sample."""
+        if self._pending_samples > 0:
+            return self._pending_loss / self._pending_samples
+        return self._loss
+
+    def resume(self, save=None, load=None, planned_samples=None):
+        """Loads the last checkpoint if there is one, and tells the agent that work can begin.
+
+        save, load       functions of a path; without them a restart begins afresh
+        planned_samples  the whole work in samples; None when the loop itself decides when it ends
+        """
+        if self._ready:
+            raise RuntimeError("resume() is called once, before the first batch")
+        self._ready = True
+        self._save, self._load, self._planned = save, load, planned_samples
+        if load is not None and self._store.folder is not None:
+            self._load_checkpoint()
+        if self._channel is not None:
+            self._channel.send({"type": "ready", "v": PROTOCOL_VERSION, "samples": self.samples,
+                                "loss": self.loss, "resumed": self.resumed,
+                                "planned_samples": planned_samples})
+
+    def batches(self, loader, epochs=None):
+        """The batches of `loader`, epoch after epoch, each only when the agent allows work.
+
+        Ends after `epochs` passes, or when planned_samples are reached; never if there is neither.
+        A restarted task skips what it had done of its epoch.
+        """
+        if not self._ready:
+            self.resume()
+        while epochs is None or self.epoch < epochs:
+            source = loader(self.epoch) if callable(loader) else loader
+            skip = self._batch
+            empty = True
+            for index, batch in enumerate(source):
+                empty = False
+                if index < skip:
+                    continue
+                if self._finished():
+                    return
+                self.wait()
+                yield batch
+                self._batch = index + 1
+            if empty:
+                raise ValueError("the loader gave no batch; if it is a generator, pass a function "
+                                 "that makes a new one for each epoch")
+            self.epoch += 1
+            self._batch = 0
+            if self._finished():
+                return
+
+    def wait(self):
+        """Takes the agent's messages and returns when work is allowed. `batches` calls it."""
+        if self._channel is None:
+            return
+        while True:
+            allowed = self._limit is not None and self.samples < self._limit
+            line = self._channel.receive(wait=not allowed)
+            if line is None:
+                return
+            self._take(line)
+
+    def report(self, samples, loss):
+        """Says that `samples` more samples were learnt from, with this mean loss over them."""
+        samples = int(samples)
+        loss = float(loss)
+        if samples <= 0:
+            raise ValueError("report(samples=%d): give the batch's number of samples" % samples)
+        if not math.isfinite(loss):
+            raise ValueError("the loss is %r after %d samples: the training diverged; lower its "
+                             "learning rate" % (loss, self.samples))
+        self.samples += samples
+        self._pending_loss += loss * samples
+        self._pending_samples += samples
+        at_limit = self._limit is not None and self.samples >= self._limit
+        if self._channel is None:
+            self._print_if_due()
+        elif at_limit or self._finished() or self._pending_samples >= self._report_every:
+            self._send_progress()
+
+    def finish(self):
+        """The work is done: says so and waits to be told to stop. Leaving `with` calls it."""
+        if self._channel is None:
+            if self._pending_samples > 0:
+                self._print_progress()
+            if self._store.folder is not None:
+                self._write_checkpoint()
+            return
+        self._done = True
+        if self._pending_samples > 0:
+            self._send_progress()
+        if self._loss is None:
+            raise ValueError("the loop ended without one report()")
+        self._send_done()
+        while True:
+            self._take(self._channel.receive(wait=True))
+
+    # What the agent asks for.
+
+    def _begin(self):
+        if self._channel is None:
+            return
+        start = self._channel.first()
+        self.task = start["task"]
+        self.params = start["params"]
+        self.seed = start["seed"]
+        self.threads = start.get("threads", 1)
+        self._report_every = start["report_every"]
+        self._store = _Store(start["dir"])
+
+    def _take(self, line):
+        kind = line["type"]
+        if kind == "run":
+            self._limit = line["until"]
+            if self._done:
+                self._send_done()
+            elif self.samples >= self._limit and self.loss is not None:
+                self._send_progress()
+        elif kind in ("pause", "checkpoint", "stop"):
+            if kind == "pause":
+                self._limit = None
+            self._write_checkpoint()
+            self._channel.send({"type": "checkpointed", "samples": self.samples, "loss": self.loss})
+            if kind == "stop":
+                raise _Stopped()
+        elif kind == "start":
+            self._note('ignored a second "start"')
+
+    def _finished(self):
+        return self._planned is not None and self.samples >= self._planned
+
+    def _send_progress(self):
+        self._loss = self.loss
+        self._pending_loss = 0.0
+        self._pending_samples = 0
+        self._channel.send({"type": "progress", "samples": self.samples, "loss": self._loss})
+
+    def _send_done(self):
+        self._channel.send({"type": "done", "samples": self.samples, "loss": self._loss})
+
+    def _tell_error(self, error):
+        text = "%s: %s" % (type(error).__name__, error)
+        self._note(text)
+        if self._channel is not None:
+            try:
+                self._channel.send_error(text)
+            except SystemExit:
+                pass
+
+    # Checkpoints: the caller's file, and beside it where the loop is.
+
+    def _write_checkpoint(self):
+        position = {"samples": self.samples, "epoch": self.epoch, "batch": self._batch,
+                    "loss": self._loss, "pending_loss": self._pending_loss,
+                    "pending_samples": self._pending_samples}
+        if self._save is None:
+            self._note("connect() was given no save(): a restart will begin afresh")
+            return
+        self._store.write(position, self._save)
+
+    def _load_checkpoint(self):
+        for path, position, why in self._store.candidates():
+            if position is not None:
+                try:
+                    self._load(self._store.state_of(position))
+                except Exception as error:  # any format of the caller's, any way to fail
+                    position = None
+                    why = "could not be loaded (%s: %s)" % (type(error).__name__, error)
+            if position is None:
+                self._note("%s %s; not used" % (path, why))
+                self._store.set_aside(path)
+                continue
+            self.samples = position["samples"]
+            self.epoch = position["epoch"]
+            self._batch = position["batch"]
+            self._loss = position["loss"]
+            self._pending_loss = position["pending_loss"]
+            self._pending_samples = position["pending_samples"]
+            self.resumed = True
+            return
+        if self._notes > 0:
+            self._note("starting afresh")
+
+    # Standing alone.
+
+    def _print_if_due(self):
+        due = (self._pending_samples >= self._report_every if self._report_every
+               else time.time() - self._last_print >= 1.0)
+        if due:
+            self._print_progress()
+
+    def _print_progress(self):
+        self._loss = self.loss
+        self._pending_loss = 0.0
+        self._pending_samples = 0
+        self._last_print = time.time()
+        print("samples=%d loss=%.6g" % (self.samples, self._loss))
+        sys.stdout.flush()
+
+    def _note(self, text):
+        if self._notes < NOTES_MAX:
+            self._notes += 1
+            sys.stderr.write("laird_trainer: %s\n" % text)
+            sys.stderr.flush()
+
+
+class _Channel(object):
+    """Lines of JSON over the inherited socket."""
+
+    def __init__(self, fd_text, note):
+        try:
+            fd = int(fd_text)
+            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+                raise ValueError("not a socket")
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=fd)
+        except (ValueError, OSError, OverflowError) as error:
+            sys.stderr.write("laird_trainer: LAIRD_FD=%s names no open socket (%s); the agent sets "
+                             "it, unset it to run without one\n" % (fd_text[:40], error))
+            raise SystemExit(EXIT_USAGE)
+        self._socket.setblocking(False)
+        os.set_inheritable(self._socket.fileno(), False)
+        self._buffer = b""
+        self._note = note
+
+    def first(self):
+        """The start message, checked."""
+        line = self.receive(wait=True)
+        if line["type"] != "start":
+            raise ProtocolError('the first message must be "start"')
+        checks = (("v", line.get("v") == PROTOCOL_VERSION, "1"),
+                  ("task", isinstance(line.get("task"), str), "a string"),
+                  ("dir", isinstance(line.get("dir"), str) and line["dir"].startswith("/"),
+                   "an absolute path"),
+                  ("params", isinstance(line.get("params"), dict), "an object"),
+                  ("report_every", _is_count(line.get("report_every")) and line["report_every"] > 0,
+                   "a whole number from 1"),
+                  ("seed", isinstance(line.get("seed"), int), "a whole number"))
+        for key, good, what in checks:
+            if not good:
+                raise ProtocolError('start: "%s" must be %s' % (key, what))
+        return line
+
+    def receive(self, wait):
+        """The next message; None when there is none and `wait` is false."""
+        while True:
+            end = self._buffer.find(b"\n")
+            if end < 0:
+                if len(self._buffer) > LINE_FROM_AGENT_MAX:
+                    raise ProtocolError("a line from the agent is longer than %d bytes"
+                                        % LINE_FROM_AGENT_MAX)
+                if not self._fill(wait):
+                    return None
+                continue
+            line, self._buffer = self._buffer[:end], self._buffer[end + 1:]
+            message = self._parse(line)
+            if message is not None:
+                return message
+
+    def _parse(self, line):
+        try:
+            message = json.loads(line.decode("utf-8"))
+            kind = message["type"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            self._note("ignored a line from the agent: not an object with a \"type\"")
+            return None
+        if kind not in ("start", "run", "pause", "checkpoint", "stop"):
+            self._note("ignored a line from the agent: unknown type %.40r" % (kind,))
+            return None
+        if kind == "run" and not _is_count(message.get("until")):
+            self._note('ignored a line from the agent: run: "until" must be a whole number from 0')
+            return None
+        return message
+
+    def _fill(self, wait):
+        """Reads what is there; false when there is nothing. Raises AgentGone at the end."""
+        while True:
+            try:
+                data = self._socket.recv(LINE_FROM_AGENT_MAX)
+            except (BlockingIOError, InterruptedError):
+                if not wait:
+                    return False
+                select.select([self._socket], [], [])
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                raise AgentGone()
+            self._buffer += data
+            return True
+
+    def send(self, message):
+        data = json.dumps(message, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+        if len(data) > LINE_TO_AGENT_MAX:
+            raise ProtocolError("a message of %d bytes" % len(data))
+        while data:
+            try:
+                data = data[self._socket.send(data):]
+            except (BlockingIOError, InterruptedError):
+                select.select([], [self._socket], [])
+            except OSError:
+                raise AgentGone()
+
+    def send_error(self, text):
+        while len(json.dumps(text)) > LINE_TO_AGENT_MAX - 64:
+            text = text[:len(text) * 7 // 8] + "..."
+        self.send({"type": "error", "message": text})
+
+
+class _Store(object):
+    """Two generations of a checkpoint: the caller's state files, each with an index that names it.
+
+    An index is JSON with the name and SHA-256 of its state file and where the loop was. The state
+    is written under a new name and synced before its index is renamed into place, so an index in
+    place always has its state, and a rename replaces both at once.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def _path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, position, save):
+        names = [int(name[len(STATE):]) for name in os.listdir(self.folder) if _is_state(name)]
+        state = STATE + str(max(names) + 1 if names else 1)
+        try:
+            save(self._path(state))
+            _sync(self._path(state))
+            index = dict(position, state=state, sha256=_digest(self._path(state)))
+            with open(self._path(UNFINISHED), "w") as file:
+                json.dump(index, file, sort_keys=True)
+                file.write("\n")
+            _sync(self._path(UNFINISHED))
+        except BaseException:
+            for name in (state, UNFINISHED):
+                if os.path.isfile(self._path(name)):
+                    os.unlink(self._path(name))
+            raise
+        if os.path.exists(self._path(NEWEST)):
+            os.rename(self._path(NEWEST), self._path(BEFORE))
+        os.rename(self._path(UNFINISHED), self._path(NEWEST))
+        _sync(self.folder)
+        self._remove_unused()
+
+    def candidates(self):
+        """(path of the index, its content or None, what is wrong with it), newest first."""
+        for name in (NEWEST, BEFORE):
+            if os.path.exists(self._path(name)):
+                try:
+                    yield self._path(name), self._read(name), ""
+                except (OSError, ValueError, KeyError, TypeError) as error:
+                    yield self._path(name), None, "is damaged (%s)" % error
+
+    def state_of(self, index):
+        return self._path(index["state"])
+
+    def set_aside(self, path):
+        """A bad newest index must not push the good one before it out at the next write."""
+        if path == self._path(NEWEST):
+            os.rename(path, self._path(DAMAGED))
+
+    def _read(self, name):
+        with open(self._path(name), "rb") as file:
+            index = json.loads(file.read(INDEX_MAX).decode("utf-8"))
+        if not _is_state(index["state"]):
+            raise ValueError("it names no state file")
+        counts = [index[key] for key in ("samples", "epoch", "batch", "pending_samples")]
+        losses = [index["pending_loss"], 0.0 if index["loss"] is None else index["loss"]]
+        if not all(_is_count(n) for n in counts) or not all(math.isfinite(x) for x in losses):
+            raise ValueError("impossible numbers")
+        if _digest(self._path(index["state"])) != index["sha256"]:
+            raise ValueError("%s has changed since it was written" % index["state"])
+        return index
+
+    def _remove_unused(self):
+        used = set()
+        for name in (NEWEST, BEFORE):
+            try:
+                used.add(self._read(name)["state"])
+            except (OSError, ValueError, KeyError, TypeError):
+                pass
+        for name in os.listdir(self.folder):
+            if _is_state(name) and name not in used:
+                os.unlink(self._path(name))
+
+
+def _is_state(name):
+    return name.startswith(STATE) and name[len(STATE):].isdigit() and len(name) < len(STATE) + 18
+
+
+def _sync(path):
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 1 << 53
+
+
+def _digest(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 16), b""):
+            digest.update(block)
+    return digest.hexdigest()

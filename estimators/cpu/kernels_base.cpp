@@ -1,0 +1,3 @@
+#define LAIRD_KERNEL_NAME kernels_base
+#define LAIRD_VECTOR_BYTES 16
+#include "estimators/cpu/kernels_body.hpp"

@@ -1,0 +1,159 @@
+// Included by each kernels_*.cpp after it defined LAIRD_KERNEL_NAME and LAIRD_VECTOR_BYTES (0 for
+// one filter at a time). Everything is in an unnamed namespace: the same template compiled with
+// other target flags must never be merged by the linker.
+//
+// Vectors are GCC's generic ones (clang knows them too): the compiler picks SSE2, NEON, AVX2 or
+// AVX-512 by the flags of the file, and no intrinsic appears anywhere.
+
+#include <cstring>
+
+#include "estimators/cpu/kernels.hpp"
+#include "estimators/lane/rls_lane.hpp"
+
+namespace laird {
+namespace {
+
+#if LAIRD_VECTOR_BYTES > 0
+typedef double VectorDouble __attribute__((vector_size(LAIRD_VECTOR_BYTES)));
+typedef float VectorFloat __attribute__((vector_size(LAIRD_VECTOR_BYTES)));
+#else
+typedef double VectorDouble;
+typedef float VectorFloat;
+#endif
+
+template <class Real>
+struct VectorOf;
+template <>
+struct VectorOf<double> {
+  using type = VectorDouble;
+};
+template <>
+struct VectorOf<float> {
+  using type = VectorFloat;
+};
+
+}  // namespace
+
+#if LAIRD_VECTOR_BYTES > 0
+namespace lane {
+template <>
+struct Element<VectorDouble> {
+  using type = double;
+};
+template <>
+struct Element<VectorFloat> {
+  using type = float;
+};
+}  // namespace lane
+#endif
+
+namespace estimators {
+namespace {
+
+template <class V, class Real>
+inline __attribute__((always_inline)) V load(const Real* from) {
+  V v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+template <class V, class Real>
+inline __attribute__((always_inline)) void store(Real* to, V v) {
+  std::memcpy(to, &v, sizeof v);
+}
+template <class V, class Real>
+inline __attribute__((always_inline)) V splat(Real value) {
+  return V{} + value;
+}
+
+// The covariances of the filters in one vector of a tile.
+template <class V, class Real>
+struct TileRows {
+  Real* first;
+  inline __attribute__((always_inline)) V get(int k) const {
+    return load<V>(first + static_cast<std::size_t>(k) * kLanes<Real>);
+  }
+  inline __attribute__((always_inline)) void set(int k, V v) const {
+    store(first + static_cast<std::size_t>(k) * kLanes<Real>, v);
+  }
+  inline __attribute__((always_inline)) void forget() const { asm volatile("" ::: "memory"); }
+};
+
+template <class Real>
+void run_dkf(DkfTile<Real>* tiles, const ReportTile<Real>* reports, std::size_t count,
+             const lane::DkfConstants<Real>& constants) {
+  using V = typename VectorOf<Real>::type;
+  constexpr std::size_t kWidth = sizeof(V) / sizeof(Real);
+  lane::DkfConstants<V> c;
+  for (int i = 0; i < 3; ++i) c.process[i] = splat<V>(constants.process[i]);
+  c.observation = splat<V>(constants.observation);
+  for (std::size_t t = 0; t < count; ++t) {
+    for (std::size_t i = 0; i < kLanes<Real>; i += kWidth) {
+      Real(*row)[kLanes<Real>] = tiles[t].row;
+      const V x = load<V>(&reports[t].x[i]);
+      const V dx = x - load<V>(&row[kDkfRowX][i]);
+      V gain[6];
+      lane::dkf_step_covariance(TileRows<V, Real>{&row[6][i]}, c, x, dx, gain);
+      V mean[6];
+      for (int k = 0; k < 6; ++k) mean[k] = load<V>(&row[k][i]);
+      lane::dkf_update_mean(mean, dx, load<V>(&reports[t].r[i]), gain);
+      for (int k = 0; k < 6; ++k) store(&row[k][i], mean[k]);
+      store(&row[kDkfRowX][i], x);
+    }
+  }
+}
+
+template <class Real>
+void run_dkf_mean(MeanTile<Real>* tiles, const ReportTile<Real>* reports, std::size_t count,
+                  Real dx, const Real* gain) {
+  using V = typename VectorOf<Real>::type;
+  constexpr std::size_t kWidth = sizeof(V) / sizeof(Real);
+  V gains[6];
+  for (int k = 0; k < 6; ++k) gains[k] = splat<V>(gain[k]);
+  for (std::size_t t = 0; t < count; ++t) {
+    for (std::size_t i = 0; i < kLanes<Real>; i += kWidth) {
+      Real(*row)[kLanes<Real>] = tiles[t].row;
+      V mean[6];
+      for (int k = 0; k < 6; ++k) mean[k] = load<V>(&row[k][i]);
+      lane::dkf_update_mean(mean, splat<V>(dx), load<V>(&reports[t].r[i]), gains);
+      for (int k = 0; k < 6; ++k) store(&row[k][i], mean[k]);
+    }
+  }
+}
+
+template <class Real>
+void run_rls(RlsTile<Real>* tiles, const ReportTile<Real>* reports, std::size_t count,
+             Real discount) {
+  using V = typename VectorOf<Real>::type;
+  constexpr std::size_t kWidth = sizeof(V) / sizeof(Real);
+  const V g = splat<V>(discount);
+  const V g_inverse = splat<V>(Real(1) / discount);
+  for (std::size_t t = 0; t < count; ++t) {
+    for (std::size_t i = 0; i < kLanes<Real>; i += kWidth) {
+      Real(*row)[kLanes<Real>] = tiles[t].row;
+      lane::RlsState<V> s = {load<V>(&row[0][i]), load<V>(&row[1][i]), load<V>(&row[2][i]),
+                             load<V>(&row[3][i]), load<V>(&row[4][i])};
+      const V x = load<V>(&reports[t].x[i]);
+      const V dx = x - load<V>(&row[kRlsRowX][i]);
+      lane::rls_update(s, g_inverse, g, dx, load<V>(&reports[t].r[i]));
+      store(&row[0][i], s.slope);
+      store(&row[1][i], s.level);
+      store(&row[2][i], s.p_ss);
+      store(&row[3][i], s.p_sl);
+      store(&row[4][i], s.p_ll);
+      store(&row[kRlsRowX][i], x);
+    }
+  }
+}
+
+}  // namespace
+
+template <class Real>
+const Kernels<Real>* LAIRD_KERNEL_NAME() {
+  static const Kernels<Real> kKernels = {run_dkf<Real>, run_dkf_mean<Real>, run_rls<Real>};
+  return &kKernels;
+}
+template const Kernels<double>* LAIRD_KERNEL_NAME<double>();
+template const Kernels<float>* LAIRD_KERNEL_NAME<float>();
+
+}  // namespace estimators
+}  // namespace laird

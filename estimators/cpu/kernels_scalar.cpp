@@ -1,0 +1,3 @@
+#define LAIRD_KERNEL_NAME kernels_scalar
+#define LAIRD_VECTOR_BYTES 0
+#include "estimators/cpu/kernels_body.hpp"

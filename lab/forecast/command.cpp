@@ -1,0 +1,140 @@
+// laird-lab forecast: measures every estimator on real curves, draws them, re-tunes ours.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "json/value.hpp"
+#include "lab/commands.hpp"
+#include "lab/forecast/evaluate.hpp"
+#include "lab/forecast/page.hpp"
+#include "lab/forecast/tune.hpp"
+
+namespace laird::lab {
+
+namespace {
+
+struct Options {
+  std::string folder;
+  std::string tune_checkout;
+  std::string page;
+  bool json = false;
+  bool details = false;
+};
+
+[[nodiscard]] std::string share_key(double share) {
+  return std::to_string(static_cast<int>(std::lround(100.0 * share)));
+}
+
+[[nodiscard]] json::Value to_json(const std::vector<Curve>& curves,
+                                  const std::vector<MethodScore>& scores, bool details) {
+  json::Value root = json::Value::object();
+  root.set("curves", json::Value::integer(static_cast<std::int64_t>(curves.size())));
+  json::Value methods = json::Value::array();
+  for (const MethodScore& score : scores) {
+    json::Value m = json::Value::object();
+    m.set("name", json::Value::string(score.name));
+    m.set("about", json::Value::string(score.about));
+    json::Value medians = json::Value::object();
+    for (std::size_t i = 0; i < kShares.size(); ++i) {
+      medians.set(share_key(kShares[i]), json::Value::number(score.median[i]));
+    }
+    m.set("median", std::move(medians));
+    m.set("cap", json::Value::number(score.cap));
+    m.set("cap_all", json::Value::number(score.cap_all));
+    m.set("over_10x", json::Value::number(score.over_10x));
+    m.set("coverage_90",
+          score.coverage_90 ? json::Value::number(*score.coverage_90) : json::Value());
+    m.set("ns_update", json::Value::number(score.ns_update));
+    m.set("ns_forecast", json::Value::number(score.ns_forecast));
+    if (details) {
+      json::Value predictions = json::Value::array();
+      for (const Prediction& p : score.predictions) {
+        json::Value v = json::Value::object();
+        v.set("curve", json::Value::string(p.curve));
+        v.set("share", json::Value::number(p.share));
+        v.set("loss", json::Value::number(p.loss));
+        v.set("true", json::Value::number(p.loss_true));
+        if (p.low) v.set("low", json::Value::number(*p.low));
+        if (p.high) v.set("high", json::Value::number(*p.high));
+        predictions.add(std::move(v));
+      }
+      m.set("predictions", std::move(predictions));
+    }
+    methods.add(std::move(m));
+  }
+  root.set("methods", std::move(methods));
+  return root;
+}
+
+void print_table(const std::vector<Curve>& curves, const std::vector<MethodScore>& scores) {
+  std::printf("%zu curves; error of the forecast of the last point from the first points\n\n",
+              curves.size());
+  std::printf("%-15s %6s %6s %6s %6s %6s  %6s %7s %6s %8s %10s %11s\n", "median error at", "1%",
+              "2%", "5%", "10%", "20%", "cap", "cap_all", ">10x", "coverage", "ns/update",
+              "ns/forecast");
+  for (const MethodScore& s : scores) {
+    std::printf("%-15s", s.name.c_str());
+    for (const double m : s.median) std::printf(" %6.2f", m);
+    std::printf("  %6.3f %7.3f %6.3f", s.cap, s.cap_all, s.over_10x);
+    if (s.coverage_90) {
+      std::printf(" %8.2f", *s.coverage_90);
+    } else {
+      std::printf(" %8s", "-");
+    }
+    std::printf(" %10.0f %11.0f\n", s.ns_update, s.ns_forecast);
+  }
+  std::printf("\n");
+  for (const MethodScore& s : scores) std::printf("%-15s %s\n", s.name.c_str(), s.about.c_str());
+}
+
+[[nodiscard]] Status run(const Options& options) {
+  auto set = load_curves(options.folder);
+  if (!set) return tl::make_unexpected(set.error());
+  for (const std::string& remark : set->remarks) std::fprintf(stderr, "%s\n", remark.c_str());
+  if (!options.tune_checkout.empty()) return tune_and_write(set->curves, options.tune_checkout);
+  if (!options.page.empty()) {
+    std::ofstream out(options.page, std::ios::binary | std::ios::trunc);
+    out << draw_page(set->curves);
+    out.close();
+    if (!out) return fail(Code::kIo, options.page + ": cannot be written");
+    std::fprintf(stderr, "wrote %s\n", options.page.c_str());
+  }
+  const std::vector<MethodScore> scores = evaluate(set->curves, true);
+  if (options.json) {
+    std::printf("%s\n",
+                json::to_pretty_text(to_json(set->curves, scores, options.details)).c_str());
+  } else {
+    print_table(set->curves, scores);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_forecast(CLI::App& app, ExitCode& code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("forecast", "measure the learning-curve estimators on real curves");
+  command->add_option("--curves", options->folder, "folder of curves: *.csv, manifest.json")
+      ->required();
+  command->add_flag("--json", options->json, "print JSON");
+  command->add_flag("--details", options->details, "with --json: every prediction");
+  command->add_option("--page", options->page, "also draw the curves with their bands as HTML");
+  command->add_option("--tune", options->tune_checkout,
+                      "find the forecaster's constants anew and write them into this checkout");
+  command->footer(
+      "Example:\n"
+      "  laird-lab forecast --curves data/curves --page curves.html\n"
+      "'ours' is judged on each curve with constants that were tuned without the curve's source;\n"
+      "curves of an unknown source are judged with the shipped constants.");
+  command->callback([options, &code] {
+    const Status status = run(*options);
+    if (status) return;
+    std::fprintf(stderr, "laird-lab forecast: %s\n", status.error().text().c_str());
+    code.value = 1;
+  });
+}
+
+}  // namespace laird::lab

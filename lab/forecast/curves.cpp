@@ -1,0 +1,139 @@
+#include "lab/forecast/curves.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "json/value.hpp"
+
+namespace laird::lab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[nodiscard]] Result<std::string> read_file(const fs::path& path) {
+  std::error_code failed;
+  const auto size = fs::file_size(path, failed);
+  if (failed) return fail(Code::kIo, path.string() + ": " + failed.message());
+  if (size > kCurveBytesMax) return fail(Code::kInvalid, path.string() + ": larger than 64 MB");
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) return fail(Code::kIo, path.string() + ": cannot be read");
+  return text.str();
+}
+
+[[nodiscard]] Result<std::map<std::string, std::string>> read_sources(const fs::path& manifest) {
+  std::map<std::string, std::string> sources;
+  if (!fs::exists(manifest)) return sources;
+  auto text = read_file(manifest);
+  if (!text) return tl::make_unexpected(text.error());
+  json::ParseLimits limits;
+  limits.bytes_max = kCurveBytesMax;
+  const auto tree = json::parse(*text, manifest.string(), limits);
+  if (!tree) return tl::make_unexpected(tree.error());
+  if (!tree->is(json::Kind::kArray)) {
+    return fail(Code::kInvalid, manifest.string() + ": expected an array of curves");
+  }
+  for (const json::Value& item : tree->items()) {
+    const json::Value* file = item.find("file", json::Kind::kString);
+    const json::Value* source = item.find("source_repo", json::Kind::kString);
+    if (file != nullptr && source != nullptr) sources[file->as_string()] = source->as_string();
+  }
+  return sources;
+}
+
+}  // namespace
+
+Result<Curve> parse_curve(const std::string& text, const std::string& name,
+                          std::vector<std::string>& remarks) {
+  Curve curve;
+  curve.name = name;
+  std::istringstream lines(text);
+  std::string line;
+  std::size_t number = 0;
+  std::size_t left_out = 0;
+  while (std::getline(lines, line)) {
+    ++number;
+    if (line.empty() || line == "\r") continue;
+    const char* begin = line.c_str();
+    char* after_samples = nullptr;
+    const double samples = std::strtod(begin, &after_samples);
+    char* after_loss = nullptr;
+    double loss = 0.0;
+    const bool comma = after_samples != begin && *after_samples == ',';
+    if (comma) loss = std::strtod(after_samples + 1, &after_loss);
+    if (!comma || after_loss == after_samples + 1) {
+      if (number == 1) continue;  // a header
+      return fail(Code::kInvalid,
+                  name + ":" + std::to_string(number) + ": expected 'samples,loss', two numbers");
+    }
+    const bool usable = std::isfinite(samples) && samples >= 0.0 && std::isfinite(loss) &&
+                        loss > 0.0 && (curve.samples.empty() || samples >= curve.samples.back());
+    if (!usable) {
+      ++left_out;
+      continue;
+    }
+    curve.samples.push_back(samples);
+    curve.loss.push_back(loss);
+  }
+  if (left_out > 0) {
+    remarks.push_back(name + ": " + std::to_string(left_out) +
+                      " lines left out (loss not positive and finite, or samples going back)");
+  }
+  return curve;
+}
+
+Curve averaged(const Curve& curve, std::size_t points) {
+  const std::size_t n = curve.samples.size();
+  if (n <= points) return curve;
+  Curve result;
+  result.name = curve.name;
+  result.source = curve.source;
+  for (std::size_t i = 0; i < points; ++i) {
+    const std::size_t begin = i * n / points;
+    const std::size_t end = (i + 1) * n / points;
+    double sum = 0.0;
+    for (std::size_t j = begin; j < end; ++j) sum += curve.loss[j];
+    result.samples.push_back(curve.samples[end - 1]);
+    result.loss.push_back(sum / static_cast<double>(end - begin));
+  }
+  return result;
+}
+
+Result<CurveSet> load_curves(const std::string& folder) {
+  std::error_code failed;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
+    if (entry.path().extension() == ".csv") files.push_back(entry.path());
+  }
+  if (failed) return fail(Code::kNotFound, folder + ": " + failed.message());
+  if (files.empty()) return fail(Code::kNotFound, folder + ": holds no .csv files of curves");
+  if (files.size() > kCurvesMax) return fail(Code::kInvalid, folder + ": more than 10000 curves");
+  std::sort(files.begin(), files.end());
+  const auto sources = read_sources(fs::path(folder) / "manifest.json");
+  if (!sources) return tl::make_unexpected(sources.error());
+  CurveSet set;
+  for (const fs::path& file : files) {
+    auto text = read_file(file);
+    if (!text) return tl::make_unexpected(text.error());
+    auto curve = parse_curve(*text, file.stem().string(), set.remarks);
+    if (!curve) return tl::make_unexpected(curve.error());
+    const auto source = sources->find(file.filename().string());
+    if (source != sources->end()) curve->source = source->second;
+    if (curve->samples.size() < 5) {
+      set.remarks.push_back(curve->name + ": fewer than 5 points, left out");
+      continue;
+    }
+    set.curves.push_back(averaged(*curve, kCurvePoints));
+  }
+  if (set.curves.empty()) return fail(Code::kInvalid, folder + ": no curve has 5 usable points");
+  return set;
+}
+
+}  // namespace laird::lab

@@ -1,0 +1,40 @@
+#include "lab/governor/captures.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "power/readers/recording.hpp"
+
+namespace laird::lab {
+
+Result<std::vector<RecordedPower>> load_captures(const std::string& folder,
+                                                 const power::Board& rules) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".log") files.push_back(entry.path());
+  }
+  if (error) {
+    return fail(Code::kNotFound, "cannot list " + folder + ": " + error.message());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<RecordedPower> out;
+  for (const auto& file : files) {
+    RecordedPower trace;
+    trace.name = file.stem().string();
+    const auto counts = power::read_recording(
+        file.string(), rules, kSecond, [&](const power::PowerReading& reading) {
+          if (!reading.total_mw) return;
+          const double at = static_cast<double>(reading.at) * 1e-9;
+          // A capture may be several, glued together: only what moves forward is one trace.
+          if (!trace.at_s.empty() && at <= trace.at_s.back()) return;
+          trace.at_s.push_back(at);
+          trace.power_mw.push_back(static_cast<double>(*reading.total_mw));
+        });
+    if (!counts) return tl::make_unexpected(counts.error());
+    if (!trace.at_s.empty()) out.push_back(std::move(trace));
+  }
+  return out;
+}
+
+}  // namespace laird::lab

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "lab/commands.hpp"
+
+namespace laird::lab {
+
+// Adds `laird-lab governor`.
+void add_governor(CLI::App& app, ExitCode& code);
+
+}  // namespace laird::lab

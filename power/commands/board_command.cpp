@@ -1,0 +1,198 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "config/units.hpp"
+#include "json/value.hpp"
+#include "power/commands/parts.hpp"
+#include "power/model/board_schema.hpp"
+#include "power/readers/open_reader.hpp"
+#include "power/readers/sysfs_inventory.hpp"
+
+namespace laird::power {
+namespace {
+
+using json::Value;
+
+struct Options {
+  BoardChoice board;
+  bool json = false;
+  bool list = false;
+  bool reference = false;
+};
+
+Value texts(const std::vector<std::string>& all) {
+  Value out = Value::array();
+  for (const std::string& text : all) out.add(Value::string(text));
+  return out;
+}
+
+Value as_json(const MachineIdentity& identity, const Detection& found,
+              const SysfsInventory& inventory, const ReaderStatus& reader) {
+  const Board& board = found.board;
+  Value out = Value::object();
+  out.set("board", Value::string(board.name));
+  out.set("title", Value::string(board.title));
+  out.set("evidence", texts(found.evidence));
+  out.set("uncertain", texts(found.uncertainty));
+  Value machine = Value::object();
+  machine.set("compatible", texts(identity.compatible));
+  machine.set("model", Value::string(identity.model));
+  machine.set("l4t", Value::string(identity.l4t));
+  machine.set("jetpack", Value::string(std::string(jetpack_of(identity.l4t))));
+  machine.set("memory_bytes", Value::integer(identity.memory_bytes));
+  machine.set("cpu_cores", Value::integer(identity.cpu_cores));
+  out.set("machine", std::move(machine));
+  out.set("memory_for_tasks_bytes",
+          Value::integer(board.memory_for_tasks_bytes(identity.memory_bytes)));
+  Value lanes = Value::array();
+  for (const Lane& lane : board.lanes) {
+    Value entry = Value::object();
+    entry.set("name", Value::string(lane.name));
+    entry.set("kind", Value::string(std::string(name(lane.kind))));
+    lanes.add(std::move(entry));
+  }
+  out.set("lanes", std::move(lanes));
+  Value rails = Value::array();
+  for (const Channel& channel : inventory.channels) rails.add(Value::string(channel.rail));
+  out.set("rails_found", std::move(rails));
+  Value rules = Value::array();
+  for (const TotalRule& rule : board.totals) rules.add(Value::string(rule.text()));
+  out.set("total_rules", std::move(rules));
+  out.set("power_source", Value::string(std::string(name(reader.source))));
+  out.set("power_source_detail", Value::string(reader.detail));
+  return out;
+}
+
+void print_list(const char* head, const std::vector<std::string>& all) {
+  for (const std::string& text : all) {
+    std::printf("%-13s %s\n", head, text.c_str());
+    head = "";
+  }
+}
+
+std::string with_evidence(const Board& board, const std::string& text, const char* path) {
+  const EvidenceEntry* entry = board.evidence_for(path);
+  return text + (entry == nullptr ? "" : "  [" + std::string(name(entry->how)) + "]");
+}
+
+void print_machine(const MachineIdentity& identity) {
+  if (!identity.model.empty()) std::printf("%-13s %s\n", "model", identity.model.c_str());
+  if (!identity.l4t.empty()) {
+    const std::string jetpack(jetpack_of(identity.l4t));
+    std::printf("%-13s %s%s, from %s\n", "release", identity.l4t.c_str(),
+                jetpack.empty() ? "" : (" (JetPack " + jetpack + ")").c_str(),
+                identity.l4t_from.c_str());
+  }
+  if (!identity.nvpmodel_file.empty()) {
+    std::printf("%-13s %s\n", "power modes", identity.nvpmodel_file.c_str());
+  }
+}
+
+void print_board(const MachineIdentity& identity, const Detection& found,
+                 const SysfsInventory& inventory, const ReaderStatus& reader) {
+  const Board& board = found.board;
+  std::printf("%-13s %s (%s)\n", "board", board.title.c_str(), board.name.c_str());
+  print_list("because", found.evidence);
+  print_machine(identity);
+  const auto say = [](const char* head, const std::string& text) {
+    std::printf("%-13s %s\n", head, text.c_str());
+  };
+  const std::int64_t cores = board.cpu_cores > 0 ? board.cpu_cores : identity.cpu_cores;
+  say("cpu", with_evidence(board,
+                           std::to_string(cores) + " cores" +
+                               (board.cpu_clock_mhz_max > 0
+                                    ? " to " + std::to_string(board.cpu_clock_mhz_max) + " MHz"
+                                    : ""),
+                           "/cpu"));
+  if (board.gpu_sm > 0) {
+    say("gpu", with_evidence(board,
+                             std::to_string(board.gpu_cuda_cores) + " CUDA cores, sm_" +
+                                 std::to_string(board.gpu_sm),
+                             "/gpu/cuda_cores"));
+  }
+  say("memory", config::format_size(board.memory_for_tasks_bytes(identity.memory_bytes)) +
+                    " for tasks, " + config::format_size(board.memory_reserve_bytes) +
+                    " kept back");
+  std::string lanes;
+  for (const Lane& lane : board.lanes) {
+    lanes += (lanes.empty() ? "" : ", ") + lane.name + " (" + std::string(name(lane.kind)) + ")";
+  }
+  say("lanes", lanes);
+  std::string rails;
+  for (const Channel& channel : inventory.channels) {
+    rails += (rails.empty() ? "" : ", ") + channel.rail;
+  }
+  say("rails", rails.empty() ? "none found in sysfs" : rails);
+  const char* head = "total";
+  for (const TotalRule& rule : board.totals) {
+    std::printf("%-13s %s (%s)\n", head, rule.text().c_str(),
+                std::string(name(rule.scope)).c_str());
+    head = "  or";
+  }
+  say("power from", std::string(name(reader.source)) + ": " + reader.detail);
+  say("idle", with_evidence(board, config::format_power(board.model.idle_mw), "/model/idle"));
+  print_list("uncertain", found.uncertainty);
+}
+
+int run(const Options& options) {
+  if (options.reference) {
+    std::printf("%s", config::reference(board_schema()).c_str());
+    return 0;
+  }
+  if (options.list) {
+    for (const Board& board : all_boards(options.board.folder)) {
+      std::printf("%-16s %s\n", board.name.c_str(), board.title.c_str());
+    }
+    return 0;
+  }
+  const MachineIdentity identity = read_identity(options.board.root);
+  Detection found;
+  if (options.board.name.empty()) {
+    found = detect_board(identity, all_boards(options.board.folder));
+  } else {
+    Result<Board> board = find_board(options.board.name, options.board.folder);
+    if (!board) return complain("board", board.error());
+    found.board = std::move(*board);
+    found.evidence.push_back("asked for by name");
+    for (const EvidenceEntry& entry : found.board.evidence) {
+      if (entry.how == Evidence::kUnconfirmed) {
+        found.uncertainty.push_back(entry.of + " is unconfirmed: " + entry.from);
+      }
+    }
+  }
+  ReaderOptions reader_options;
+  reader_options.root = options.board.root;
+  const auto reader = open_reader(reader_options, found.board);
+  if (!reader) return complain("board", reader.error());
+  ReaderStatus status = (*reader)->status(monotonic_now());
+  const SysfsInventory inventory = discover_sysfs(options.board.root);
+  if (status.source == Source::kHwmon) {
+    status.source = inventory.channels.front().source;
+    status.detail = std::to_string(inventory.channels.size()) + " rails in sysfs";
+  }
+  if (options.json) {
+    std::printf("%s", json::to_pretty_text(as_json(identity, found, inventory, status)).c_str());
+  } else {
+    print_board(identity, found, inventory, status);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_board(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("board",
+                         "Say which board this is, from what evidence, and what is not certain.\n"
+                         "Example: laird board --json");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--list", options->list, "List the boards known");
+  command->add_flag("--reference", options->reference, "Print the reference of board files");
+  command->add_option("--root", options->board.root, "Read /sys, /proc and /etc below this folder");
+  options->board.add_options(*command);
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace laird::power

@@ -1,0 +1,37 @@
+// What the commands share; private to this folder.
+#pragma once
+
+#include <string>
+
+#include "base/error.hpp"
+#include "power/boards/catalogue.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace laird::power {
+
+void add_parse(CLI::App& power, int& exit_code);
+void add_report(CLI::App& power, int& exit_code);
+void add_watch(CLI::App& power, int& exit_code);
+void add_metrics(CLI::App& power, int& exit_code);
+void add_board(CLI::App& app, int& exit_code);
+
+struct BoardChoice {
+  std::string name;    // empty: detect
+  std::string folder;  // of board files that take precedence
+  std::string root;    // prefix of /sys, /proc and /etc
+
+  void add_options(CLI::App& command);
+};
+
+// The board asked for, or the one detected.
+[[nodiscard]] Result<Board> choose_board(const BoardChoice& choice);
+// The board asked for, or `generic`: a capture comes from anywhere.
+[[nodiscard]] Result<Board> board_for_file(const BoardChoice& choice);
+
+// Prints "laird COMMAND: TEXT" to standard error; returns 1.
+int complain(const char* command, const Error& error);
+
+}  // namespace laird::power

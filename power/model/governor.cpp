@@ -1,0 +1,354 @@
+#include "power/model/governor.hpp"
+
+#include <algorithm>
+
+#include "base/require.hpp"
+
+namespace laird::power {
+namespace {
+
+std::int64_t permille_of(std::int64_t value, std::int64_t permille) {
+  return value * permille / 1000;
+}
+
+std::int64_t mean(const std::vector<std::int64_t>& values) {
+  std::int64_t sum = 0;
+  for (const std::int64_t v : values) sum += v;
+  return sum / static_cast<std::int64_t>(values.size());
+}
+
+}  // namespace
+
+std::string_view name(Rung rung) {
+  switch (rung) {
+    case Rung::kStepGate: return "step-gate";
+    case Rung::kCpuQuota: return "cpu-quota";
+    case Rung::kFreezer: return "freezer";
+    case Rung::kDevfreq: return "devfreq";
+    case Rung::kNvpmodel: return "nvpmodel";
+  }
+  return "unknown";
+}
+
+std::string_view name(MoveReason reason) {
+  switch (reason) {
+    case MoveReason::kUrgent: return "urgent";
+    case MoveReason::kAbove: return "above";
+    case MoveReason::kBelow: return "below";
+    case MoveReason::kCapMoved: return "cap-moved";
+    case MoveReason::kBlind: return "blind";
+    case MoveReason::kRelease: return "release";
+  }
+  return "unknown";
+}
+
+void RungConfig::archive(Archive& ar) {
+  ar(available);
+  ar(floor_permille);
+  ar.sequence(levels, kRungLevelsMax);
+}
+
+void GovernorConfig::archive(Archive& ar) {
+  for (RungConfig& rung : rungs) ar(rung);
+  ar(idle_mw);
+  ar(dynamic_mw);
+  ar(target_permille);
+  ar(band_permille);
+  ar(urgent_permille);
+  ar(settle_ns);
+  ar(window_ns);
+  ar(steady_interval_ns);
+  ar(raise_wait_max_ns);
+  ar(blind_after_ns);
+  ar(blind_level_permille);
+  ar(limit_mc);
+  ar(thermal_hysteresis_mc);
+  ar(thermal_cut_permille);
+  ar(thermal_raise_permille);
+  ar(thermal_interval_ns);
+  ar(retry_ns);
+}
+
+void Governor::RungState::archive(Archive& ar) {
+  ar(level);
+  ar(asked);
+  ar(pinned);
+  ar(refused_until);
+}
+
+Governor::Governor(const GovernorConfig& config)
+    : config_(config), raise_wait_ns_(config.steady_interval_ns) {
+  for (const RungConfig& rung : config_.rungs) {
+    LAIRD_REQUIRE(rung.levels.size() <= kRungLevelsMax, "a rung has too many levels");
+    LAIRD_REQUIRE(rung.levels.empty() || rung.levels.back() == kLevelFull,
+                  "the last level of a rung is full");
+    LAIRD_REQUIRE(std::is_sorted(rung.levels.begin(), rung.levels.end()),
+                  "levels of a rung ascend");
+  }
+}
+
+void Governor::set_cap(TimeNs at, std::optional<std::int64_t> cap_mw) {
+  if (cap_mw && *cap_mw <= 0) cap_mw.reset();
+  cap_mw_ = cap_mw;
+  // Blindness is counted from the moment there is something to watch for.
+  if (cap_mw_) seen_at_ = std::max(seen_at_, at);
+}
+
+std::optional<std::int64_t> Governor::effective_cap_mw() const {
+  if (!cap_mw_) return thermal_cap_mw_;
+  if (!thermal_cap_mw_) return cap_mw_;
+  return std::min(*cap_mw_, *thermal_cap_mw_);
+}
+
+bool Governor::throttling() const {
+  for (const RungState& rung : rungs_) {
+    if (rung.level < kLevelFull) return true;
+  }
+  return false;
+}
+
+bool Governor::usable(std::size_t rung, TimeNs at) const {
+  return config_.rungs[rung].available && !rungs_[rung].pinned && at >= rungs_[rung].refused_until;
+}
+
+// level * num / den, kept within the rung and moved by at least one step of it.
+std::int32_t Governor::next_level(std::size_t rung, std::int64_t num, std::int64_t den,
+                                  bool trusted) const {
+  const RungConfig& config = config_.rungs[rung];
+  const std::int32_t level = rungs_[rung].level;
+  const bool lower = num < den;
+  // What readings show may be the load's doing and not the level's, so it moves the level by a
+  // bounded factor; a new cap is known exactly.
+  if (!trusted) num = std::clamp<std::int64_t>(num, den * 2 / 5, den * 8 / 5);
+  std::int64_t wanted = level * num / den;
+  wanted =
+      lower ? std::min<std::int64_t>(wanted, level - 1) : std::max<std::int64_t>(wanted, level + 1);
+  wanted = std::clamp<std::int64_t>(wanted, config.floor_permille, kLevelFull);
+  if (config.levels.empty()) return static_cast<std::int32_t>(wanted);
+  // The highest allowed level not above the wish; raising takes one step at most.
+  std::int32_t best = config.levels.front();
+  for (const std::int32_t allowed : config.levels) {
+    if (lower ? allowed <= wanted : allowed <= level) best = allowed;
+  }
+  if (lower) return std::min(best, level);
+  for (const std::int32_t allowed : config.levels) {
+    if (allowed > level) return allowed;
+  }
+  return kLevelFull;
+}
+
+std::optional<Move> Governor::note_move(TimeNs at, std::size_t rung, std::int32_t level,
+                                        MoveReason reason) {
+  rungs_[rung].asked = level;
+  rungs_[rung].level = level;
+  moved_at_ = at;
+  window_mw_.clear();
+  window_at_.clear();
+  previous_mw_ = -1;
+  ++moves_;
+  return Move{static_cast<Rung>(rung), level, reason};
+}
+
+std::optional<Move> Governor::change(TimeNs at, bool lower, std::int64_t mw, std::int64_t target_mw,
+                                     MoveReason reason) {
+  const std::int64_t den = std::max<std::int64_t>(1, mw - config_.idle_mw);
+  const std::int64_t num = std::max<std::int64_t>(1, target_mw - config_.idle_mw);
+  const bool trusted = reason == MoveReason::kCapMoved;
+  if (lower) {
+    for (std::size_t i = 0; i < kRungCount; ++i) {
+      if (!usable(i, at) || rungs_[i].level <= config_.rungs[i].floor_permille) continue;
+      const std::int32_t level = next_level(i, std::min(num, den - 1), den, trusted);
+      if (level < rungs_[i].level) return note_move(at, i, level, reason);
+    }
+    exhausted_ = true;
+    return std::nullopt;
+  }
+  for (std::size_t i = kRungCount; i-- > 0;) {
+    if (rungs_[i].level >= kLevelFull || !usable(i, at)) continue;
+    const std::int32_t level = next_level(i, std::max(num, den + 1), den, trusted);
+    if (level > rungs_[i].level) return note_move(at, i, level, reason);
+  }
+  return std::nullopt;
+}
+
+void Governor::watch_temperature(const GovernorInput& input) {
+  if (!input.hottest_mc || !input.total_mw) return;
+  if (input.at - thermal_at_ < config_.thermal_interval_ns) return;
+  if (*input.hottest_mc >= config_.limit_mc) {
+    const std::int64_t now =
+        thermal_cap_mw_ ? std::min(*thermal_cap_mw_, *input.total_mw) : *input.total_mw;
+    thermal_cap_mw_ =
+        std::max(config_.idle_mw + 1, permille_of(now, 1000 - config_.thermal_cut_permille));
+    thermal_at_ = input.at;
+  } else if (thermal_cap_mw_ &&
+             *input.hottest_mc < config_.limit_mc - config_.thermal_hysteresis_mc) {
+    thermal_cap_mw_ = permille_of(*thermal_cap_mw_, 1000 + config_.thermal_raise_permille);
+    thermal_at_ = input.at;
+    const bool above_cap = cap_mw_ && *thermal_cap_mw_ >= *cap_mw_;
+    // Without a cap of its own the inner one goes once nothing is held back any more.
+    if (above_cap || (!cap_mw_ && !throttling())) thermal_cap_mw_.reset();
+  }
+}
+
+void Governor::remember(const GovernorInput& input) {
+  if (!input.total_mw) return;
+  seen_at_ = std::max(seen_at_, input.at);
+  blind_ = false;
+  if (input.binding != binding_) {
+    binding_ = input.binding;
+    binding_changed_at_ = input.at;
+    window_mw_.clear();
+    window_at_.clear();
+  }
+  const TimeNs from = std::max(moved_at_, binding_changed_at_);
+  if (input.at - from < config_.settle_ns) return;
+  std::size_t old = 0;
+  while (old < window_at_.size() && window_at_[old] <= input.at - config_.window_ns) ++old;
+  if (window_at_.size() - old >= kGovernorWindowMax) ++old;
+  const auto drop = static_cast<std::ptrdiff_t>(old);
+  window_at_.erase(window_at_.begin(), window_at_.begin() + drop);
+  window_mw_.erase(window_mw_.begin(), window_mw_.begin() + drop);
+  window_at_.push_back(input.at);
+  window_mw_.push_back(*input.total_mw);
+}
+
+std::optional<Move> Governor::go_blind(TimeNs at) {
+  if (!cap_mw_ || blind_ || at - seen_at_ < config_.blind_after_ns) return std::nullopt;
+  blind_ = true;
+  const std::size_t gate = index(Rung::kStepGate);
+  const std::int32_t level =
+      std::max(config_.blind_level_permille, config_.rungs[gate].floor_permille);
+  if (!usable(gate, at) || rungs_[gate].level <= level) return std::nullopt;
+  return note_move(at, gate, level, MoveReason::kBlind);
+}
+
+std::optional<Move> Governor::first_guess(TimeNs at, std::int64_t cap_mw) {
+  const std::size_t gate = index(Rung::kStepGate);
+  if (config_.dynamic_mw <= 0 || !usable(gate, at) || throttling()) return std::nullopt;
+  const std::int64_t room = permille_of(cap_mw, config_.target_permille) - config_.idle_mw;
+  const std::int64_t level = std::clamp<std::int64_t>(
+      room * kLevelFull / config_.dynamic_mw, config_.rungs[gate].floor_permille, kLevelFull);
+  if (level >= kLevelFull) return std::nullopt;
+  return note_move(at, gate, static_cast<std::int32_t>(level), MoveReason::kCapMoved);
+}
+
+void Governor::adapt_wait(TimeNs at, bool taken_back) {
+  if (taken_back) {
+    raise_wait_ns_ = std::min(2 * raise_wait_ns_, config_.raise_wait_max_ns);
+    waited_at_ = at;
+  } else if (at - waited_at_ >= kMinute && raise_wait_ns_ > config_.steady_interval_ns) {
+    raise_wait_ns_ = std::max(raise_wait_ns_ / 2, config_.steady_interval_ns);
+    waited_at_ = at;
+  }
+}
+
+// A cap that moved while levels are set carries them along before any reading shows it.
+std::optional<Move> Governor::follow_cap(TimeNs at) {
+  const std::optional<std::int64_t> cap = effective_cap_mw();
+  const std::optional<std::int64_t> before = followed_cap_mw_;
+  followed_cap_mw_ = cap;
+  if (cap && !before) return first_guess(at, *cap);
+  if (!cap || !before || *cap == *before || !throttling()) return std::nullopt;
+  const std::int64_t change_permille = std::abs(*cap - *before) * 1000 / *before;
+  if (change_permille < config_.band_permille) {
+    followed_cap_mw_ = before;  // many small steps add up to one that counts
+    return std::nullopt;
+  }
+  const std::int64_t from = permille_of(*before, config_.target_permille);
+  const std::int64_t to = permille_of(*cap, config_.target_permille);
+  return change(at, *cap < *before, from, to, MoveReason::kCapMoved);
+}
+
+std::optional<Move> Governor::step(const GovernorInput& input) {
+  watch_temperature(input);
+  remember(input);
+  if (auto move = go_blind(input.at)) return move;
+  if (auto move = follow_cap(input.at)) return move;
+  const std::optional<std::int64_t> cap = effective_cap_mw();
+  if (!cap) {
+    // No cap: whatever is still held back is given back, one rung at a time.
+    if (!throttling() || input.at - moved_at_ < config_.settle_ns) return std::nullopt;
+    for (std::size_t i = kRungCount; i-- > 0;) {
+      if (rungs_[i].level < kLevelFull)
+        return note_move(input.at, i, kLevelFull, MoveReason::kRelease);
+    }
+  }
+  if (!input.total_mw) return std::nullopt;
+  return hold(input, *cap);
+}
+
+std::optional<Move> Governor::hold(const GovernorInput& input, std::int64_t cap_mw) {
+  const std::int64_t target = permille_of(cap_mw, config_.target_permille);
+  const std::int64_t band = permille_of(cap_mw, config_.band_permille);
+  const DurationNs since = input.at - moved_at_;
+  if (*input.total_mw >= target - band) high_at_ = input.at;
+  adapt_wait(input.at, false);
+  if (since >= config_.settle_ns) {
+    // The mean lags a jump of the load; the last two readings do not.
+    const std::int64_t before = previous_mw_ < 0 ? *input.total_mw : previous_mw_;
+    const std::int64_t newest = std::min(*input.total_mw, (*input.total_mw + before) / 2);
+    previous_mw_ = *input.total_mw;
+    const std::int32_t excess =
+        since < config_.steady_interval_ns ? 2 * config_.urgent_permille : config_.urgent_permille;
+    if (newest > permille_of(cap_mw, 1000 + excess)) {
+      adapt_wait(input.at, input.at - raised_at_ < 2 * raise_wait_ns_);
+      return change(input.at, true, newest, target, MoveReason::kUrgent);
+    }
+  }
+  if (window_mw_.empty()) return std::nullopt;
+  const std::int64_t mw = mean(window_mw_);
+  exhausted_ = exhausted_ && mw > cap_mw;
+  if (since < config_.steady_interval_ns) return std::nullopt;
+  if (mw > target + band) return change(input.at, true, mw, target, MoveReason::kAbove);
+  const bool low_for_long = input.at - high_at_ >= raise_wait_ns_ || high_at_ < moved_at_;
+  if (mw < target - band && input.binding && throttling() && low_for_long) {
+    raised_at_ = input.at;
+    return change(input.at, false, mw, target, MoveReason::kBelow);
+  }
+  return std::nullopt;
+}
+
+void Governor::on_applied(TimeNs at, Rung rung, Outcome outcome, std::int32_t actual_permille) {
+  RungState& state = rungs_[index(rung)];
+  actual_permille = std::clamp(actual_permille, 0, kLevelFull);
+  state.level = actual_permille;
+  state.pinned = outcome == Outcome::kPinned;
+  if (outcome == Outcome::kRefused) state.refused_until = at + config_.retry_ns;
+  if (outcome == Outcome::kDone && actual_permille != state.asked) ++roundings_;
+}
+
+std::vector<Move> Governor::release_all(TimeNs at) {
+  std::vector<Move> out;
+  for (std::size_t i = kRungCount; i-- > 0;) {
+    if (rungs_[i].level >= kLevelFull) continue;
+    out.push_back(*note_move(at, i, kLevelFull, MoveReason::kRelease));
+  }
+  return out;
+}
+
+void Governor::archive(Archive& ar) {
+  ar(config_);
+  for (RungState& rung : rungs_) ar(rung);
+  ar(cap_mw_);
+  ar(thermal_cap_mw_);
+  ar(followed_cap_mw_);
+  ar(thermal_at_);
+  ar(moved_at_);
+  ar(seen_at_);
+  ar(binding_);
+  ar(binding_changed_at_);
+  ar(high_at_);
+  ar(raised_at_);
+  ar(waited_at_);
+  ar(raise_wait_ns_);
+  ar(previous_mw_);
+  ar.sequence(window_mw_, kGovernorWindowMax);
+  ar.sequence(window_at_, kGovernorWindowMax);
+  ar(blind_);
+  ar(exhausted_);
+  ar(moves_);
+  ar(roundings_);
+  if (ar.reading() && window_mw_.size() != window_at_.size()) ar.fail();
+}
+
+}  // namespace laird::power

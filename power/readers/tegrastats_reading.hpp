@@ -1,0 +1,23 @@
+// From a parsed line of tegrastats to a reading, by a board's rules.
+#pragma once
+
+#include "power/model/reading.hpp"
+#include "power/readers/tegrastats_line.hpp"
+
+namespace laird::power {
+
+// `at` is the caller's clock: the time in the line has no zone and a resolution of one second.
+[[nodiscard]] PowerReading reading_of(const Line& line, const Board& board, TimeNs at,
+                                      Source source);
+
+// Total power of a line without building a reading; rule is nullptr when the total is unknown.
+struct LineTotal {
+  const TotalRule* rule = nullptr;
+  std::int64_t mw = 0;
+};
+[[nodiscard]] LineTotal total_of(const Line& line, const Board& board);
+
+// The line as one JSON object with no newline, appended to `out`.
+void append_json(const Line& line, const Board& board, std::string& out);
+
+}  // namespace laird::power

@@ -1,0 +1,58 @@
+// Line plots and histograms as inline SVG, for pages that must work from one file without a
+// network.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace laird::power {
+
+struct PlotPoint {
+  double x = 0;
+  double low = 0;  // lowest and highest value in the point's width; equal for a plain line
+  double high = 0;
+  double mean = 0;
+};
+
+struct PlotSeries {
+  std::string name;
+  int colour = 0;  // index into the page's palette
+  std::vector<PlotPoint> points;
+  bool strong = false;  // drawn thicker, with the spread between low and high shaded
+  bool stepped = false;
+};
+
+struct Plot {
+  std::string x_unit;
+  std::string y_unit;
+  std::vector<PlotSeries> series;
+  // Points further apart than this are not joined; 0 joins everything.
+  double gap_x = 0;
+  double width = 960;
+  double height = 280;
+  bool from_zero = true;
+};
+
+struct Bar {
+  double from = 0;
+  double to = 0;
+  double value = 0;
+};
+
+[[nodiscard]] std::string svg_lines(const Plot& plot);
+[[nodiscard]] std::string svg_histogram(const std::vector<Bar>& bars, std::string_view x_unit,
+                                        std::string_view y_unit);
+
+// Text safe inside HTML and SVG.
+[[nodiscard]] std::string escaped(std::string_view text);
+// A number with as few digits as show three figures.
+[[nodiscard]] std::string short_number(double v);
+
+// A whole page: `body` inside the style all pages share (light and dark, palette as --c0 to --c7).
+[[nodiscard]] std::string page(std::string_view title, std::string_view body);
+
+inline constexpr int kPlotColours = 8;
+
+}  // namespace laird::power

@@ -1,0 +1,186 @@
+"""laird-train over a real socket: the life cycle of every kind, and what only it promises."""
+
+import gzip
+import os
+import struct
+import subprocess
+import unittest
+
+from life_cycle import LifeCycle
+
+PROGRAM = os.path.join(os.environ["LAIRD_BIN"], "laird-train")
+DATA = {"format": "synthetic", "rows": 640, "features": 12, "classes": 3}
+FASHION = "/usr/share/datasets/fashion-mnist/"
+
+
+class Softmax(LifeCycle, unittest.TestCase):
+    argv = [PROGRAM, "softmax"]
+    params = {"data": DATA, "epochs": 0, "batch": 32}
+    short = {"data": DATA, "epochs": 3, "batch": 32}
+    short_samples = 3 * 640
+    grid = 64
+    newest = "checkpoint.bin"
+    before = "checkpoint.before.bin"
+
+    def error_of(self, params, kind="softmax"):
+        with self.peer() as peer:
+            peer.start(self.folder, params)
+            message = peer.receive()
+            self.assertEqual(message["type"], "error")
+            self.assertEqual(peer.wait(), 1)
+            return message["message"]
+
+    def test_a_limit_inside_a_batch_is_kept_to_the_sample(self):
+        with self.peer() as peer:
+            self.ready(peer, report_every=1 << 40)
+            for limit in (1, 2, 33, 63, 64, 65, 641, 1000):
+                self.assertEqual(self.run_until(peer, limit)["samples"], limit)
+
+    def test_bad_params_are_all_named(self):
+        message = self.error_of({"data": {"format": "synthetic", "row": 5}, "batch": 0,
+                                 "learning_rate": "fast"})
+        for part in ("/data/row: unknown key", 'did you mean "rows"', "/batch: the value 0",
+                     "/learning_rate: expected a number"):
+            self.assertIn(part, message)
+
+    def test_missing_data_names_the_file(self):
+        path = self.path("no-such-file")
+        message = self.error_of({"data": {"format": "idx", "images": path, "labels": path}})
+        self.assertIn(path, message)
+        self.assertIn("cannot open", message)
+
+    def test_broken_data_names_the_place(self):
+        path = self.path("t.csv")
+        with open(path, "w") as file:
+            file.write("a,b,y\n1,2,x\n3,oops,z\n")
+        message = self.error_of({"data": {"format": "csv", "path": path}})
+        self.assertIn(path + ":3: column 1: \"oops\" is no number", message)
+
+    def test_divergence_is_an_error_not_a_report(self):
+        params = {"data": DATA, "epochs": 0, "learning_rate": 100, "l2": 10, "momentum": 0.99}
+        with self.peer() as peer:
+            self.ready(peer, params)
+            peer.send({"type": "run", "until": 1 << 50})
+            while True:
+                message = peer.receive()
+                if message["type"] == "error":
+                    break
+                self.assertIsInstance(message["loss"], float)
+            self.assertIn("diverged", message["message"])
+            self.assertEqual(peer.wait(), 1)
+
+    def test_a_checkpoint_of_another_model_is_not_used(self):
+        with self.peer() as peer:
+            self.ready(peer)
+            self.run_until(peer, self.grid)
+            peer.stop()
+        with self.peer() as peer:
+            other = {"data": dict(DATA, features=7), "epochs": 0}
+            self.assertEqual(self.ready(peer, other)["samples"], 0)
+            self.assertIn("is of another run", peer.errors())
+
+    def test_gzip_idx_files_are_read(self):
+        rows = 100
+        images = struct.pack(">IIII", 0x803, rows, 2, 2) + bytes(i % 251 for i in range(4 * rows))
+        labels = struct.pack(">II", 0x801, rows) + bytes(i % 2 for i in range(rows))
+        for name, content in (("i.gz", images), ("l.gz", labels)):
+            with gzip.open(self.path(name), "wb") as file:
+                file.write(content)
+        data = {"format": "idx", "images": self.path("i.gz"), "labels": self.path("l.gz")}
+        with self.peer() as peer:
+            self.assertEqual(self.ready(peer, {"data": data, "epochs": 2})["planned_samples"], 200)
+            peer.send({"type": "run", "until": 1 << 50})
+            self.assertEqual(peer.until("done")[-1]["samples"], 200)
+
+
+class Linear(LifeCycle, unittest.TestCase):
+    argv = [PROGRAM, "linear"]
+    params = Softmax.params
+    short = Softmax.short
+    short_samples = Softmax.short_samples
+    grid = 64
+    newest = "checkpoint.bin"
+    before = "checkpoint.before.bin"
+
+
+class Svm(Linear):
+    argv = [PROGRAM, "svm"]
+
+
+class Mlp(Linear):
+    argv = [PROGRAM, "mlp"]
+    params = dict(Softmax.params, hidden=[24, 12])
+    short = dict(Softmax.short, hidden=[24, 12])
+
+
+@unittest.skipUnless(os.path.exists(FASHION), "the package dataset-fashion-mnist is not installed")
+class FashionMnist(unittest.TestCase):
+    params = {"data": {"format": "idx", "images": FASHION + "train-images-idx3-ubyte.gz",
+                       "labels": FASHION + "train-labels-idx1-ubyte.gz"},
+              "limit_rows": 6000, "epochs": 2}
+
+    def test_every_kind_learns_on_real_images(self):
+        from trainer_peer import Peer
+        import tempfile
+        for kind, bound in (("linear", 0.055), ("svm", 0.7), ("softmax", 0.9), ("mlp", 0.7)):
+            with tempfile.TemporaryDirectory() as folder, Peer([PROGRAM, kind]) as peer:
+                ready = peer.ready(folder, self.params, report_every=2000)
+                self.assertEqual(ready["planned_samples"], 12000)
+                peer.send({"type": "run", "until": 12000})
+                done = peer.until("done")[-1]
+                self.assertLess(done["loss"], bound, kind)
+                peer.stop()
+
+
+class ByHand(unittest.TestCase):
+    """Without an agent, for people."""
+
+    def run_program(self, *arguments):
+        environment = dict(os.environ)
+        environment.pop("LAIRD_FD", None)
+        run = subprocess.run([PROGRAM] + list(arguments), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, timeout=60, env=environment)
+        return run.returncode, run.stdout.decode(), run.stderr.decode()
+
+    def params_file(self, text):
+        import tempfile
+        file = tempfile.NamedTemporaryFile("w", suffix=".json")
+        file.write(text)
+        file.flush()
+        self.addCleanup(file.close)
+        return file.name
+
+    def test_help_and_version(self):
+        code, out, _ = self.run_program("--help")
+        self.assertEqual(code, 0)
+        self.assertIn("Example", out)
+        code, out, _ = self.run_program("--version")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"^\d+\.\d+\.\d+\n$")
+
+    def test_trains_and_prints(self):
+        path = self.params_file('{"data": {"format": "synthetic"}, "epochs": 1} // a comment')
+        code, out, _ = self.run_program("softmax", "--params", path, "--report", "5000")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"samples=10000 loss=[0-9.e-]+ ")
+        self.assertIn("done samples=10000", out)
+
+    def test_wrong_usage_is_2_and_wrong_params_are_1(self):
+        self.assertEqual(self.run_program()[0], 2)
+        self.assertEqual(self.run_program("softmacks")[0], 2)
+        self.assertEqual(self.run_program("softmax")[0], 2)
+        self.assertEqual(self.run_program("softmax", "--params", "/no/such/file")[0], 1)
+
+    def test_check_lists_every_problem(self):
+        path = self.params_file('{"data": {"format": "csv"},\n"hiden": [3],\n"batch": -1}')
+        code, _, err = self.run_program("check", "mlp", path)
+        self.assertEqual(code, 1)
+        self.assertIn(path + ":2: /hiden: unknown key", err)
+        self.assertIn(path + ":3: /batch", err)
+        good = self.params_file('{"data": {"format": "synthetic"}}')
+        self.assertEqual(self.run_program("check", "mlp", good)[0], 0)
+        self.assertEqual(self.run_program("check", "mlq", good)[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,216 @@
+"""laird_trainer.py over a real socket, and without one."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from life_cycle import LifeCycle
+from trainer_peer import Peer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODULE = os.environ["LAIRD_PYTHON_MODULE"]
+FASHION = "/usr/share/datasets/fashion-mnist/"
+
+
+class CountingTrainer(LifeCycle, unittest.TestCase):
+    argv = [sys.executable, os.path.join(HERE, "counting_trainer.py")]
+    env = {"LAIRD_PYTHON_MODULE": MODULE}
+    params = {"epochs": 1000000}
+    short = {"epochs": 3}
+    short_samples = 150
+    grid = 20
+    newest = "checkpoint.json"
+    before = "checkpoint.before.json"
+    report_every = 30
+
+    def result(self, folder):
+        with open(os.path.join(folder, self.newest)) as file:
+            index = json.load(file)
+        with open(os.path.join(folder, index.pop("state"))) as file:
+            return index, file.read()
+
+    def state_of(self, name):
+        with open(self.path(name)) as file:
+            return json.load(file)["state"]
+
+    def test_a_damaged_state_file_falls_back_too(self):
+        with self.peer() as peer:
+            self.ready(peer)
+            for n in (1, 2):
+                self.run_until(peer, n * self.grid)
+                peer.send({"type": "checkpoint"})
+                peer.until("checkpointed")
+            peer.kill()
+        with open(self.path(self.state_of(self.newest)), "r+b") as file:
+            file.write(b"9")
+        with self.peer() as peer:
+            self.assertEqual(self.ready(peer)["samples"], self.grid)
+            self.assertIn("has changed since it was written", peer.errors())
+
+    def test_old_state_files_are_removed(self):
+        with self.peer() as peer:
+            self.ready(peer)
+            for n in range(1, 8):
+                self.run_until(peer, n * self.grid)
+                peer.send({"type": "checkpoint"})
+                peer.until("checkpointed")
+            peer.stop()
+        self.assertEqual(len([n for n in os.listdir(self.folder) if n.startswith("state.")]), 2)
+
+    def test_an_exception_in_the_loop_is_told_to_the_agent(self):
+        with self.peer() as peer:
+            self.ready(peer, {"fail_at": 40})
+            peer.send({"type": "run", "until": 1 << 50})
+            while True:
+                message = peer.receive()
+                if message["type"] == "error":
+                    break
+            self.assertEqual(message["message"], "RuntimeError: the disk with the data is on fire")
+            self.assertEqual(peer.wait(), 1)
+            self.assertIn("Traceback", peer.errors())
+
+    def test_a_loss_that_is_no_number_is_an_error(self):
+        with self.peer() as peer:
+            self.ready(peer, {"nan_at": 40})
+            peer.send({"type": "run", "until": 1 << 50})
+            while True:
+                message = peer.receive()
+                if message["type"] == "error":
+                    break
+            self.assertIn("the loss is nan after 40 samples", message["message"])
+            self.assertEqual(peer.wait(), 1)
+
+    def test_without_save_it_says_that_a_restart_begins_afresh(self):
+        with self.peer() as peer:
+            self.ready(peer, {"forget": True})
+            self.run_until(peer, self.grid)
+            peer.stop()
+            self.assertIn("a restart will begin afresh", peer.errors())
+
+    def test_a_limit_inside_a_batch_is_passed_by_less_than_a_batch(self):
+        with self.peer() as peer:
+            self.ready(peer, report_every=1 << 40)
+            for limit, reached in ((1, 10), (10, 10), (11, 20), (95, 100)):
+                self.assertEqual(self.run_until(peer, limit)["samples"], reached)
+
+
+class Alone(unittest.TestCase):
+    """Scripts run as they are, without an agent."""
+
+    def run_script(self, code, **more):
+        environment = dict(os.environ, PYTHONPATH=MODULE)
+        environment.pop("LAIRD_FD", None)
+        run = subprocess.run([sys.executable, "-c", code], env=environment, timeout=60,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        return run.returncode, run.stdout.decode(), run.stderr.decode()
+
+    LOOP = """
+import laird_trainer
+with laird_trainer.connect(params={"a": 1}, report_every=4) as trainer:
+    assert trainer.standalone and trainer.params == {"a": 1}
+    for batch in trainer.batches([[1, 2], [3, 4], [15]], epochs=2):
+        trainer.report(samples=len(batch), loss=sum(batch))
+print("after", trainer.samples)
+"""
+
+    def test_a_plain_loop_prints_mean_losses_and_goes_on_after_it(self):
+        code, out, err = self.run_script(self.LOOP)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(out.splitlines(), ["samples=4 loss=5", "samples=9 loss=7",
+                                            "samples=10 loss=15", "after 10"])
+
+    def test_it_resumes_from_its_folder_where_it_was_in_the_epoch(self):
+        loop = """
+import sys, laird_trainer
+seen = []
+def save(path): open(path, "w").write("x")
+with laird_trainer.connect(save=save, load=open, planned_samples=int(sys.argv[2]),
+                           folder=sys.argv[1]) as trainer:
+    for batch in trainer.batches(lambda epoch: [[epoch, 1], [epoch, 2], [epoch, 3]]):
+        seen.append(batch)
+        trainer.report(samples=2, loss=1.0)
+print(seen)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            outputs = []
+            for planned in ("4", "10"):
+                run = subprocess.run([sys.executable, "-c", loop, folder, planned],
+                                     env=dict(os.environ, PYTHONPATH=MODULE), timeout=60,
+                                     stdout=subprocess.PIPE)
+                self.assertEqual(run.returncode, 0)
+                outputs.append(run.stdout.decode().splitlines()[-1])
+            self.assertEqual(outputs, ["[[0, 1], [0, 2]]", "[[0, 3], [1, 1], [1, 2]]"])
+
+    def test_mistakes_in_a_loop_have_clear_errors(self):
+        for line, why in (("trainer.report(samples=0, loss=1.0)", "number of samples"),
+                          ("trainer.report(samples=1, loss=float('inf'))", "diverged"),
+                          ("list(trainer.batches(iter([]), epochs=1))", "gave no batch"),
+                          ("trainer.resume(); trainer.resume()", "called once")):
+            code, _, err = self.run_script(
+                "import laird_trainer\nwith laird_trainer.connect() as trainer:\n    " + line)
+            self.assertEqual(code, 1)
+            self.assertIn(why, err)
+
+
+class OneFile(unittest.TestCase):
+    def test_it_is_python_3_6_and_needs_only_the_standard_library(self):
+        with open(os.path.join(MODULE, "laird_trainer.py")) as file:
+            tree = ast.parse(file.read(), feature_version=(3, 6))
+        imported = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                imported.update(name.name for name in node.names)
+            self.assertNotIsInstance(node, ast.ImportFrom)
+        self.assertLessEqual(imported, {"hashlib", "json", "math", "os", "select", "socket", "stat",
+                                        "sys", "time"})
+
+
+class Examples(unittest.TestCase):
+    def test_lines_only_prints_the_documented_lines(self):
+        run = subprocess.run([sys.executable, os.path.join(MODULE, "examples", "lines_only.py")],
+                             stdout=subprocess.PIPE, timeout=60)
+        self.assertEqual(run.returncode, 0)
+        lines = run.stdout.decode().splitlines()
+        self.assertEqual(len(lines), 100)
+        for line in lines:
+            self.assertRegex(line, r"^laird: samples=\d+ loss=[0-9.e+-]+$")
+
+    @unittest.skipUnless(os.path.exists(FASHION), "dataset-fashion-mnist is not installed")
+    def test_fashion_mnist_learns_under_an_agent_and_resumes(self):
+        argv = [sys.executable, os.path.join(MODULE, "examples", "fashion_mnist.py")]
+        params = {"rows": 320, "epochs": 2, "batch": 32}
+        with tempfile.TemporaryDirectory() as folder:
+            with Peer(argv) as peer:
+                ready = peer.ready(folder, params, report_every=64)
+                self.assertEqual(ready["planned_samples"], 640)
+                peer.send({"type": "run", "until": 320})
+                first = peer.until("progress", timeout=60)[-1]
+                while first["samples"] < 320:
+                    last = first = peer.until("progress")[-1]
+                peer.stop()
+            with Peer(argv) as peer:
+                ready = peer.ready(folder, params, report_every=64)
+                self.assertEqual((ready["samples"], ready["resumed"]), (320, True))
+                peer.send({"type": "run", "until": 640})
+                done = peer.until("done", timeout=60)[-1]
+                self.assertEqual(done["samples"], 640)
+                self.assertLess(done["loss"], 2.0)
+                self.assertLess(done["loss"], last["loss"])
+                peer.stop()
+
+    @unittest.skipUnless(os.path.exists(FASHION), "dataset-fashion-mnist is not installed")
+    def test_fashion_mnist_refuses_an_unknown_parameter(self):
+        argv = [sys.executable, os.path.join(MODULE, "examples", "fashion_mnist.py")]
+        with tempfile.TemporaryDirectory() as folder, Peer(argv) as peer:
+            peer.start(folder, {"epoch": 3})
+            message = peer.receive()
+            self.assertEqual(message["type"], "error")
+            self.assertIn("unknown parameter epoch", message["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()

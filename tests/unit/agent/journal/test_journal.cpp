@@ -1,0 +1,226 @@
+#include "agent/journal/journal.hpp"
+
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/core/step.hpp"
+#include "agent/journal/reader.hpp"
+#include "lab/replay/replay.hpp"
+#include "tests/harness/fake_board.hpp"
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::core;
+using journal::Journal;
+using journal::Limits;
+using journal::Reader;
+using journal::Recovery;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr TimeNs kDayOne = 20'000 * kDay;
+
+// A fake board whose every event goes through a real journal.
+struct Recorded {
+  Recorded(const std::string& folder, const Limits& limits, TimeNs wall)
+      : board(test::small_board()), wall_ns(wall) {
+    Recovery recovery;
+    auto opened = Journal::open(folder, limits, wall_ns, "test", recovery);
+    TEST_ASSERT_TRUE_MESSAGE(opened.has_value(), opened ? "" : opened.error().context.c_str());
+    log = std::move(*opened);
+    // The board booted before it was recorded: begin the journal from its state.
+    TEST_ASSERT_TRUE(log->close(board.state).has_value());
+    board.after_step = [this](const Event& event, const Commands& commands) {
+      Event copy = event;
+      Commands answers = commands;
+      const auto seq = log->append(copy);
+      TEST_ASSERT_TRUE(seq.has_value());
+      TEST_ASSERT_TRUE(log->record(*seq, answers, board.state.digest()).has_value());
+      TEST_ASSERT_TRUE(log->commit(false).has_value());
+      TEST_ASSERT_TRUE(log->keep_up(board.state, wall_ns).has_value());
+    };
+  }
+  void live(DurationNs time) {
+    for (int i = 0; i < 5; ++i) {
+      board.submit(test::small_task("t" + std::to_string(++tasks), kMinute, 0.3));
+      board.run_for(time / 5);
+    }
+  }
+  test::FakeBoard board;
+  std::unique_ptr<Journal> log;
+  TimeNs wall_ns;
+  int tasks = 0;
+};
+
+std::string copy_cut(const std::string& from, const std::string& to, std::uintmax_t bytes) {
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing);
+  fs::resize_file(to, bytes);
+  return to;
+}
+
+}  // namespace
+
+TEST(what_was_recorded_replays_identically) {
+  const test::TemporaryFolder folder;
+  Recorded run(folder.path(), {}, kDayOne);
+  run.live(30 * kSecond);
+  const auto result = lab::replay(folder.path(), {});
+  TEST_ASSERT_TRUE(result.has_value());
+  TEST_ASSERT_TRUE_MESSAGE(!result->difference, lab::report(*result).c_str());
+  TEST_ASSERT_TRUE(result->events > 100);
+  TEST_ASSERT_EQUAL_UINT64(0, result->unverified);
+  TEST_ASSERT_EQUAL_HEX64(run.board.state.digest(), result->state_hash);
+}
+
+TEST(opening_again_brings_back_the_state) {
+  const test::TemporaryFolder folder;
+  std::uint64_t digest = 0;
+  std::uint64_t next = 0;
+  {
+    Recorded run(folder.path(), {}, kDayOne);
+    run.live(20 * kSecond);
+    digest = run.board.state.digest();
+    next = run.log->next_seq();
+  }
+  Recovery recovery;
+  const auto again = Journal::open(folder.path(), {}, kDayOne, "test", recovery);
+  TEST_ASSERT_TRUE(again.has_value());
+  TEST_ASSERT_EQUAL_HEX64(digest, recovery.state.digest());
+  TEST_ASSERT_EQUAL_UINT64(next, (*again)->next_seq());
+  TEST_ASSERT_EQUAL_UINT64(0, recovery.notes.size());
+  TEST_ASSERT_EQUAL_UINT64(1, journal::files_in(folder.path()).size());
+}
+
+TEST(a_changed_answer_is_shown_as_the_first_difference) {
+  const test::TemporaryFolder folder;
+  {
+    Recorded run(folder.path(), {}, kDayOne);
+    run.live(5 * kSecond);
+    Commands other;
+    other.push_back({KillTrainer{{77, 1}}});
+    TEST_ASSERT_TRUE(run.log->record(3, other, 1).has_value());
+    TEST_ASSERT_TRUE(run.log->commit(false).has_value());
+  }
+  const auto result = lab::replay(folder.path(), {});
+  TEST_ASSERT_TRUE(result.has_value());
+  TEST_ASSERT_TRUE(result->difference.has_value());
+  TEST_ASSERT_EQUAL_UINT64(3, result->difference->seq);
+  TEST_ASSERT_TRUE(lab::report(*result).find("recorded: kill-trainer task=77") !=
+                   std::string::npos);
+}
+
+TEST(files_turn_over_by_day_and_size_and_old_ones_go) {
+  const test::TemporaryFolder folder;
+  Limits limits;
+  limits.events_per_snapshot = 50;
+  limits.file_bytes_max = 150'000;
+  limits.total_bytes_max = 400'000;
+  Recorded run(folder.path(), limits, kDayOne);
+  for (int day = 0; day < 6; ++day) {
+    run.live(10 * kSecond);
+    run.wall_ns += kDay;
+  }
+  run.live(10 * kSecond);
+  const auto files = journal::files_in(folder.path());
+  TEST_ASSERT_TRUE(files.size() >= 2);
+  std::uintmax_t total = 0;
+  for (const std::string& file : files) total += fs::file_size(file);
+  TEST_ASSERT_TRUE(total < 700'000);
+  const auto result = lab::replay(folder.path(), {});
+  TEST_ASSERT_TRUE(result.has_value());
+  TEST_ASSERT_TRUE_MESSAGE(!result->difference, lab::report(*result).c_str());
+}
+
+TEST(a_file_cut_at_any_byte_is_read_up_to_the_cut) {
+  const test::TemporaryFolder folder;
+  std::uint64_t events = 0;
+  {
+    Recorded run(folder.path() + "/j", {}, kDayOne);
+    run.live(20 * kSecond);
+    events = run.log->next_seq() - 1;
+  }
+  const std::string whole = journal::files_in(folder.path() + "/j").front();
+  const std::uintmax_t size = fs::file_size(whole);
+  std::uint64_t last = 0;
+  for (std::uintmax_t cut = 97; cut < size; cut += 97 * 5) {
+    const std::string path = copy_cut(whole, folder.path() + "/cut.db", cut);
+    const auto result = lab::replay(path, {});
+    if (!result) {
+      TEST_ASSERT_TRUE(result.error().code == Code::kCorrupt);
+      TEST_ASSERT_EQUAL_UINT64(0, last);
+      continue;
+    }
+    TEST_ASSERT_TRUE_MESSAGE(!result->difference, lab::report(*result).c_str());
+    TEST_ASSERT_EQUAL_UINT64(1, result->damage.size());
+    TEST_ASSERT_TRUE(result->events <= events);
+    last = std::max(last, result->events);
+  }
+  TEST_ASSERT_TRUE(last > events / 2);
+}
+
+TEST(an_agent_goes_on_from_a_cut_file_and_sets_it_aside) {
+  const test::TemporaryFolder folder;
+  {
+    Recorded run(folder.path(), {}, kDayOne);
+    run.live(20 * kSecond);
+  }
+  const std::string file = journal::files_in(folder.path()).front();
+  fs::resize_file(file, fs::file_size(file) * 3 / 4);
+  Recovery recovery;
+  const auto again = Journal::open(folder.path(), {}, kDayOne, "test", recovery);
+  TEST_ASSERT_TRUE(again.has_value());
+  TEST_ASSERT_TRUE(recovery.notes.size() >= 1);
+  TEST_ASSERT_TRUE(recovery.state.next_key > 1);
+  TEST_ASSERT_TRUE(fs::exists(file + ".damaged"));
+  TEST_ASSERT_EQUAL_UINT64(1, journal::files_in(folder.path()).size());
+  TEST_ASSERT_TRUE((*again)->path() != file);
+}
+
+TEST(garbage_in_place_of_a_journal_is_set_aside_and_said) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() + "/journal-000007-20240101.db") << std::string(5000, 'x');
+  Recovery recovery;
+  const auto opened = Journal::open(folder.path(), {}, kDayOne, "test", recovery);
+  TEST_ASSERT_TRUE(opened.has_value());
+  TEST_ASSERT_EQUAL_UINT64(1, recovery.notes.size());
+  TEST_ASSERT_TRUE(recovery.notes[0].find("holds nothing that can be read") != std::string::npos);
+  TEST_ASSERT_TRUE(fs::exists(folder.path() + "/journal-000007-20240101.db.damaged"));
+}
+
+TEST(a_journal_of_another_format_is_refused_and_left_alone) {
+  const test::TemporaryFolder folder;
+  std::string path;
+  {
+    Recorded run(folder.path(), {}, kDayOne);
+    path = run.log->path();
+  }
+  const std::string command =
+      "python3 -c \"import sqlite3;c=sqlite3.connect('" + path +
+      "');c.execute('update meta set value=99 where key=\\'format\\'');c.commit()\"";
+  if (std::system(command.c_str()) != 0)
+    TEST_IGNORE_MESSAGE("skipped: no python3 to edit the file");
+  Recovery recovery;
+  const auto opened = Journal::open(folder.path(), {}, kDayOne, "test", recovery);
+  TEST_ASSERT_FALSE(opened.has_value());
+  TEST_ASSERT_TRUE(opened.error().context.find("format 99") != std::string::npos);
+  TEST_ASSERT_TRUE(fs::exists(path));
+}
+
+TEST(a_failed_batch_leaves_no_trace) {
+  const test::TemporaryFolder folder;
+  Recorded run(folder.path(), {}, kDayOne);
+  run.live(2 * kSecond);
+  const std::uint64_t next = run.log->next_seq();
+  Event event{run.board.now(), Ticked{}};
+  TEST_ASSERT_TRUE(run.log->append(event).has_value());
+  // Without a commit, as when the disk is full: a reader sees only what was committed.
+  auto reader = Reader::open(run.log->path());
+  TEST_ASSERT_TRUE(reader.has_value());
+  std::uint64_t seen = 0;
+  while (auto record = (*reader)->next()) seen = record->seq;
+  TEST_ASSERT_EQUAL_UINT64(next - 1, seen);
+}

@@ -1,0 +1,72 @@
+#include "agent/shell/cgroup.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/harness/unit.hpp"
+
+namespace fs = std::filesystem;
+using laird::shell::CgroupTree;
+
+namespace {
+
+void touch(const std::string& path, const std::string& text = "") { std::ofstream(path) << text; }
+
+std::string read(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+}  // namespace
+
+TEST(version_1_controllers_are_used_each_on_its_own) {
+  const laird::test::TemporaryFolder root;
+  fs::create_directories(root.path() + "/cpu/box");
+  fs::create_directories(root.path() + "/freezer");
+  const auto tree =
+      CgroupTree::find(root.path(), "4:freezer:/elsewhere\n2:cpu,cpuacct:/box\n", "n1");
+  TEST_ASSERT_NOT_NULL(tree.get());
+  TEST_ASSERT_EQUAL_STRING("cgroup v1: cpu freezer", tree->describe().c_str());
+  const auto group = tree->create("task");
+  const std::string cpu = root.path() + "/cpu/box/laird-n1/task";
+  const std::string freezer = root.path() + "/freezer/laird-n1/task";
+  for (const char* file : {"/cgroup.procs", "/cpu.cfs_period_us", "/cpu.cfs_quota_us"}) {
+    touch(cpu + file);
+  }
+  touch(freezer + "/cgroup.procs");
+  touch(freezer + "/freezer.state");
+  TEST_ASSERT_TRUE(group->add(4242).has_value());
+  TEST_ASSERT_EQUAL_STRING("4242", read(cpu + "/cgroup.procs").c_str());
+  TEST_ASSERT_TRUE(group->limit_cpu(250));
+  TEST_ASSERT_EQUAL_STRING("25000", read(cpu + "/cpu.cfs_quota_us").c_str());
+  TEST_ASSERT_TRUE(group->limit_cpu(0));
+  TEST_ASSERT_EQUAL_STRING("-1", read(cpu + "/cpu.cfs_quota_us").c_str());
+  TEST_ASSERT_TRUE(group->freeze(true));
+  TEST_ASSERT_EQUAL_STRING("FROZEN", read(freezer + "/freezer.state").c_str());
+  TEST_ASSERT_FALSE(group->limit_memory(1000));
+}
+
+TEST(version_2_is_recognised_by_its_controllers_file) {
+  const laird::test::TemporaryFolder root;
+  touch(root.path() + "/cgroup.controllers", "cpu memory");
+  fs::create_directories(root.path() + "/unit");
+  const auto tree = CgroupTree::find(root.path(), "0::/unit\n", "n1");
+  TEST_ASSERT_NOT_NULL(tree.get());
+  const auto group = tree->create("task");
+  const std::string folder = root.path() + "/unit/laird-n1/task";
+  for (const char* file : {"/cpu.max", "/memory.max", "/cgroup.freeze"}) touch(folder + file);
+  TEST_ASSERT_TRUE(group->limit_cpu(1500));
+  TEST_ASSERT_EQUAL_STRING("150000 100000", read(folder + "/cpu.max").c_str());
+  TEST_ASSERT_TRUE(group->limit_memory(5000));
+  TEST_ASSERT_EQUAL_STRING("5000", read(folder + "/memory.max").c_str());
+  TEST_ASSERT_TRUE(group->freeze(false));
+  TEST_ASSERT_EQUAL_STRING("0", read(folder + "/cgroup.freeze").c_str());
+}
+
+TEST(without_any_controller_there_is_no_tree) {
+  const laird::test::TemporaryFolder root;
+  TEST_ASSERT_NULL(CgroupTree::find(root.path(), "", "n1").get());
+}

@@ -1,0 +1,109 @@
+#include "agent/shell/settings.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::shell;
+
+namespace {
+
+std::string all_problems(const std::string& text) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/laird.json";
+  std::ofstream(path) << text;
+  std::vector<config::Problem> problems;
+  static_cast<void>(load_settings(path, problems));
+  std::string out;
+  for (const config::Problem& p : problems) {
+    out += std::to_string(p.line) + " " + p.path + ": " + p.what + "\n";
+  }
+  return out;
+}
+
+void assert_has(const std::string& text, const char* part) {
+  TEST_ASSERT_TRUE_MESSAGE(text.find(part) != std::string::npos, text.c_str());
+}
+
+}  // namespace
+
+TEST(an_empty_config_is_a_whole_one) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/laird.json";
+  std::ofstream(path) << R"({"trainers": {"t": {"exec": ["/bin/true"]}}})";
+  std::vector<config::Problem> problems;
+  const Settings settings = load_settings(path, problems);
+  TEST_ASSERT_EQUAL_UINT64(0, problems.size());
+  TEST_ASSERT_TRUE(settings.core.lanes.size() >= 2);
+  TEST_ASSERT_TRUE(settings.core.memory_bytes > 0);
+  TEST_ASSERT_EQUAL_STRING("round-robin", settings.core.policy.c_str());
+  TEST_ASSERT_EQUAL_STRING("/var/lib/laird/laird.sock", settings.control_socket.c_str());
+}
+
+TEST(every_problem_comes_at_once_with_line_path_and_remedy) {
+  const std::string all = all_problems(
+      "{\n\"polcy\": \"uniform\",\n\"slice\": \"1\",\n\"trainers\": {\"t\": {\"exec\": "
+      "[\"./run.sh\"]}},\n\"tasks\": [\n{\"name\": \"a\", \"trainer\": \"u\", \"deadline\": "
+      "\"tomorrow\", \"target_loss\": 1, \"memory\": \"1GB\"},\n{\"name\": \"a\", \"trainer\": "
+      "\"t\", \"deadline\": \"5s\", \"target_loss\": 1, \"memory\": \"1GB\"}]}");
+  assert_has(all, "2 /polcy: unknown key in laird.json; did you mean \"policy\"?");
+  assert_has(all, "3 /slice: '1' has no unit; write a number and a unit");
+  assert_has(all, "/trainers/t/exec/0: './run.sh' is a relative path; write an absolute one");
+  assert_has(all, "/tasks/0/deadline: 'tomorrow' is neither a duration");
+  assert_has(all, "/tasks/0/trainer: 'u' is not under \"trainers\"; add it there");
+  assert_has(all, "/tasks/1/name: two tasks are named 'a'; rename one");
+}
+
+TEST(broken_json_is_one_problem_with_its_line) {
+  assert_has(all_problems("{\n\"node\": \"a\",\n\"slice\" \"1s\"\n}"), "3 /: not valid JSON near");
+}
+
+TEST(deadlines_are_durations_or_utc_times) {
+  const auto spec_of = [](const char* deadline, std::vector<config::Problem>& problems) {
+    const auto value = json::parse(
+        std::string(R"({"name":"a","trainer":"t","target_loss":1,"memory":"1GB","deadline":")") +
+            deadline + "\"}",
+        "x");
+    return parse_task(*value, "x", problems);
+  };
+  std::vector<config::Problem> problems;
+  TEST_ASSERT_EQUAL_INT64(90 * kSecond, spec_of("90s", problems).deadline_after);
+  TEST_ASSERT_EQUAL_INT64(1801418400 * kSecond,
+                          spec_of("2027-01-31T18:00:00Z", problems).deadline_wall);
+  TEST_ASSERT_EQUAL_UINT64(0, problems.size());
+  for (const char* bad : {"2027-01-31", "2027-13-31T18:00:00Z", "0s", "500d",
+                          "2027-01-31T18:00:00+01:00", "2027-01-31T18:00:00Zx"}) {
+    problems.clear();
+    static_cast<void>(spec_of(bad, problems));
+    TEST_ASSERT_EQUAL_UINT64_MESSAGE(1, problems.size(), bad);
+  }
+}
+
+TEST(programs_are_never_looked_up_in_path) {
+  TEST_ASSERT_FALSE(find_program("ls").has_value());
+  TEST_ASSERT_FALSE(find_program("bin/ls").has_value());
+  TEST_ASSERT_TRUE(find_program("/bin/ls").has_value());
+}
+
+TEST(the_reference_page_is_up_to_date) {
+  std::ifstream in(LAIRD_SOURCE_DIR "/docs/configuration.md");
+  std::ostringstream page;
+  page << in.rdbuf();
+  TEST_ASSERT_TRUE_MESSAGE(
+      page.str() == settings_reference(),
+      "run: build/release/bin/laird check --reference > docs/configuration.md");
+}
+
+TEST(the_example_of_the_demo_is_valid) {
+  std::vector<config::Problem> problems;
+  const Settings settings =
+      load_settings(LAIRD_SOURCE_DIR "/examples/one_board/laird.json", problems);
+  for (const config::Problem& p : problems) {
+    // The trainers' programs are beside laird, not beside this test, in some builds.
+    TEST_ASSERT_TRUE_MESSAGE(p.path.find("/trainers/") == 0, p.text().c_str());
+  }
+  TEST_ASSERT_TRUE(settings.tasks.size() >= 4);
+}

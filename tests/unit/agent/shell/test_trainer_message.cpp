@@ -1,0 +1,61 @@
+#include "agent/shell/trainer_message.hpp"
+
+#include <string>
+
+#include "tests/harness/unit.hpp"
+
+using namespace laird::shell;
+using Type = TrainerMessage::Type;
+
+TEST(every_message_of_the_protocol_is_read) {
+  auto m = parse_trainer_line(
+      R"({"type":"ready","v":1,"samples":10,"loss":null,"planned_samples":600})");
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kReady);
+  TEST_ASSERT_EQUAL_UINT64(10, m->samples);
+  TEST_ASSERT_EQUAL_UINT64(600, m->planned_samples);
+  m = parse_trainer_line(R"({"type":"progress","samples":20,"loss":0.5})");
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kProgress && m->loss == 0.5);
+  m = parse_trainer_line(R"({"type":"checkpointed","samples":20,"loss":0.5})");
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kCheckpointed);
+  m = parse_trainer_line(R"({"type":"done","samples":20,"loss":0.5})");
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kDone);
+  m = parse_trainer_line(R"({"type":"error","message":"no data"})");
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kError);
+  TEST_ASSERT_EQUAL_STRING("no data", m->text.c_str());
+}
+
+TEST(what_does_not_fit_is_refused) {
+  for (const char* bad :
+       {"", "{}", "[]", "nonsense", R"({"type":"progress","samples":-1,"loss":1})",
+        R"({"type":"progress","samples":1.5,"loss":1})", R"({"type":"progress","samples":1})",
+        R"({"type":"progress","samples":1,"loss":"0.5"})",
+        R"({"type":"progress","samples":1,"loss":1e999})",
+        R"({"type":"progress","samples":9007199254740993,"loss":1})",
+        R"({"type":"ready","samples":1})", R"({"type":"ready","v":2,"samples":1})",
+        R"({"type":"dance","samples":1})", "{\"type\":\"\xff\"}"}) {
+    TEST_ASSERT_FALSE_MESSAGE(parse_trainer_line(bad).has_value(), bad);
+  }
+  TEST_ASSERT_FALSE(parse_trainer_line(std::string(5000, '[')).has_value());
+}
+
+TEST(progress_lines_of_trainers_that_cannot_cooperate) {
+  const auto m = parse_progress_line("laird: samples=1200 loss=0.35");
+  TEST_ASSERT_TRUE(m.has_value());
+  TEST_ASSERT_EQUAL_UINT64(1200, m->samples);
+  TEST_ASSERT_EQUAL_DOUBLE(0.35, m->loss);
+  for (const char* other :
+       {"epoch 3", "laird: samples=x loss=1", "laird: samples=1 loss=nan",
+        "laird: samples=1 loss=", "laird: samples=1 loss=1 x", " laird: samples=1 loss=1"}) {
+    TEST_ASSERT_FALSE_MESSAGE(parse_progress_line(other).has_value(), other);
+  }
+}
+
+TEST(what_the_agent_says_is_one_line_each) {
+  laird::core::TaskSpec spec;
+  spec.name = "a";
+  spec.params = R"({"text":"two\nlines"})";
+  const std::string start = start_line(spec, "/tmp/x", 1);
+  TEST_ASSERT_EQUAL_UINT64(start.size() - 1, start.find('\n'));
+  TEST_ASSERT_EQUAL_STRING("{\"type\":\"run\",\"until\":500}\n", run_line(500).c_str());
+  TEST_ASSERT_EQUAL_STRING("{\"type\":\"pause\"}\n", plain_line("pause").c_str());
+}
