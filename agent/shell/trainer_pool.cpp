@@ -305,6 +305,8 @@ class TrainerPool::Trainer {
     flush_progress();
     switch (message.type) {
       case Type::kReady:
+        is_ready_ = true;
+        samples_ = message.samples;
         pool_.emit_(core::TrainerReady{ref_, message.samples, message.planned_samples});
         break;
       case Type::kCheckpointed:
@@ -318,6 +320,12 @@ class TrainerPool::Trainer {
 
   // The end of a grant goes through at once; other reports at most every kProgressEvery.
   void on_progress(const TrainerMessage& message) {
+    // It may finish the batch that crosses the limit; whatever it counts after that it took.
+    if (is_ready_ && grant_reported_ && message.samples > samples_) {
+      breach("its trainer goes on working without a grant");
+      return;
+    }
+    samples_ = message.samples;
     pending_ = message;
     has_pending_ = true;
     const TimeNs now = boot_now_ns();
@@ -381,6 +389,8 @@ class TrainerPool::Trainer {
   Loop::TimerId flush_ = 0;
   std::uint64_t until_ = 0;
   bool grant_reported_ = true;  // the end of the grant has gone through
+  bool is_ready_ = false;       // it said so itself: never of one that only prints
+  std::uint64_t samples_ = 0;
   std::uint32_t cpu_milli_ = 0;
   TrainerMessage pending_;
   bool has_pending_ = false;
