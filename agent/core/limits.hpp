@@ -20,6 +20,11 @@ inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 53;  // exact i
 inline constexpr std::uint64_t kReportEveryMax = 1'000'000'000;
 inline constexpr std::uint32_t kShareWholePpm = 1'000'000;
 inline constexpr DurationNs kDeadlineMax = 366 * kDay;
+// No instant is later (2096), agent time or wall clock: the difference of any two, a deadline away,
+// still fits.
+inline constexpr TimeNs kTimeMax = 4'000'000'000'000'000'000;
+inline constexpr DurationNs kWaitMax = 366 * kDay;  // of any timeout in a config
+inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 50;
 inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
 inline constexpr DurationNs kSliceMax = kHour;
 
@@ -27,5 +32,7 @@ inline constexpr DurationNs kSliceMax = kHour;
 static_assert(kParamsBytesMax + 4 * 1024 <= 64 * 1024);
 static_assert(kTasksEndedKept < kTasksLiveMax);
 static_assert(kSliceMin < kSliceMax);
+static_assert(kTimeMax + kDeadlineMax <= INT64_MAX - kTimeMax);
+static_assert(kMemoryBytesMax <= INT64_MAX / static_cast<std::int64_t>(kTasksLiveMax + 1));
 
 }  // namespace laird::core

@@ -39,7 +39,9 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
     return fail(Code::kInvalid, "the target loss must be a finite number");
   }
   if (spec.planned_samples > kSamplesMax) return fail(Code::kInvalid, "planned_samples too large");
-  if ((spec.deadline_after > 0) == (spec.deadline_wall > 0) || spec.deadline_after > kDeadlineMax) {
+  const TimeNs wall_latest = s_.now + s_.wall_minus_agent + kDeadlineMax;
+  if ((spec.deadline_after > 0) == (spec.deadline_wall > 0) || spec.deadline_after > kDeadlineMax ||
+      spec.deadline_wall > wall_latest) {
     return fail(Code::kInvalid, "give one deadline, within a year");
   }
   if (std::find(config.trainers.begin(), config.trainers.end(), spec.trainer) ==

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/core/stepper.hpp"
+
 namespace laird::core {
 
 void Lane::archive(Archive& ar) {
@@ -100,6 +102,77 @@ Bytes encode(State& state) {
   return out;
 }
 
+namespace {
+
+// An instant still to come.
+bool is_due(TimeNs at) { return at >= 0 && at <= kTimeMax + kWaitMax; }
+
+bool fits_limits(const Task& t) {
+  const bool samples = t.samples <= kSamplesMax && t.checkpoint_samples <= kSamplesMax &&
+                       t.grant_until <= kSamplesMax && t.grant_from <= kSamplesMax;
+  const bool times = is_instant(t.accepted_at) && is_instant(t.state_since) &&
+                     is_instant(t.heard_at) && is_instant(t.ready_at) && is_instant(t.grant_at) &&
+                     is_instant(t.checkpoint_at) && is_due(t.slice_ends_at) && is_due(t.retry_at) &&
+                     t.deadline_at >= -kTimeMax && t.busy_ns >= 0 && t.busy_ns <= kTimeMax;
+  const bool spec = t.spec.deadline_wall <= kTimeMax + kDeadlineMax &&
+                    t.spec.deadline_after <= kDeadlineMax && t.spec.memory_bytes >= 0 &&
+                    t.spec.memory_bytes <= kMemoryBytesMax && t.spec.report_every >= 1 &&
+                    t.spec.report_every <= kReportEveryMax;
+  return samples && times && spec && t.rate >= 0.0 && t.rate <= 1e300;
+}
+
+bool holds_lane(TaskState state) {
+  return state == TaskState::kRunning || state == TaskState::kPausing;
+}
+
+// The core asserts on these relations, and a snapshot is input like any other.
+Status check_snapshot(const State& state) {
+  const auto corrupt = [](const char* what) {
+    return fail(Code::kCorrupt, std::string("the snapshot's ") + what);
+  };
+  if (!is_instant(state.now) || state.wall_minus_agent < -kTimeMax ||
+      state.wall_minus_agent > kTimeMax) {
+    return corrupt("times are off");
+  }
+  if (state.policy != nullptr) {
+    if (Status ok = check_config(state.config); !ok) return ok;
+    if (state.lanes.size() != state.config.lanes.size())
+      return corrupt("lanes are not the board's");
+  } else if (!state.live.empty()) {
+    return corrupt("tasks came before the first boot");
+  }
+  std::size_t holding = 0;
+  TaskKey last = 0;
+  for (const Task& t : state.live) {
+    if (t.key <= last || t.key >= state.next_key) return corrupt("tasks are out of order");
+    last = t.key;
+    if (!fits_limits(t)) return corrupt("tasks are beyond the limits");
+    const bool decided = t.outcome != Outcome::kNone;
+    if (t.state == TaskState::kEnded || decided != (t.state == TaskState::kFinishing)) {
+      return corrupt("tasks contradict their states");
+    }
+    if (holds_lane(t.state) != (t.lane >= 0)) return corrupt("tasks contradict their lanes");
+    holding += t.lane >= 0 ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < state.lanes.size(); ++i) {
+    const Lane& lane = state.lanes[i];
+    if (lane.slice < 0 || lane.slice > kSliceMax || !is_due(lane.slice_ends_at)) {
+      return corrupt("slices are off");
+    }
+    for (auto key = lane.running.begin(); key != lane.running.end(); ++key) {
+      const Task* task = state.find_live(*key);
+      if (task == nullptr || task->lane != static_cast<std::int32_t>(i) ||
+          std::find(lane.running.begin(), key, *key) != key) {
+        return corrupt("lanes run tasks that are not theirs");
+      }
+      --holding;
+    }
+  }
+  return holding == 0 ? Status{} : corrupt("tasks hold lanes that do not run them");
+}
+
+}  // namespace
+
 Result<State> decode_state(std::string_view bytes) {
   State state;
   Archive ar = Archive::reader(bytes);
@@ -108,13 +181,7 @@ Result<State> decode_state(std::string_view bytes) {
     return fail(Code::kCorrupt,
                 "the snapshot does not decode; it is damaged or of another version");
   }
-  TaskKey last = 0;
-  for (const Task& t : state.live) {
-    if (t.key <= last || t.key >= state.next_key) {
-      return fail(Code::kCorrupt, "the snapshot's tasks are out of order");
-    }
-    last = t.key;
-  }
+  if (Status ok = check_snapshot(state); !ok) return tl::make_unexpected(ok.error());
   return state;
 }
 

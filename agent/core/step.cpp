@@ -88,20 +88,38 @@ void Stepper::apply(const Event& event) {
 
 void step(State& state, const Event& event, Commands& out) { Stepper(state, out).apply(event); }
 
+Status check_config(const CoreConfig& config) {
+  if (config.lanes.empty() || config.lanes.size() > kLanesMax) {
+    return fail(Code::kCorrupt, "the board has no lanes, or too many");
+  }
+  const TrainerTiming& t = config.timing;
+  for (const DurationNs wait : {t.start_timeout, t.hang_timeout, t.pause_timeout, t.stop_grace,
+                                t.checkpoint_every, t.backoff_min, t.backoff_max}) {
+    if (wait < 0 || wait > kWaitMax) return fail(Code::kCorrupt, "the config's waits are off");
+  }
+  if (config.slice < kSliceMin || config.slice > kSliceMax || config.memory_bytes < 0 ||
+      config.memory_bytes > kMemoryBytesMax) {
+    return fail(Code::kCorrupt, "the config's slice or memory is off");
+  }
+  return {};
+}
+
 Status admissible(const State& state, const Event& event) {
   if (event.at < state.now) return fail(Code::kCorrupt, "an event is older than the one before it");
+  if (!is_instant(event.at)) return fail(Code::kCorrupt, "an event is of no possible time");
+  if (const auto* stepped = std::get_if<ClockStepped>(&event.body)) {
+    if (!is_instant(stepped->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
+  }
   const Booted* booted = std::get_if<Booted>(&event.body);
   if (booted == nullptr) {
     if (state.policy == nullptr) return fail(Code::kCorrupt, "events begin before the first boot");
     return {};
   }
+  if (!is_instant(booted->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
   if (const auto made = policies::make_policy(booted->config.policy); !made) {
     return tl::make_unexpected(made.error());
   }
-  if (booted->config.lanes.empty() || booted->config.lanes.size() > kLanesMax) {
-    return fail(Code::kCorrupt, "a boot event has no lanes, or too many");
-  }
-  return {};
+  return check_config(booted->config);
 }
 
 Result<std::string> explain(const State& state, std::string_view task) {

@@ -8,6 +8,11 @@
 
 namespace laird::core {
 
+// What every instant in a state or an event keeps to.
+[[nodiscard]] inline bool is_instant(TimeNs at) { return at >= 0 && at <= kTimeMax; }
+// A config as the shell makes it from its schema; anything else is not one of ours.
+[[nodiscard]] Status check_config(const CoreConfig& config);
+
 class Stepper {
  public:
   Stepper(State& state, Commands& out) : s_(state), out_(out) {}

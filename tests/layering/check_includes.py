@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Checks that dependencies point one way, over the includes of the tracked sources.
+
+    check_includes.py [ROOT]      exit 1 and one line per breach
+    check_includes.py --self-test  shows that each rule catches what it is for
+
+Pure folders (the core, the models, the ledger) may include only what LAYERS lists for them and no
+header that reaches a clock, a file, a socket, a thread or a random device. A library is named in
+one place only (VENDORS). Files stay below LINES_MAX lines and carry no mark of unfinished work.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+LINES_MAX = 600
+
+# Folder: the folders it may include from, besides itself and what lies below it. The longest
+# folder that fits a file counts; a folder not listed is free (shell, control, lab, tests, bench).
+LAYERS = {
+    "base": [],
+    "json": ["base"],
+    "config": ["base", "json"],
+    "estimators/lane": ["base"],  # the arithmetic of one lane, also for device code
+    "estimators/model": ["base", "json", "config", "estimators/lane"],
+    "estimators/cpu": ["base", "json", "config", "estimators/lane", "estimators/model"],
+    "consensus": ["base", "json", "config"],
+    "power/model": ["base", "json", "config"],
+    "mqtt/codec": ["base", "json", "config"],
+    "agent/core": ["base", "estimators/model", "consensus", "power/model", "agent/policies",
+                   "agent/placement"],
+    "agent/policies": ["base", "estimators/model", "consensus", "power/model", "agent/core"],
+    "agent/placement": ["base", "estimators/model", "consensus", "power/model", "agent/core"],
+    "agent/ports": ["base", "estimators/model", "consensus", "power/model", "agent/core"],
+    "agent/journal": ["base", "agent/core", "agent/policies", "agent/ports"],
+    "agent/trainers": ["base", "json", "config"],
+    "agent/shell": ["base", "json", "config", "estimators", "consensus", "power", "mqtt", "agent"],
+    "power": ["base", "json", "config"],
+}
+
+# Folders that must give the same answer wherever and whenever they run.
+PURE = ["base", "json", "config", "estimators/lane", "estimators/model", "estimators/cpu",
+        "consensus", "power/model", "mqtt/codec", "agent/core", "agent/policies", "agent/placement", "agent/ports"]
+
+IMPURE = re.compile(
+    r"^(chrono|ctime|time\.h|random|thread|mutex|shared_mutex|condition_variable|future|fstream|"
+    r"iostream|filesystem|cstdlib|stdlib\.h|cstdio|stdio\.h|csignal|signal\.h|unistd\.h|fcntl\.h|"
+    r"poll\.h|pthread\.h|dlfcn\.h|unordered_map|unordered_set|sys/.*|netinet/.*|arpa/.*|linux/.*)$")
+
+# (file, header): why it may.
+PURE_EXCEPTIONS = {
+    ("base/require.cpp", "cstdio"): "a failed assertion is written before the program stops",
+    ("base/require.cpp", "cstdlib"): "std::abort",
+    ("config/schema.cpp", "cstdio"): "config::read_file, used by the shells only",
+    ("estimators/cpu/batch.cpp", "cstdlib"): "aligned memory for SIMD lanes",
+}
+
+# Header pattern: where alone it may be included.
+VENDORS = [
+    (re.compile(r"^nlohmann/"), re.compile(r"^json/nlohmann/")),
+    (re.compile(r"^sqlite3\.h$"), re.compile(r"^agent/journal/sqlite/")),
+    (re.compile(r"^CLI/"), re.compile(r"(^|/)(main\.cpp|command\.cpp|commands?(\.[ch]pp|/.*))$")),
+    (re.compile(r"^spdlog/"), re.compile(r"^agent/shell/run\.cpp$|(^|/)main\.cpp$")),
+    (re.compile(r"^mqtt/(async_)?client\.h$|^MQTT"), re.compile(r"^(mqtt/client/|bench/)")),
+    (re.compile(r"^zlib\.h$"), re.compile(r"^(agent/trainers/byte_source\.cpp$|tests/)")),
+    (re.compile(r"^Eigen/"), re.compile(r"^(agent/trainers/|estimators/|lab/|bench/|tests/)")),
+    (re.compile(r"^benchmark/"), re.compile(r"^bench/")),
+    (re.compile(r"^unity\.h$"), re.compile(r"^tests/")),
+]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+# Split so that this file does not hold them itself.
+MARKS = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK|XX" r"X)\b")
+# A path of one machine: absolute, below a home or a workplace.
+PATHS = re.compile(r"(?<![\w./-])/(home|Users|root|work|workspace|mnt)/[\w.-]+")
+TEXT = (".cpp", ".hpp", ".cu", ".cuh", ".h", ".c", ".py", ".sh", ".md", ".txt", ".cmake", ".json",
+        ".yml", ".yaml", "dev", "run")
+CODE = (".cpp", ".hpp", ".cu", ".cuh", ".h", ".c", ".py", ".sh")
+SOURCES = (".cpp", ".hpp", ".cu", ".cuh", ".h")
+
+
+def inside(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def layer_of(path):
+    fitting = [folder for folder in LAYERS if inside(path, folder)]
+    return max(fitting, key=len) if fitting else None
+
+
+def check_include(path, quoted, header, first_folders):
+    """The breaches of one include line, as texts."""
+    if not quoted:
+        for pattern, home in VENDORS:
+            if pattern.search(header) and not home.search(path):
+                yield "<%s> belongs to %s alone" % (header, home.pattern)
+        pure = next((folder for folder in PURE if inside(path, folder)), None)
+        if pure and IMPURE.match(header) and (path, header) not in PURE_EXCEPTIONS:
+            yield "<%s> in the pure folder %s" % (header, pure)
+        return
+    if header.split("/")[0] not in first_folders:
+        yield '"%s" is not written from the root of the tree' % header
+        return
+    layer = layer_of(path)
+    if layer is None or inside(header, layer):
+        return
+    if not any(inside(header, allowed) for allowed in LAYERS[layer]):
+        yield '%s may not include "%s"; it may: %s' % (
+            layer, header, ", ".join(LAYERS[layer]) or "nothing but itself")
+
+
+def check_file(path, text, first_folders):
+    """All breaches of a file, as "path:line: what"."""
+    lines = text.splitlines()
+    out = []
+    if path.endswith(SOURCES):
+        for number, line in enumerate(lines, 1):
+            found = INCLUDE.match(line)
+            if found:
+                out += ["%s:%d: %s" % (path, number, what) for what in
+                        check_include(path, found[1] == '"', found[2], first_folders)]
+    if path.endswith(CODE) and len(lines) > LINES_MAX:
+        out.append("%s:%d: longer than %d lines; divide it" % (path, len(lines), LINES_MAX))
+    for number, line in enumerate(lines, 1):
+        if MARKS.search(line):
+            out.append("%s:%d: a mark of unfinished work" % (path, number))
+        if PATHS.search(line):
+            out.append("%s:%d: a path of one machine: %s" % (path, number, PATHS.search(line)[0]))
+    return out
+
+
+def tracked(root):
+    """Files under version control; all files of a tree that came without it."""
+    try:
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], check=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        return [name for name in listed.decode().split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    out = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [f for f in folders if f not in ("build", ".git")]
+        out += [os.path.relpath(os.path.join(folder, name), root) for name in names]
+    return out
+
+
+def check_tree(root):
+    files = sorted(name for name in tracked(root) if os.path.isfile(os.path.join(root, name)))
+    first_folders = {name.split("/")[0] for name in files if "/" in name}
+    breaches, checked = [], 0
+    for name in files:
+        if not name.endswith(TEXT):
+            continue
+        with open(os.path.join(root, name), encoding="utf-8", errors="replace") as f:
+            breaches += check_file(name, f.read(), first_folders)
+        checked += 1
+    unused = [key for key in PURE_EXCEPTIONS if key[0] not in files]
+    breaches += ["%s: an exception for a file that is gone" % key[0] for key in unused]
+    for breach in breaches:
+        print(breach)
+    print("%d files checked, %d breaches" % (checked, len(breaches)))
+    return 0 if checked > 100 and not breaches else 1
+
+
+def self_test():
+    first = {"base", "json", "config", "agent", "power", "lab"}
+    bad = [
+        ("base/a.hpp", '#include "json/value.hpp"'),
+        ("json/a.cpp", '#include "config/schema.hpp"'),
+        ("agent/core/step.cpp", '#include "agent/shell/agent.hpp"'),
+        ("agent/core/step.cpp", '#include "json/value.hpp"'),
+        ("agent/policies/a.cpp", "  #  include <chrono>"),
+        ("agent/core/a.cpp", "#include <sys/socket.h>"),
+        ("agent/core/a.cpp", "#include <unordered_map>"),
+        ("power/model/meter.cpp", '#include "power/readers/sysfs.hpp"'),
+        ("power/model/meter.cpp", "#include <fstream>"),
+        ("base/archive.cpp", "#include <cstdlib>"),
+        ("agent/shell/a.cpp", '#include "lab/replay/replay.hpp"'),
+        ("agent/shell/a.cpp", "#include <nlohmann/json.hpp>"),
+        ("agent/journal/journal.cpp", "#include <sqlite3.h>"),
+        ("agent/shell/settings.cpp", "#include <CLI/CLI.hpp>"),
+        ("agent/shell/agent.cpp", "#include <spdlog/spdlog.h>"),
+        ("lab/a.cpp", '#include "sibling.hpp"'),
+        ("lab/a.cpp", "// TO" + "DO: later"),
+        ("docs/a.md", "see /ho" + "me/somebody/laird"),
+        ("lab/a.cpp", "int x;\n" * (LINES_MAX + 1)),
+    ]
+    good = [
+        ("base/require.cpp", "#include <cstdlib>"),
+        ("agent/core/step.cpp", '#include "agent/policies/policy.hpp"\n#include <vector>'),
+        ("agent/shell/run.cpp", "#include <spdlog/spdlog.h>\n#include <sys/epoll.h>"),
+        ("agent/shell/main.cpp", '#include <CLI/CLI.hpp>\n#include "power/commands/commands.hpp"'),
+        ("json/nlohmann/parse.cpp", "#include <nlohmann/json.hpp>"),
+        ("power/commands/watch_command.cpp", "#include <CLI/CLI.hpp>"),
+        ("docs/a.md", "sources are at /usr/share and in the framework/ folder"),
+        ("lab/a.cpp", 'mkdtemp("laird-' + "X" * 6 + '")'),
+    ]
+    wrong = ["not caught: %s: %.60s" % case for case in bad if not check_file(*case, first)]
+    wrong += ["caught for nothing: %s: %s" % (case[0], check_file(*case, first))
+              for case in good if check_file(*case, first)]
+    for text in wrong:
+        print(text)
+    print("self-test: %d snippets, %d wrong" % (len(bad) + len(good), len(wrong)))
+    return 1 if wrong else 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "../..")
+    return check_tree(os.path.abspath(root))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
