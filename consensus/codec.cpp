@@ -118,12 +118,9 @@ void shares(Io& io, S& s) {
   for (auto& p : s) io.parts(p);
 }
 
-template <class Io, class R>
-void record(Io& io, R& r) {
-  io.u32(r.version);
-  for (auto& b : r.base) io.zigzag(b);
-  io.u8(r.quorum);
-  list(io, r.entries, kEdgesMax, [&](auto& e) {
+template <class Io, class L>
+void entries(Io& io, L& items) {
+  list(io, items, kEdgesMax, [&](auto& e) {
     account(io, e.peer);
     std::uint8_t status = static_cast<std::uint8_t>(e.status);
     io.u8(status);
@@ -136,7 +133,20 @@ void record(Io& io, R& r) {
       shares(io, e.heard);
     }
   });
-  list(io, r.absorbed, kAbsorbedMax, [&](auto& a) { account(io, a); });
+}
+
+template <class Io, class L>
+void accounts(Io& io, L& items) {
+  list(io, items, kAbsorbedMax, [&](auto& a) { account(io, a); });
+}
+
+template <class Io, class R>
+void record(Io& io, R& r) {
+  io.u32(r.version);
+  for (auto& b : r.base) io.zigzag(b);
+  io.u8(r.quorum);
+  entries(io, r.entries);
+  accounts(io, r.absorbed);
 }
 
 enum Flag : std::uint32_t {
@@ -293,6 +303,8 @@ void plain_body(Io& io, B& b) {
       if (why > static_cast<std::uint8_t>(Refusal::kSettled)) return io.fail();
       b.why = static_cast<Refusal>(why);
     }
+    accounts(io, b.absorbed);
+    entries(io, b.frozen);
   } else if constexpr (std::is_same_v<T, FinalAckBody>) {
     account(io, b.target);
   } else if constexpr (std::is_same_v<T, ReleaseBody>) {
@@ -307,7 +319,8 @@ void plain_body(Io& io, B& b) {
     boolean(io, b.adopt);
     shares(io, b.sent);
     shares(io, b.heard);
-    list(io, b.absorbed, kAbsorbedMax, [&](auto& a) { account(io, a); });
+    accounts(io, b.absorbed);
+    entries(io, b.frozen);
   } else if constexpr (std::is_same_v<T, AskBody>) {
     account(io, b.settler);
     account(io, b.target);

@@ -163,7 +163,7 @@ Record Ledger::own_record() const {
   }
   record.quorum = quorum_;
   for (const Edge& e : edges_) {
-    if (!e.peer.valid()) continue;
+    if (!e.peer.valid() || (settlement_.published && in_group(e.peer))) continue;
     RecordEntry entry{e.peer, e.status, {}, {}};
     if (e.status == EdgeStatus::kFrozen || e.status == EdgeStatus::kFinal) {
       entry.sent = e.sent;
@@ -209,10 +209,10 @@ const Obituary* Ledger::obituary(const Account& account) const {
   return nullptr;
 }
 
-void Ledger::remember(const Account& account, const std::vector<Account>& absorbed) {
-  if (obituary(account) != nullptr) return;
+void Ledger::remember(Obituary o) {
+  std::erase_if(obituaries_, [&](const Obituary& old) { return old.account == o.account; });
   if (obituaries_.size() == kObituariesMax) obituaries_.erase(obituaries_.begin());
-  obituaries_.push_back({account, absorbed});
+  obituaries_.push_back(std::move(o));
 }
 
 void Ledger::open_missing_edges(TimeNs now) {
@@ -308,7 +308,8 @@ void Ledger::on_edge(const Account& from, const EdgeBody& body, TimeNs now, Out&
     const bool newer = std::none_of(edges_.begin(), edges_.end(), [&](const Edge& other) {
       return other.peer.node == from.node && other.peer.incarnation > from.incarnation;
     });
-    if (!body.opening || obituary(from) != nullptr || !newer || edges_.size() >= kEdgesMax) {
+    if (!body.opening || obituary(from) != nullptr || !newer || edges_.size() >= kEdgesMax ||
+        fenced(now)) {
       if (!body.opening) send(from.node, from.incarnation, ClosedBody{}, out);
       return;
     }
@@ -406,15 +407,38 @@ void Ledger::update_quorum() {
   quorum_version_ = ++version_;
 }
 
+// An edge to an account known to be settled has nothing left to say; one that never was registered
+// on both sides carries nothing. And an account whose neighbours are gone for good, so many that it
+// can never be unfenced, is given up.
+void Ledger::bury() {
+  for (std::size_t i = edges_.size(); i-- > 0;) {
+    const Edge& e = edges_[i];
+    if (e.registered || e.lock.settler.valid() || !e.peer.valid()) continue;
+    if (e.certain || obituary(e.peer) != nullptr) fold(i);
+  }
+  std::uint8_t answering = 0;
+  bool frozen = false;
+  for (const Edge& e : edges_) {
+    if (e.counted && !e.certain) ++answering;
+    frozen |= e.status == EdgeStatus::kFrozen;
+  }
+  if (frozen && answering < quorum_in_force_) closed_ = true;
+}
+
 void Ledger::on_tick(TimeNs now, Out& out) {
   ++ticks_;
   if (closed_) begin(self_.incarnation + 1, now);
-  open_missing_edges(now);
+  bury();
   freeze_silent(now);
-  advance_edges();
-  update_quorum();
+  // A fenced node may have been settled without knowing: it makes no new ties and no grants.
+  const bool at_work = !fenced(now);
+  if (at_work) {
+    open_missing_edges(now);
+    advance_edges();
+    update_quorum();
+  }
   settle(now, out);
-  if (!fenced(now)) grant();
+  if (at_work) grant();
   speak(now, out);
 }
 

@@ -57,6 +57,7 @@ struct Settlement {
   TimeNs pulled_at = 0;
   Shares credit{};
   std::vector<SettlementTarget> targets;
+  std::vector<Account> reborn;  // found to be dead for certain while asking
   void archive(Archive& ar);
 };
 struct PendingFinal {
@@ -70,6 +71,7 @@ struct PendingFinal {
 struct Obituary {
   Account account;
   std::vector<Account> absorbed;
+  std::vector<RecordEntry> frozen;  // its last word on edges it had frozen
   void archive(Archive& ar);
 };
 
@@ -119,6 +121,7 @@ class Ledger {
   void on_final_edge(Edge& edge, const EdgeBody& body);
   void on_record(const Account& from, const RecordBody& body, Out& out);
   void on_closed(const Account& from);
+  void bury();
   void freeze_silent(TimeNs now);
   void advance_edges();
   void update_quorum();
@@ -134,7 +137,7 @@ class Ledger {
   [[nodiscard]] std::uint8_t degree() const;
   [[nodiscard]] Edge* find(const Account& peer);
   [[nodiscard]] const Obituary* obituary(const Account& account) const;
-  void remember(const Account& account, const std::vector<Account>& absorbed);
+  void remember(Obituary o);
   void send(NodeId to, std::uint32_t incarnation, Body body, Out& out) const;
   [[nodiscard]] DurationNs fence_age() const;
 
@@ -151,8 +154,13 @@ class Ledger {
   void drop_target(const Account& account, Out& out);
   void abort_settlement(Out& out);
   void pull_missing(TimeNs now, Out& out);
+  [[nodiscard]] bool known_dead(const Account& account) const;
   [[nodiscard]] bool in_group(const Account& account) const;
-  [[nodiscard]] bool complete() const;
+  [[nodiscard]] std::optional<SettlementClaim> word_of(const SettlementTarget& target,
+                                                       const Account& who) const;
+  [[nodiscard]] bool complete(TimeNs now) const;
+  [[nodiscard]] Obituary obituary_of(const SettlementTarget& target) const;
+  bool adopt_and_fold(Edge& edge, const Shares& their_sent, const Shares& their_heard);
   [[nodiscard]] Shares estate() const;
   void publish();
   void conclude(TimeNs now, Out& out);

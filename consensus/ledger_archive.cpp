@@ -28,6 +28,7 @@ void Settlement::archive(Archive& ar) {
   ar(pulled_at);
   archive_shares(ar, credit);
   ar.sequence(targets, kGroupMax);
+  ar.sequence(reborn, kEdgesMax);
 }
 
 void PendingFinal::archive(Archive& ar) {
@@ -38,6 +39,7 @@ void PendingFinal::archive(Archive& ar) {
   archive_shares(ar, body.sent);
   archive_shares(ar, body.heard);
   ar.sequence(body.absorbed, kAbsorbedMax);
+  ar.sequence(body.frozen, kEdgesMax);
   ar(sent_at);
   ar(since);
 }
@@ -45,6 +47,7 @@ void PendingFinal::archive(Archive& ar) {
 void Obituary::archive(Archive& ar) {
   ar(account);
   ar.sequence(absorbed, kAbsorbedMax);
+  ar.sequence(frozen, kEdgesMax);
 }
 
 void Ledger::archive(Archive& ar) {

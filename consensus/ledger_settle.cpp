@@ -34,8 +34,15 @@ const SettlementClaim* SettlementTarget::claim_of(const Account& claimant) const
 bool Ledger::claimable(const Edge& e, TimeNs now) const {
   if (e.status != EdgeStatus::kFrozen && e.status != EdgeStatus::kFinal) return false;
   if (!committed(e.status_version)) return false;
-  if (e.certain) return true;
-  return now - e.heard_at >= config_.lease && (!fenced(now) || config_.faults.no_fence);
+  // A fenced node may itself have been settled, by neighbours that have died since: it has no say.
+  if (fenced(now) && !config_.faults.no_fence) return false;
+  return e.certain || now - e.heard_at >= config_.lease;
+}
+
+bool Ledger::known_dead(const Account& account) const {
+  const auto& reborn = settlement_.reborn;
+  return obituary(account) != nullptr ||
+         std::find(reborn.begin(), reborn.end(), account) != reborn.end();
 }
 
 bool Ledger::in_group(const Account& account) const {
@@ -50,15 +57,13 @@ void Ledger::settle(TimeNs now, Out& out) {
     if (now - settlement_.since > 2 * config_.lease) {
       abort_settlement(out);
       retry_at_ = now + config_.lease / 4;
-    } else if (complete()) {
-      const bool all_certain = std::all_of(settlement_.targets.begin(), settlement_.targets.end(),
-                                           [](const SettlementTarget& t) { return t.certain; });
+    } else if (complete(now)) {
       const Shares worth = estate();
       const bool sound = std::all_of(worth.begin(), worth.end(), [](Parts p) { return p >= 0; });
       if (!sound) {
         abort_settlement(out);
         retry_at_ = now + 2 * config_.lease;
-      } else if (all_certain || !fenced(now) || config_.faults.no_fence) {
+      } else if (!fenced(now) || config_.faults.no_fence) {
         publish();
       }
     } else {
@@ -75,6 +80,7 @@ void Ledger::start_settlement(TimeNs now) {
   if (finals_.size() + kGroupMax * kEdgesMax / 2 > kFinalsMax) return;
   for (const Edge& e : edges_) {
     if (!claimable(e, now) || e.lock.settler.valid() || e.record.version == 0) continue;
+    if (obituary(e.peer) != nullptr) continue;
     DurationNs rank = 0;
     for (const RecordEntry& entry : e.record.entries) {
       if (entry.peer == self_) break;
@@ -92,6 +98,7 @@ void Ledger::start_settlement(TimeNs now) {
 
 void Ledger::add_target(const Account& account, bool certain, TimeNs now) {
   if (settlement_.targets.size() >= kGroupMax || in_group(account) || account == self_) return;
+  if (obituary(account) != nullptr) return;
   Edge* own = find(account);
   if (own != nullptr &&
       (!claimable(*own, now) || (own->lock.settler.valid() && own->lock.settler != self_))) {
@@ -161,45 +168,62 @@ void Ledger::pull_missing(TimeNs now, Out& out) {
     }
     for (const RecordEntry& e : t.record.entries) {
       if (!carries_mass(e) || e.peer == self_ || in_group(e.peer)) continue;
-      if (t.claim_of(e.peer) != nullptr) continue;
-      if (own_numbers(e) && obituary(e.peer) != nullptr) continue;
+      if (t.claim_of(e.peer) != nullptr || known_dead(e.peer)) continue;
       send(e.peer.node, e.peer.incarnation, pull, out);
-      if (now - t.since > kDoubtTicks * config_.tick) doubtful.push_back(e.peer);
+      if (!own_numbers(e) && now - t.since > kDoubtTicks * config_.tick) {
+        doubtful.push_back(e.peer);
+      }
     }
   }
   for (const Account& account : doubtful) add_target(account, false, now);
 }
 
+// The claimant's word on one edge out of the group: from itself or, if it has been settled since,
+// from what its record said when it was.
+std::optional<SettlementClaim> Ledger::word_of(const SettlementTarget& t,
+                                               const Account& who) const {
+  if (const SettlementClaim* claim = t.claim_of(who)) return *claim;
+  if (config_.faults.untagged_claims) {
+    for (const SettlementClaim& c : t.claims) {
+      if (c.claimant.node == who.node) return c;
+    }
+  }
+  if (const Obituary* o = obituary(who)) {
+    for (const RecordEntry& e : o->frozen) {
+      if (e.peer == t.account) return SettlementClaim{who, true, e.sent, e.heard};
+    }
+  }
+  return std::nullopt;
+}
+
 // Every edge out of the group is accounted for, and nobody in it can still be at work: by silence,
-// a member has fewer neighbours inside than it needs to stay unfenced.
-bool Ledger::complete() const {
+// a member has fewer neighbours that may still answer it than it needs to stay unfenced.
+bool Ledger::complete(TimeNs now) const {
   for (const SettlementTarget& t : settlement_.targets) {
     if (t.record.version == 0) return false;
-    std::size_t inside = 0;
+    std::size_t doubtful = 0;
     for (const RecordEntry& e : t.record.entries) {
       if (!carries_mass(e)) continue;
       const auto member = std::find_if(settlement_.targets.begin(), settlement_.targets.end(),
                                        [&](const auto& m) { return m.account == e.peer; });
-      if (member != settlement_.targets.end()) {
-        inside += member->certain ? 0 : 1;
+      const bool member_of_group = member != settlement_.targets.end();
+      const bool dead = member_of_group ? member->certain : known_dead(e.peer);
+      // What a dead neighbour acknowledged keeps the target unfenced for a lease at most.
+      if (t.claim_of(e.peer) == nullptr && !(dead && now - t.since >= config_.lease)) ++doubtful;
+      if (member_of_group) continue;
+      const std::optional<SettlementClaim> word = word_of(t, e.peer);
+      if (!word) {
+        // Its numbers are known all the same, from the target's own record.
+        if (!own_numbers(e)) return false;
+        if (!dead && now - t.since <= kDoubtTicks * config_.tick) return false;
         continue;
-      }
-      const SettlementClaim* claim = t.claim_of(e.peer);
-      if (claim == nullptr && config_.faults.untagged_claims) {
-        for (const SettlementClaim& c : t.claims) {
-          if (c.claimant.node == e.peer.node) claim = &c;
-        }
-      }
-      if (claim == nullptr) {
-        if (own_numbers(e) && obituary(e.peer) != nullptr) continue;
-        return false;
       }
       // A claimant that received more than the record's numbers say has outlived that record.
       for (std::size_t r = 0; own_numbers(e) && r < kResources; ++r) {
-        if (claim->heard[r] > e.sent[r] || claim->sent[r] < e.heard[r]) return false;
+        if (word->heard[r] > e.sent[r] || word->sent[r] < e.heard[r]) return false;
       }
     }
-    if (!t.certain && inside >= t.record.quorum) return false;
+    if (!t.certain && doubtful >= t.record.quorum) return false;
   }
   return true;
 }
@@ -210,17 +234,12 @@ Shares Ledger::estate() const {
     for (std::size_t r = 0; r < kResources; ++r) worth[r] += t.record.base[r];
     for (const RecordEntry& e : t.record.entries) {
       if (!carries_mass(e) || in_group(e.peer)) continue;
-      const SettlementClaim* claim = t.claim_of(e.peer);
-      if (claim == nullptr && config_.faults.untagged_claims) {
-        for (const SettlementClaim& c : t.claims) {
-          if (c.claimant.node == e.peer.node) claim = &c;
-        }
-      }
+      const std::optional<SettlementClaim> word = word_of(t, e.peer);
       for (std::size_t r = 0; r < kResources; ++r) {
         if (own_numbers(e)) {
           worth[r] += e.heard[r] - e.sent[r];
-        } else if (claim != nullptr) {
-          worth[r] += claim->sent[r] - claim->heard[r];
+        } else if (word) {
+          worth[r] += word->sent[r] - word->heard[r];
         }
       }
     }
@@ -234,14 +253,15 @@ void Ledger::publish() {
   for (const SettlementTarget& t : settlement_.targets) {
     for (const Account& a : t.record.absorbed) absorbed_.push_back(a);
     absorbed_.push_back(t.account);
-    Edge* own = find(t.account);
+    const Edge* own = find(t.account);
     if (own == nullptr) continue;
+    // The edge to the target ends with the settlement; its balance becomes part of the credit.
     const RecordEntry* theirs = t.record.find(self_);
-    if (theirs != nullptr && own_numbers(*theirs)) {
-      own->heard = theirs->sent;
-      own->sent = theirs->heard;
+    const bool adopt = theirs != nullptr && own_numbers(*theirs);
+    for (std::size_t r = 0; r < kResources; ++r) {
+      settlement_.credit[r] +=
+          adopt ? theirs->sent[r] - theirs->heard[r] : own->heard[r] - own->sent[r];
     }
-    fold(static_cast<std::size_t>(own - edges_.data()));
   }
   if (absorbed_.size() > kAbsorbedMax) {
     absorbed_.erase(absorbed_.begin(), absorbed_.end() - static_cast<std::ptrdiff_t>(kAbsorbedMax));
@@ -249,12 +269,21 @@ void Ledger::publish() {
   settlement_.version = ++version_;
 }
 
+Obituary Ledger::obituary_of(const SettlementTarget& t) const {
+  Obituary o{t.account, t.record.absorbed, {}};
+  for (const RecordEntry& e : t.record.entries) {
+    if (own_numbers(e)) o.frozen.push_back(e);
+  }
+  return o;
+}
+
 void Ledger::conclude(TimeNs now, Out& out) {
   for (std::size_t r = 0; r < kResources; ++r) base_[r] += settlement_.credit[r];
   for (const SettlementTarget& t : settlement_.targets) {
+    if (const Edge* own = find(t.account)) erase(static_cast<std::size_t>(own - edges_.data()));
     out.absorbed.push_back(t.account);
     out.absorbed.insert(out.absorbed.end(), t.record.absorbed.begin(), t.record.absorbed.end());
-    remember(t.account, t.record.absorbed);
+    remember(obituary_of(t));
     for (const SettlementClaim& c : t.claims) {
       if (c.claimant == self_ || c.none || finals_.size() >= kFinalsMax) continue;
       PendingFinal f;
@@ -263,6 +292,7 @@ void Ledger::conclude(TimeNs now, Out& out) {
       f.since = now;
       f.body.target = t.account;
       f.body.absorbed = t.record.absorbed;
+      f.body.frozen = obituaries_.back().frozen;
       const RecordEntry* theirs = t.record.find(c.claimant);
       if (theirs != nullptr && own_numbers(*theirs)) {
         f.body.adopt = true;
@@ -286,7 +316,11 @@ void Ledger::remind(TimeNs now, Out& out) {
   }
   for (Edge& e : edges_) {
     if (!e.lock.settler.valid() || e.lock.settler == self_) continue;
-    if (now - e.lock.since < config_.lease || ticks_ % 8 != 0) continue;
+    if (now - e.lock.since < kDoubtTicks * config_.tick || ticks_ % 8 != 0) continue;
+    // Still at it? One that is not, and lost its release, releases again.
+    const Account holder = e.lock.settler;
+    send(holder.node, holder.incarnation, ContendBody{e.peer, {}, e.lock.nonce}, out);
+    if (now - e.lock.since < config_.lease) continue;
     for (const NodeId helper : e.lock.helpers) {
       if (helper == self_.node) {
         if (const Obituary* o = obituary(e.lock.settler)) {
@@ -304,7 +338,7 @@ void Ledger::remind(TimeNs now, Out& out) {
 void Ledger::on_pull(const Account& from, std::uint32_t to_incarnation, const PullBody& body,
                      TimeNs now, Out& out) {
   const auto refuse = [&](const Account& target, Refusal why) {
-    send(from.node, from.incarnation, RefuseBody{body.nonce, target, why}, out);
+    send(from.node, from.incarnation, RefuseBody{body.nonce, target, why, {}, {}}, out);
   };
   if (body.target.node == self_.node) {
     if (body.target == self_) refuse(self_, Refusal::kAlive);
@@ -322,7 +356,10 @@ void Ledger::on_pull(const Account& from, std::uint32_t to_incarnation, const Pu
   if (to_incarnation > self_.incarnation) return;
   Edge* e = find(body.target);
   if (e == nullptr) {
-    if (obituary(body.target) != nullptr) refuse(body.target, Refusal::kSettled);
+    if (const Obituary* o = obituary(body.target)) {
+      send(from.node, from.incarnation,
+           RefuseBody{body.nonce, body.target, Refusal::kSettled, o->absorbed, o->frozen}, out);
+    }
     return;
   }
   const bool settling = in_group(body.target);
@@ -375,16 +412,33 @@ void Ledger::on_refuse(const Account& from, const RefuseBody& body, TimeNs now, 
       if (in_group(body.target)) drop_target(body.target, out);
       break;
     }
-    case Refusal::kReborn:
+    case Refusal::kReborn: {
+      bool needed = false;
       for (SettlementTarget& t : settlement_.targets) {
         if (t.account == body.target) t.certain = true;
+        const RecordEntry* e = t.record.find(body.target);
+        needed |= e != nullptr && !own_numbers(*e);
       }
-      add_target(body.target, true, now);
+      // One whose numbers the record holds need not be settled along; that may be under way.
+      if (needed) {
+        add_target(body.target, true, now);
+      } else if (!known_dead(body.target) && settlement_.reborn.size() < kEdgesMax) {
+        settlement_.reborn.push_back(body.target);
+      }
       break;
-    case Refusal::kSettled:
-      remember(body.target, {});
+    }
+    case Refusal::kSettled: {
+      remember({body.target, body.absorbed, body.frozen});
       if (in_group(body.target)) drop_target(body.target, out);
+      Edge* own = find(body.target);
+      for (const RecordEntry& e : body.frozen) {
+        if (own != nullptr && e.peer == self_) {
+          adopt_and_fold(*own, e.sent, e.heard);
+          break;
+        }
+      }
       break;
+    }
   }
 }
 
@@ -396,7 +450,9 @@ void Ledger::on_release(const Account& from, const ReleaseBody& body) {
 void Ledger::on_contend(const Account& from, const ContendBody& body, Out& out) {
   const bool mine = settlement_.active && settlement_.nonce == body.nonce && in_group(body.target);
   if (mine) {
-    if (!settlement_.published && body.contender < self_) abort_settlement(out);
+    if (!settlement_.published && body.contender.valid() && body.contender < self_) {
+      abort_settlement(out);
+    }
     return;
   }
   for (PendingFinal& f : finals_) {
@@ -411,14 +467,11 @@ void Ledger::on_final(const Account& from, const FinalBody& body, Out& out) {
   if (e != nullptr) {
     if (e->lock.settler != from) return;
     if (body.adopt) {
-      for (std::size_t r = 0; r < kResources; ++r) {
-        if (body.sent[r] < e->heard[r] || body.heard[r] > e->sent[r]) return;
-      }
-      e->heard = body.sent;
-      e->sent = body.heard;
+      if (!adopt_and_fold(*e, body.sent, body.heard)) return;
+    } else {
+      fold(static_cast<std::size_t>(e - edges_.data()));
     }
-    fold(static_cast<std::size_t>(e - edges_.data()));
-    remember(body.target, body.absorbed);
+    remember({body.target, body.absorbed, body.frozen});
   }
   send(from.node, from.incarnation, FinalAckBody{body.target}, out);
 }
@@ -441,7 +494,18 @@ void Ledger::on_answer(const AnswerBody& body) {
     return;
   }
   fold(static_cast<std::size_t>(e - edges_.data()));
-  remember(body.target, {});
+  remember({body.target, {}, {}});
+}
+
+// The target's own last numbers for the edge are the ones its settlement counted.
+bool Ledger::adopt_and_fold(Edge& e, const Shares& their_sent, const Shares& their_heard) {
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (their_sent[r] < e.heard[r] || their_heard[r] > e.sent[r]) return false;
+  }
+  e.heard = their_sent;
+  e.sent = their_heard;
+  fold(static_cast<std::size_t>(&e - edges_.data()));
+  return true;
 }
 
 }  // namespace laird::consensus

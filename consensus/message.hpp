@@ -70,6 +70,8 @@ struct RefuseBody {
   std::uint32_t nonce = 0;
   Account target;
   Refusal why = Refusal::kAlive;
+  std::vector<Account> absorbed;  // with kSettled: what the settler found
+  std::vector<RecordEntry> frozen;
   bool operator==(const RefuseBody&) const = default;
 };
 // A settler lets a claimant go.
@@ -93,6 +95,7 @@ struct FinalBody {
   Shares sent{};   // by the target
   Shares heard{};  // by the target
   std::vector<Account> absorbed;
+  std::vector<RecordEntry> frozen;
   bool operator==(const FinalBody&) const = default;
 };
 struct FinalAckBody {

@@ -78,12 +78,16 @@ void Schedule::plan_crashes() {
   const int crashes =
       static_cast<int>(random_.below(static_cast<std::uint32_t>(limits_.crashes_max + 1)));
   std::int64_t at = random_.between(10, 60);
+  int lossy = 0;
   for (int k = 0; k < crashes; ++k) {
     const NodeId node = victim(k);
     if (std::find(victims_.begin(), victims_.end(), node) != victims_.end()) continue;
     victims_.push_back(node);
     events_.push_back({at, Event::Kind::kCrash, node, 0, Return::kNever});
-    const Return how = static_cast<Return>(random_.below(3));
+    // What a small fleet can survive without an operator is one board at a time; see the quorum.
+    const int lossy_max = consensus::quorum_for(overlay_->neighbours(node).size());
+    Return how = static_cast<Return>(random_.below(3));
+    if (how != Return::kJournal && lossy++ >= lossy_max) how = Return::kJournal;
     const std::int64_t away = random_.chance(0.5) ? random_.between(1, limits_.lease_ticks)
                                                   : random_.between(1, 4 * limits_.lease_ticks);
     if (how != Return::kNever) {
