@@ -26,8 +26,8 @@ struct LedgerConfig {
   std::uint32_t epoch = 1;
   DurationNs tick = kSecond;
   DurationNs lease = 60 * kSecond;
-  std::uint32_t drift_ppm = 200;        // clocks run within this of true time
-  std::uint32_t theta_permille = 1000;  // step of the price rule
+  std::uint32_t drift_ppm = 200;       // clocks run within this of true time
+  std::uint32_t theta_permille = 800;  // step of the price rule
   LedgerFaults faults;
 };
 
@@ -154,6 +154,7 @@ class Ledger {
   void drop_target(const Account& account, Out& out);
   void abort_settlement(Out& out);
   void pull_missing(TimeNs now, Out& out);
+  void inquire(const Account& account, Out& out) const;
   [[nodiscard]] bool known_dead(const Account& account) const;
   [[nodiscard]] bool in_group(const Account& account) const;
   [[nodiscard]] std::optional<SettlementClaim> word_of(const SettlementTarget& target,

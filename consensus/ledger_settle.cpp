@@ -168,7 +168,9 @@ void Ledger::pull_missing(TimeNs now, Out& out) {
     }
     for (const RecordEntry& e : t.record.entries) {
       if (!carries_mass(e) || e.peer == self_ || in_group(e.peer)) continue;
-      if (t.claim_of(e.peer) != nullptr || known_dead(e.peer)) continue;
+      if (t.claim_of(e.peer) != nullptr || obituary(e.peer) != nullptr) continue;
+      if (own_numbers(e)) inquire(e.peer, out);
+      if (known_dead(e.peer)) continue;
       send(e.peer.node, e.peer.incarnation, pull, out);
       if (!own_numbers(e) && now - t.since > kDoubtTicks * config_.tick) {
         doubtful.push_back(e.peer);
@@ -176,6 +178,13 @@ void Ledger::pull_missing(TimeNs now, Out& out) {
     }
   }
   for (const Account& account : doubtful) add_target(account, false, now);
+}
+
+// Has that account been settled, and with what numbers? Its neighbours may know.
+void Ledger::inquire(const Account& account, Out& out) const {
+  for (const NodeId node : members_->neighbours(account.node)) {
+    if (node != self_.node) send(node, 0, PullBody{0, account, {}}, out);
+  }
 }
 
 // The claimant's word on one edge out of the group: from itself or, if it has been settled since,
@@ -215,11 +224,13 @@ bool Ledger::complete(TimeNs now) const {
       if (!word) {
         // Its numbers are known all the same, from the target's own record.
         if (!own_numbers(e)) return false;
-        if (!dead && now - t.since <= kDoubtTicks * config_.tick) return false;
+        if (obituary(e.peer) == nullptr && now - t.since <= kDoubtTicks * config_.tick) {
+          return false;
+        }
         continue;
       }
       // A claimant that received more than the record's numbers say has outlived that record.
-      for (std::size_t r = 0; own_numbers(e) && r < kResources; ++r) {
+      for (std::size_t r = 0; own_numbers(e) && !word->none && r < kResources; ++r) {
         if (word->heard[r] > e.sent[r] || word->sent[r] < e.heard[r]) return false;
       }
     }
@@ -235,12 +246,12 @@ Shares Ledger::estate() const {
     for (const RecordEntry& e : t.record.entries) {
       if (!carries_mass(e) || in_group(e.peer)) continue;
       const std::optional<SettlementClaim> word = word_of(t, e.peer);
+      // Of two ends that both froze the edge the one settled first has set its numbers.
+      const bool theirs = word && (word->none || !own_numbers(e));
       for (std::size_t r = 0; r < kResources; ++r) {
-        if (own_numbers(e)) {
-          worth[r] += e.heard[r] - e.sent[r];
-        } else if (word) {
-          worth[r] += word->sent[r] - word->heard[r];
-        }
+        worth[r] += theirs           ? word->sent[r] - word->heard[r]
+                    : own_numbers(e) ? e.heard[r] - e.sent[r]
+                                     : 0;
       }
     }
   }
@@ -355,7 +366,7 @@ void Ledger::on_pull(const Account& from, std::uint32_t to_incarnation, const Pu
   }
   if (to_incarnation > self_.incarnation) return;
   Edge* e = find(body.target);
-  if (e == nullptr) {
+  if (body.nonce == 0 || e == nullptr) {
     if (const Obituary* o = obituary(body.target)) {
       send(from.node, from.incarnation,
            RefuseBody{body.nonce, body.target, Refusal::kSettled, o->absorbed, o->frozen}, out);
@@ -404,7 +415,9 @@ void Ledger::on_claim(const Account& from, const ClaimBody& body, TimeNs now, Ou
 
 void Ledger::on_refuse(const Account& from, const RefuseBody& body, TimeNs now, Out& out) {
   static_cast<void>(from);
-  if (!settlement_.active || settlement_.published || body.nonce != settlement_.nonce) return;
+  if (!settlement_.active || settlement_.published) return;
+  if (body.nonce != settlement_.nonce && !(body.nonce == 0 && body.why == Refusal::kSettled))
+    return;
   switch (body.why) {
     case Refusal::kAlive: {
       const bool first = settlement_.targets.front().account == body.target;

@@ -1,12 +1,14 @@
 #include <CLI/CLI.hpp>
 
 #include "lab/commands.hpp"
+#include "lab/ledger/command.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"laird-lab: simulate, replay and measure, with the same core the boards run"};
   app.set_version_flag("--version", LAIRD_VERSION);
   app.require_subcommand(1);
   laird::lab::ExitCode code;
+  laird::lab::add_ledger(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
