@@ -324,6 +324,8 @@ void plain_body(Io& io, B& b) {
   } else if constexpr (std::is_same_v<T, AskBody>) {
     account(io, b.settler);
     account(io, b.target);
+  } else if constexpr (std::is_same_v<T, ClosedBody>) {
+    io.u32(b.seq);
   } else if constexpr (std::is_same_v<T, AnswerBody>) {
     account(io, b.settler);
     account(io, b.target);

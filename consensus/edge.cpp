@@ -32,6 +32,7 @@ void Edge::archive(Archive& ar) {
   ar(certain);
   ar(counted);
   ar(registered);
+  ar(cleared);
   ar(peer_usable);
   ar(status_version);
   ar(record_acked);

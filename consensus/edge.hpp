@@ -45,6 +45,7 @@ struct Edge {
   bool certain = false;              // a later incarnation of the peer has been heard
   bool counted = false;              // counts for the quorum that keeps this node unfenced
   bool registered = false;           // every neighbour has held a record of ours with it open
+  bool cleared = false;              // and none since it was last frozen: grants may go out
   bool peer_usable = false;          // the peer says its side is registered
   std::uint32_t status_version = 0;  // our record's version that first carried this status
   std::uint32_t record_acked = 0;    // the version of our record the peer holds

@@ -49,7 +49,7 @@ void Ledger::found(TimeNs now) {
     Edge e;
     e.peer = {peer, 1};
     e.status = EdgeStatus::kOpen;
-    e.opened = e.counted = e.registered = e.peer_usable = true;
+    e.opened = e.counted = e.registered = e.cleared = e.peer_usable = true;
     e.status_version = e.record_acked = 1;
     e.heard_at = e.fresh_at = now;
     e.record.version = 1;
@@ -151,7 +151,7 @@ bool Ledger::committed(std::uint32_t version) const {
 }
 
 bool Ledger::usable(const Edge& e) const {
-  return e.status == EdgeStatus::kOpen && e.registered && committed(e.status_version);
+  return e.status == EdgeStatus::kOpen && e.cleared && committed(e.status_version);
 }
 
 Record Ledger::own_record() const {
@@ -178,6 +178,7 @@ Record Ledger::own_record() const {
 void Ledger::set_status(Edge& edge, EdgeStatus status) {
   edge.status = status;
   if (status == EdgeStatus::kOpen) edge.opened = true;
+  if (status == EdgeStatus::kFrozen) edge.cleared = false;
   edge.status_version = ++version_;
 }
 
@@ -296,7 +297,7 @@ void Ledger::on_message(NodeId from, const Message& m, TimeNs now, Out& out) {
   }
   if (const auto* b = std::get_if<AskBody>(&m.body)) on_ask(sender, *b, out);
   if (const auto* b = std::get_if<AnswerBody>(&m.body)) on_answer(*b);
-  if (std::holds_alternative<ClosedBody>(m.body)) on_closed(sender);
+  if (const auto* b = std::get_if<ClosedBody>(&m.body)) on_closed(sender, *b);
 }
 
 void Ledger::on_edge(const Account& from, const EdgeBody& body, TimeNs now, Out& out) {
@@ -310,7 +311,7 @@ void Ledger::on_edge(const Account& from, const EdgeBody& body, TimeNs now, Out&
     });
     if (!body.opening || obituary(from) != nullptr || !newer || edges_.size() >= kEdgesMax ||
         fenced(now)) {
-      if (!body.opening) send(from.node, from.incarnation, ClosedBody{}, out);
+      if (!body.opening) send(from.node, from.incarnation, ClosedBody{body.seq}, out);
       return;
     }
     if (e == nullptr) e = &new_edge(from, now);
@@ -320,6 +321,10 @@ void Ledger::on_edge(const Account& from, const EdgeBody& body, TimeNs now, Out&
   }
   if (e->lock.settler.valid() || e->certain) return;
   if (e->status == EdgeStatus::kFinal && body.seq > e->seq_heard) e->heard_at = now;
+  if (body.final && body.ack < e->first_seq) {
+    send(from.node, from.incarnation, ClosedBody{body.seq}, out);
+    return;
+  }
   if (e->status == EdgeStatus::kFinal || body.final) return on_final_edge(*e, body);
   if (!e->hear(body, now)) {
     ++rejected_;
@@ -353,9 +358,10 @@ void Ledger::on_record(const Account& from, const RecordBody& body, Out& out) {
   send(from.node, from.incarnation, RecordAckBody{body.record.version}, out);
 }
 
-void Ledger::on_closed(const Account& from) {
+void Ledger::on_closed(const Account& from, const ClosedBody& body) {
   Edge* e = find(from);
-  if (e == nullptr) return;
+  // An answer to an earlier life of the edge says nothing about this one.
+  if (e == nullptr || body.seq < e->first_seq || body.seq > e->seq) return;
   if (e->status == EdgeStatus::kFinal) return fold(static_cast<std::size_t>(e - edges_.data()));
   if (e->opened) closed_ = true;
 }
@@ -379,13 +385,15 @@ void Ledger::advance_edges() {
       set_status(e, EdgeStatus::kOpen);
     }
   }
-  // A new edge carries grants once every neighbour, frozen ones too, has a record that names it:
-  // whoever settles this account then knows whom to ask.
+  // An edge that is new or thawed carries grants once every neighbour, frozen ones too, has a
+  // record with it open: whoever settles this account then knows whom to ask, and that the
+  // numbers of the freeze no longer hold.
   for (Edge& e : edges_) {
-    if (e.registered || e.status != EdgeStatus::kOpen) continue;
-    e.registered = std::all_of(edges_.begin(), edges_.end(), [&](const Edge& other) {
+    if (e.cleared || e.status != EdgeStatus::kOpen) continue;
+    e.cleared = std::all_of(edges_.begin(), edges_.end(), [&](const Edge& other) {
       return other.status == EdgeStatus::kOpening || other.record_acked >= e.status_version;
     });
+    e.registered |= e.cleared;
   }
 }
 
@@ -410,11 +418,16 @@ void Ledger::update_quorum() {
 // An edge to an account known to be settled has nothing left to say; one that never was registered
 // on both sides carries nothing. And an account whose neighbours are gone for good, so many that it
 // can never be unfenced, is given up.
-void Ledger::bury() {
+void Ledger::bury(TimeNs now) {
   for (std::size_t i = edges_.size(); i-- > 0;) {
     const Edge& e = edges_[i];
-    if (e.registered || e.lock.settler.valid() || !e.peer.valid()) continue;
-    if (e.certain || obituary(e.peer) != nullptr) fold(i);
+    if (e.lock.settler.valid() || !e.peer.valid() || e.status == EdgeStatus::kFinal) continue;
+    const RecordEntry* theirs = e.record.find(self_);
+    const bool carries =
+        e.registered && theirs != nullptr && theirs->status != EdgeStatus::kOpening;
+    if (carries) continue;
+    const bool silent = e.status == EdgeStatus::kFrozen && now - e.heard_at >= config_.lease;
+    if (e.certain || silent || obituary(e.peer) != nullptr) fold(i);
   }
   std::uint8_t answering = 0;
   bool frozen = false;
@@ -428,7 +441,7 @@ void Ledger::bury() {
 void Ledger::on_tick(TimeNs now, Out& out) {
   ++ticks_;
   if (closed_) begin(self_.incarnation + 1, now);
-  bury();
+  bury(now);
   freeze_silent(now);
   // A fenced node may have been settled without knowing: it makes no new ties and no grants.
   const bool at_work = !fenced(now);

@@ -41,6 +41,7 @@ struct SettlementClaim {
 };
 struct SettlementTarget {
   Account account;
+  std::uint32_t nonce = 0;  // names this attempt in every message about it
   bool certain = false;
   Record record;  // newest heard; version 0: none yet
   std::vector<SettlementClaim> claims;
@@ -51,7 +52,6 @@ struct SettlementTarget {
 struct Settlement {
   bool active = false;
   bool published = false;
-  std::uint32_t nonce = 0;
   std::uint32_t version = 0;  // of our record that carries the credit
   TimeNs since = 0;
   TimeNs pulled_at = 0;
@@ -72,6 +72,7 @@ struct Obituary {
   Account account;
   std::vector<Account> absorbed;
   std::vector<RecordEntry> frozen;  // its last word on edges it had frozen
+  bool certain = false;             // not merely silent
   void archive(Archive& ar);
 };
 
@@ -120,8 +121,8 @@ class Ledger {
   void on_edge(const Account& from, const EdgeBody& body, TimeNs now, Out& out);
   void on_final_edge(Edge& edge, const EdgeBody& body);
   void on_record(const Account& from, const RecordBody& body, Out& out);
-  void on_closed(const Account& from);
-  void bury();
+  void on_closed(const Account& from, const ClosedBody& body);
+  void bury(TimeNs now);
   void freeze_silent(TimeNs now);
   void advance_edges();
   void update_quorum();
@@ -155,6 +156,7 @@ class Ledger {
   void abort_settlement(Out& out);
   void pull_missing(TimeNs now, Out& out);
   void inquire(const Account& account, Out& out) const;
+  [[nodiscard]] bool surely_dead(const Account& account) const;
   [[nodiscard]] bool known_dead(const Account& account) const;
   [[nodiscard]] bool in_group(const Account& account) const;
   [[nodiscard]] std::optional<SettlementClaim> word_of(const SettlementTarget& target,

@@ -13,6 +13,7 @@ void SettlementClaim::archive(Archive& ar) {
 
 void SettlementTarget::archive(Archive& ar) {
   ar(account);
+  ar(nonce);
   ar(certain);
   ar(record);
   ar.sequence(claims, kEdgesMax);
@@ -22,7 +23,6 @@ void SettlementTarget::archive(Archive& ar) {
 void Settlement::archive(Archive& ar) {
   ar(active);
   ar(published);
-  ar(nonce);
   ar(version);
   ar(since);
   ar(pulled_at);
@@ -48,6 +48,7 @@ void Obituary::archive(Archive& ar) {
   ar(account);
   ar.sequence(absorbed, kAbsorbedMax);
   ar.sequence(frozen, kEdgesMax);
+  ar(certain);
 }
 
 void Ledger::archive(Archive& ar) {

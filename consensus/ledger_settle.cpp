@@ -39,10 +39,15 @@ bool Ledger::claimable(const Edge& e, TimeNs now) const {
   return e.certain || now - e.heard_at >= config_.lease;
 }
 
-bool Ledger::known_dead(const Account& account) const {
+bool Ledger::surely_dead(const Account& account) const {
   const auto& reborn = settlement_.reborn;
-  return obituary(account) != nullptr ||
-         std::find(reborn.begin(), reborn.end(), account) != reborn.end();
+  if (std::find(reborn.begin(), reborn.end(), account) != reborn.end()) return true;
+  const Obituary* o = obituary(account);
+  return o != nullptr && o->certain;
+}
+
+bool Ledger::known_dead(const Account& account) const {
+  return obituary(account) != nullptr || surely_dead(account);
 }
 
 bool Ledger::in_group(const Account& account) const {
@@ -80,7 +85,9 @@ void Ledger::start_settlement(TimeNs now) {
   if (finals_.size() + kGroupMax * kEdgesMax / 2 > kFinalsMax) return;
   for (const Edge& e : edges_) {
     if (!claimable(e, now) || e.lock.settler.valid() || e.record.version == 0) continue;
-    if (obituary(e.peer) != nullptr) continue;
+    // Only a neighbour whose claim the target's record asks for may settle it.
+    const RecordEntry* mine = e.record.find(self_);
+    if (obituary(e.peer) != nullptr || mine == nullptr || !carries_mass(*mine)) continue;
     DurationNs rank = 0;
     for (const RecordEntry& entry : e.record.entries) {
       if (entry.peer == self_) break;
@@ -89,7 +96,6 @@ void Ledger::start_settlement(TimeNs now) {
     if (now - e.claimable_at < rank * kRankTicks * config_.tick) continue;
     settlement_ = {};
     settlement_.active = true;
-    settlement_.nonce = ++nonce_;
     settlement_.since = now;
     add_target(e.peer, e.certain, now);
     return;
@@ -106,10 +112,11 @@ void Ledger::add_target(const Account& account, bool certain, TimeNs now) {
   }
   SettlementTarget target;
   target.account = account;
+  target.nonce = ++nonce_;
   target.certain = certain;
   target.since = now;
   if (own != nullptr) {
-    own->lock = {self_, settlement_.nonce, now, {}};
+    own->lock = {self_, target.nonce, now, {}};
     target.certain |= own->certain;
     target.record = own->record;
     target.claims.push_back({self_, false, own->sent, own->heard});
@@ -126,7 +133,7 @@ void Ledger::drop_target(const Account& account, Out& out) {
     if (t.account != account) continue;
     for (const SettlementClaim& c : t.claims) {
       if (c.claimant == self_) continue;
-      send(c.claimant.node, c.claimant.incarnation, ReleaseBody{account, settlement_.nonce}, out);
+      send(c.claimant.node, c.claimant.incarnation, ReleaseBody{account, t.nonce}, out);
     }
     if (Edge* own = find(account); own != nullptr && own->lock.settler == self_) own->lock = {};
     settlement_.targets.erase(settlement_.targets.begin() + static_cast<std::ptrdiff_t>(i));
@@ -152,13 +159,13 @@ void Ledger::pull_missing(TimeNs now, Out& out) {
   }
   settlement_.pulled_at = now;
   PullBody pull;
-  pull.nonce = settlement_.nonce;
   for (const Edge& e : edges_) {
     if (e.status == EdgeStatus::kOpen) pull.helpers.push_back(e.peer.node);
   }
   std::vector<Account> doubtful;
   for (const SettlementTarget& t : settlement_.targets) {
     pull.target = t.account;
+    pull.nonce = t.nonce;
     if (t.record.version == 0) {
       // Nobody has told its neighbours yet: the overlay is a guess good enough to ask.
       for (const NodeId node : members_->neighbours(t.account.node)) {
@@ -216,7 +223,8 @@ bool Ledger::complete(TimeNs now) const {
       const auto member = std::find_if(settlement_.targets.begin(), settlement_.targets.end(),
                                        [&](const auto& m) { return m.account == e.peer; });
       const bool member_of_group = member != settlement_.targets.end();
-      const bool dead = member_of_group ? member->certain : known_dead(e.peer);
+      // Settled by silence is not dead: a board cut off with the target goes on answering it.
+      const bool dead = member_of_group ? member->certain : surely_dead(e.peer);
       // What a dead neighbour acknowledged keeps the target unfenced for a lease at most.
       if (t.claim_of(e.peer) == nullptr && !(dead && now - t.since >= config_.lease)) ++doubtful;
       if (member_of_group) continue;
@@ -281,7 +289,7 @@ void Ledger::publish() {
 }
 
 Obituary Ledger::obituary_of(const SettlementTarget& t) const {
-  Obituary o{t.account, t.record.absorbed, {}};
+  Obituary o{t.account, t.record.absorbed, {}, t.certain};
   for (const RecordEntry& e : t.record.entries) {
     if (own_numbers(e)) o.frozen.push_back(e);
   }
@@ -380,7 +388,7 @@ void Ledger::on_pull(const Account& from, std::uint32_t to_incarnation, const Pu
   if (!claimable(*e, now)) return;
   if (settling || (e->lock.settler.valid() && e->lock.settler != from)) {
     if (settling) {
-      on_contend(self_, {body.target, from, settlement_.nonce}, out);
+      on_contend(self_, {body.target, from, e->lock.nonce}, out);
       if (in_group(body.target)) return;
     } else {
       const Account holder = e->lock.settler;
@@ -398,7 +406,7 @@ void Ledger::on_claim(const Account& from, const ClaimBody& body, TimeNs now, Ou
   static_cast<void>(now);
   const auto t = std::find_if(settlement_.targets.begin(), settlement_.targets.end(),
                               [&](const auto& m) { return m.account == body.target; });
-  if (!settlement_.active || body.nonce != settlement_.nonce || t == settlement_.targets.end()) {
+  if (t == settlement_.targets.end() || body.nonce != t->nonce) {
     if (obituary(body.target) == nullptr && !body.none) {
       send(from.node, from.incarnation, ReleaseBody{body.target, body.nonce}, out);
     }
@@ -416,8 +424,9 @@ void Ledger::on_claim(const Account& from, const ClaimBody& body, TimeNs now, Ou
 void Ledger::on_refuse(const Account& from, const RefuseBody& body, TimeNs now, Out& out) {
   static_cast<void>(from);
   if (!settlement_.active || settlement_.published) return;
-  if (body.nonce != settlement_.nonce && !(body.nonce == 0 && body.why == Refusal::kSettled))
-    return;
+  const bool asked = std::any_of(settlement_.targets.begin(), settlement_.targets.end(),
+                                 [&](const SettlementTarget& t) { return t.nonce == body.nonce; });
+  if (!asked && !(body.nonce == 0 && body.why == Refusal::kSettled)) return;
   switch (body.why) {
     case Refusal::kAlive: {
       const bool first = settlement_.targets.front().account == body.target;
@@ -441,7 +450,7 @@ void Ledger::on_refuse(const Account& from, const RefuseBody& body, TimeNs now, 
       break;
     }
     case Refusal::kSettled: {
-      remember({body.target, body.absorbed, body.frozen});
+      remember({body.target, body.absorbed, body.frozen, false});
       if (in_group(body.target)) drop_target(body.target, out);
       Edge* own = find(body.target);
       for (const RecordEntry& e : body.frozen) {
@@ -461,7 +470,9 @@ void Ledger::on_release(const Account& from, const ReleaseBody& body) {
 }
 
 void Ledger::on_contend(const Account& from, const ContendBody& body, Out& out) {
-  const bool mine = settlement_.active && settlement_.nonce == body.nonce && in_group(body.target);
+  const bool mine = std::any_of(
+      settlement_.targets.begin(), settlement_.targets.end(),
+      [&](const SettlementTarget& t) { return t.account == body.target && t.nonce == body.nonce; });
   if (mine) {
     if (!settlement_.published && body.contender.valid() && body.contender < self_) {
       abort_settlement(out);
@@ -484,7 +495,7 @@ void Ledger::on_final(const Account& from, const FinalBody& body, Out& out) {
     } else {
       fold(static_cast<std::size_t>(e - edges_.data()));
     }
-    remember({body.target, body.absorbed, body.frozen});
+    remember({body.target, body.absorbed, body.frozen, false});
   }
   send(from.node, from.incarnation, FinalAckBody{body.target}, out);
 }
@@ -507,7 +518,7 @@ void Ledger::on_answer(const AnswerBody& body) {
     return;
   }
   fold(static_cast<std::size_t>(e - edges_.data()));
-  remember({body.target, {}, {}});
+  remember({body.target, {}, {}, false});
 }
 
 // The target's own last numbers for the edge are the ones its settlement counted.

@@ -116,6 +116,7 @@ struct AnswerBody {
 };
 // The receiver's account has been settled, or this edge of it has been dropped.
 struct ClosedBody {
+  std::uint32_t seq = 0;  // of the message answered
   bool operator==(const ClosedBody&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "lab/commands.hpp"
+#include "lab/cotrain/command.hpp"
 #include "lab/ledger/command.hpp"
 
 int main(int argc, char** argv) {
@@ -9,6 +10,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   laird::lab::ExitCode code;
   laird::lab::add_ledger(app, code);
+  laird::lab::add_cotrain(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

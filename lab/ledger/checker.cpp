@@ -16,6 +16,14 @@ const Edge* edge_to(const Ledger& ledger, const Account& peer) {
   return nullptr;
 }
 
+// An edge retired by one end and opened anew by the other: two lives that have nothing in common.
+bool same_life(const Edge& a, const Edge& b) {
+  const auto heard = [](const Edge& x, const Edge& y) {
+    return x.seq_heard == 0 || x.seq_heard >= y.first_seq;
+  };
+  return heard(a, b) && heard(b, a);
+}
+
 std::string name(const Account& a) {
   return std::to_string(a.node) + "." + std::to_string(a.incarnation);
 }
@@ -39,6 +47,7 @@ void Checker::check(const World& world) {
       if (!e.peer.valid()) continue;
       const Ledger* other = world.is_absorbed(e.peer) ? nullptr : world.find(e.peer);
       const Edge* back = other == nullptr ? nullptr : edge_to(*other, self);
+      if (back != nullptr && !same_life(e, *back)) back = nullptr;
       for (std::size_t r = 0; r < kResources; ++r) {
         if (back == nullptr) {
           created[r] += e.heard[r] - e.sent[r];
@@ -93,7 +102,7 @@ Parts stranded(const World& world, std::size_t resource) {
       const Board& peer = world.boards()[e.peer.node];
       if (!peer.up || peer.ledger == nullptr || peer.ledger->account() != e.peer) continue;
       const Edge* back = edge_to(*peer.ledger, b.ledger->account());
-      if (back != nullptr) there += e.sent[resource] - back->heard[resource];
+      if (back != nullptr && same_life(e, *back)) there += e.sent[resource] - back->heard[resource];
     }
   }
   return kWhole - there;
