@@ -2,6 +2,8 @@
 
 #include "lab/commands.hpp"
 #include "lab/governor/command.hpp"
+#include "lab/cotrain/command.hpp"
+#include "lab/ledger/command.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app{"laird-lab: simulate, replay and measure, with the same core the boards run"};
@@ -10,6 +12,8 @@ int main(int argc, char** argv) {
   laird::lab::ExitCode code;
   laird::lab::add_forecast(app, code);
   laird::lab::add_governor(app, code);
+  laird::lab::add_ledger(app, code);
+  laird::lab::add_cotrain(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

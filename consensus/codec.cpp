@@ -1,0 +1,401 @@
+#include "consensus/codec.hpp"
+
+#include <bit>
+#include <type_traits>
+
+namespace laird::consensus {
+namespace {
+
+// One description per body serves both directions; a Writer takes values, a Reader fills them.
+class Writer {
+ public:
+  static constexpr bool kReading = false;
+  explicit Writer(Bytes& out) : out_(out) {}
+  void byte(std::uint8_t v) { out_.push_back(v); }
+  void varint(std::uint64_t v) {
+    while (v >= 0x80) {
+      byte(static_cast<std::uint8_t>(v | 0x80));
+      v >>= 7;
+    }
+    byte(static_cast<std::uint8_t>(v));
+  }
+  void u8(const std::uint8_t& v) { byte(v); }
+  void u32(const std::uint32_t& v, std::uint32_t = UINT32_MAX) { varint(v); }
+  void parts(const Parts& v) { varint(static_cast<std::uint64_t>(v)); }
+  void zigzag(const std::int64_t& v) {
+    varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
+  }
+  void count(std::size_t v, std::size_t) { varint(v); }
+  [[nodiscard]] bool failed() const { return false; }
+
+ private:
+  Bytes& out_;
+};
+
+class Reader {
+ public:
+  static constexpr bool kReading = true;
+  explicit Reader(std::string_view in) : in_(in) {}
+  [[nodiscard]] std::uint8_t byte() {
+    if (in_.empty()) {
+      failed_ = true;
+      return 0;
+    }
+    const std::uint8_t v = static_cast<std::uint8_t>(in_.front());
+    in_.remove_prefix(1);
+    return v;
+  }
+  [[nodiscard]] std::uint64_t varint() {
+    std::uint64_t v = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t b = byte();
+      const std::uint64_t digit = b & 0x7FU;
+      if (shift == 63 && digit > 1) failed_ = true;
+      v |= digit << shift;
+      if ((b & 0x80U) == 0) {
+        // One value, one encoding: a last digit of zero would be a second way to say it.
+        if (digit == 0 && shift > 0) failed_ = true;
+        return failed_ ? 0 : v;
+      }
+    }
+    failed_ = true;
+    return 0;
+  }
+  void u8(std::uint8_t& v) { v = byte(); }
+  void u32(std::uint32_t& v, std::uint32_t limit = UINT32_MAX) {
+    const std::uint64_t wide = varint();
+    if (wide > limit) failed_ = true;
+    v = failed_ ? 0 : static_cast<std::uint32_t>(wide);
+  }
+  void parts(Parts& v) {
+    const std::uint64_t wide = varint();
+    if (wide > static_cast<std::uint64_t>(INT64_MAX / 4)) failed_ = true;
+    v = failed_ ? 0 : static_cast<Parts>(wide);
+  }
+  void zigzag(std::int64_t& v) {
+    const std::uint64_t wide = varint();
+    v = static_cast<std::int64_t>(wide >> 1) ^ -static_cast<std::int64_t>(wide & 1);
+    if (v > INT64_MAX / 4 || v < -(INT64_MAX / 4)) failed_ = true;
+    if (failed_) v = 0;
+  }
+  [[nodiscard]] std::size_t count(std::size_t, std::size_t limit) {
+    const std::uint64_t n = varint();
+    // Every element takes at least one byte.
+    if (n > limit || n > in_.size()) failed_ = true;
+    return failed_ ? 0 : static_cast<std::size_t>(n);
+  }
+  void fail() { failed_ = true; }
+  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] bool at_end() const { return in_.empty(); }
+
+ private:
+  std::string_view in_;
+  bool failed_ = false;
+};
+
+template <class Io, class T, class F>
+void list(Io& io, T& items, std::size_t limit, F each) {
+  if constexpr (Io::kReading) {
+    items.clear();
+    items.resize(io.count(0, limit));
+  } else {
+    io.count(items.size(), limit);
+  }
+  for (auto& item : items) {
+    each(item);
+    if (io.failed()) return;
+  }
+}
+
+template <class Io, class A>
+void account(Io& io, A& a) {
+  io.u32(a.node);
+  io.u32(a.incarnation, kIncarnationMax);
+}
+
+template <class Io, class S>
+void shares(Io& io, S& s) {
+  for (auto& p : s) io.parts(p);
+}
+
+template <class Io, class L>
+void entries(Io& io, L& items) {
+  list(io, items, kEdgesMax, [&](auto& e) {
+    account(io, e.peer);
+    std::uint8_t status = static_cast<std::uint8_t>(e.status);
+    io.u8(status);
+    if constexpr (Io::kReading) {
+      if (status > static_cast<std::uint8_t>(EdgeStatus::kFinal)) return io.fail();
+      e.status = static_cast<EdgeStatus>(status);
+    }
+    if (e.status == EdgeStatus::kFrozen || e.status == EdgeStatus::kFinal) {
+      shares(io, e.sent);
+      shares(io, e.heard);
+    }
+  });
+}
+
+template <class Io, class L>
+void accounts(Io& io, L& items) {
+  list(io, items, kAbsorbedMax, [&](auto& a) { account(io, a); });
+}
+
+template <class Io, class R>
+void record(Io& io, R& r) {
+  io.u32(r.version);
+  for (auto& b : r.base) io.zigzag(b);
+  io.u8(r.quorum);
+  entries(io, r.entries);
+  accounts(io, r.absorbed);
+}
+
+enum Flag : std::uint32_t {
+  kUsable = 1,
+  kOpeningFlag = 2,
+  kFinalFlag = 4,
+  kTerms = 8,
+  kPriceAbsolute = 16,
+  kSentAbsolute = 32,
+  kPriceAt = 6,      // bits 6-8: a price code other than 0 follows
+  kPriceSignAt = 9,  // bits 9-11
+  kSentAt = 12,      // bits 12-14: a grant count other than 0 follows
+};
+constexpr std::uint32_t kFlagsMax = (1U << 15) - 1;
+
+std::uint32_t edge_flags(const EdgeBody& b) {
+  std::uint32_t flags = (b.usable ? kUsable : 0U) | (b.opening ? kOpeningFlag : 0U) |
+                        (b.final ? kFinalFlag : 0U) | (b.has_terms ? kTerms : 0U) |
+                        (b.price_absolute ? kPriceAbsolute : 0U) |
+                        (b.sent_absolute ? kSentAbsolute : 0U);
+  for (std::uint32_t r = 0; r < kResources; ++r) {
+    if (!b.price_absolute && b.price_code[r] != 0) flags |= 1U << (kPriceAt + r);
+    if (!b.price_absolute && b.price_code[r] < 0) flags |= 1U << (kPriceSignAt + r);
+    if (b.sent[r] != 0) flags |= 1U << (kSentAt + r);
+  }
+  return flags;
+}
+
+bool edge_flags_fit(std::uint32_t flags) {
+  for (std::uint32_t r = 0; r < kResources; ++r) {
+    const bool price = (flags >> (kPriceAt + r)) & 1U;
+    const bool sign = (flags >> (kPriceSignAt + r)) & 1U;
+    if (sign && !price) return false;
+    if ((flags & kPriceAbsolute) != 0 && price) return false;
+  }
+  return true;
+}
+
+// A grant count is short in binary digits, not in size: its trailing zeros travel as one byte.
+void put_grant(Writer& w, Parts v) {
+  const int zeros = std::countr_zero(static_cast<std::uint64_t>(v));
+  w.byte(static_cast<std::uint8_t>(zeros));
+  w.varint(static_cast<std::uint64_t>(v) >> zeros);
+}
+
+void get_grant(Reader& r, Parts& v) {
+  const std::uint8_t zeros = r.byte();
+  const std::uint64_t digits = r.varint();
+  if (zeros > 61 || (digits & 1U) == 0 ||
+      digits > (static_cast<std::uint64_t>(INT64_MAX / 4) >> zeros)) {
+    r.fail();
+    return;
+  }
+  v = static_cast<Parts>(digits << zeros);
+}
+
+void body(Writer& w, const EdgeBody& b) {
+  const std::uint32_t flags = edge_flags(b);
+  w.byte(static_cast<std::uint8_t>(flags & 0xFF));
+  w.byte(static_cast<std::uint8_t>(flags >> 8));
+  w.u32(b.seq);
+  w.u32(b.ack);
+  if (b.has_terms) {
+    w.u8(b.degree);
+    for (std::uint16_t u : b.urgency) w.varint(u);
+  }
+  const bool grants = (flags >> kSentAt) != 0;
+  if (grants && !b.sent_absolute) w.byte(b.base_age);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (b.price_absolute) {
+      w.zigzag(b.price[r]);
+    } else if (b.price_code[r] != 0) {
+      w.byte(static_cast<std::uint8_t>(b.price_code[r] < 0 ? -b.price_code[r] : b.price_code[r]));
+    }
+    if (b.sent[r] != 0) put_grant(w, b.sent[r]);
+  }
+  if (b.final) shares(w, b.heard);
+}
+
+void body(Reader& io, EdgeBody& b) {
+  std::uint32_t flags = io.byte();
+  flags |= static_cast<std::uint32_t>(io.byte()) << 8;
+  if (flags > kFlagsMax || !edge_flags_fit(flags)) return io.fail();
+  b.usable = (flags & kUsable) != 0;
+  b.opening = (flags & kOpeningFlag) != 0;
+  b.final = (flags & kFinalFlag) != 0;
+  b.has_terms = (flags & kTerms) != 0;
+  b.price_absolute = (flags & kPriceAbsolute) != 0;
+  b.sent_absolute = (flags & kSentAbsolute) != 0;
+  io.u32(b.seq);
+  io.u32(b.ack);
+  if (b.has_terms) {
+    io.u8(b.degree);
+    for (std::uint16_t& u : b.urgency) {
+      std::uint32_t wide = 0;
+      io.u32(wide, kUrgencyMax);
+      u = static_cast<std::uint16_t>(wide);
+    }
+  }
+  const bool grants = (flags >> kSentAt) != 0;
+  if (grants && !b.sent_absolute) {
+    io.u8(b.base_age);
+    if (b.base_age == 0 || b.base_age >= kRing) return io.fail();
+  }
+  for (std::uint32_t r = 0; r < kResources; ++r) {
+    if (b.price_absolute) {
+      io.zigzag(b.price[r]);
+    } else if (((flags >> (kPriceAt + r)) & 1U) != 0) {
+      const std::uint8_t size = io.byte();
+      if (size == 0) return io.fail();
+      const bool negative = ((flags >> (kPriceSignAt + r)) & 1U) != 0;
+      b.price_code[r] = static_cast<std::int16_t>(negative ? -size : size);
+    }
+    if (((flags >> (kSentAt + r)) & 1U) != 0) get_grant(io, b.sent[r]);
+  }
+  if (b.final) shares(io, b.heard);
+}
+
+template <class Io, class B>
+void boolean(Io& io, B& v) {
+  std::uint8_t b = v ? 1 : 0;
+  io.u8(b);
+  if constexpr (Io::kReading) {
+    if (b > 1) io.fail();
+    v = b == 1;
+  }
+}
+
+template <class Io, class B>
+void plain_body(Io& io, B& b) {
+  using T = std::remove_const_t<B>;
+  if constexpr (std::is_same_v<T, RecordBody>) {
+    record(io, b.record);
+  } else if constexpr (std::is_same_v<T, RecordAckBody>) {
+    io.u32(b.version);
+  } else if constexpr (std::is_same_v<T, PullBody>) {
+    io.u32(b.nonce);
+    account(io, b.target);
+    list(io, b.helpers, kEdgesMax, [&](auto& n) { io.u32(n); });
+  } else if constexpr (std::is_same_v<T, ClaimBody>) {
+    io.u32(b.nonce);
+    account(io, b.target);
+    boolean(io, b.none);
+    boolean(io, b.certain);
+    shares(io, b.sent);
+    shares(io, b.heard);
+    record(io, b.record);
+  } else if constexpr (std::is_same_v<T, RefuseBody>) {
+    io.u32(b.nonce);
+    account(io, b.target);
+    std::uint8_t why = static_cast<std::uint8_t>(b.why);
+    io.u8(why);
+    if constexpr (Io::kReading) {
+      if (why > static_cast<std::uint8_t>(Refusal::kSettled)) return io.fail();
+      b.why = static_cast<Refusal>(why);
+    }
+    accounts(io, b.absorbed);
+    entries(io, b.frozen);
+  } else if constexpr (std::is_same_v<T, FinalAckBody>) {
+    account(io, b.target);
+  } else if constexpr (std::is_same_v<T, ReleaseBody>) {
+    account(io, b.target);
+    io.u32(b.nonce);
+  } else if constexpr (std::is_same_v<T, ContendBody>) {
+    account(io, b.target);
+    account(io, b.contender);
+    io.u32(b.nonce);
+  } else if constexpr (std::is_same_v<T, FinalBody>) {
+    account(io, b.target);
+    boolean(io, b.adopt);
+    shares(io, b.sent);
+    shares(io, b.heard);
+    accounts(io, b.absorbed);
+    entries(io, b.frozen);
+  } else if constexpr (std::is_same_v<T, AskBody>) {
+    account(io, b.settler);
+    account(io, b.target);
+  } else if constexpr (std::is_same_v<T, ClosedBody>) {
+    io.u32(b.seq);
+  } else if constexpr (std::is_same_v<T, AnswerBody>) {
+    account(io, b.settler);
+    account(io, b.target);
+    boolean(io, b.absorbed);
+  }
+}
+
+void body_of(Writer& w, const Body& b) {
+  std::visit(
+      [&](const auto& each) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(each)>, EdgeBody>) {
+          body(w, each);
+        } else {
+          plain_body(w, each);
+        }
+      },
+      b);
+}
+
+template <std::size_t I = 0>
+bool body_by_kind(Reader& r, std::size_t kind, Body& out) {
+  if constexpr (I == std::variant_size_v<Body>) {
+    return false;
+  } else {
+    if (kind != I) return body_by_kind<I + 1>(r, kind, out);
+    auto& each = out.emplace<I>();
+    if constexpr (I == 0) {
+      body(r, each);
+    } else {
+      plain_body(r, each);
+    }
+    return true;
+  }
+}
+
+}  // namespace
+
+void encode(const Message& message, Bytes& out) {
+  Writer w(out);
+  w.byte(static_cast<std::uint8_t>(kWireVersion << 4 | message.body.index()));
+  w.u32(message.epoch);
+  w.u32(message.from_incarnation);
+  w.u32(message.to_incarnation);
+  body_of(w, message.body);
+}
+
+Result<Message> decode(std::string_view bytes) {
+  if (bytes.size() > kMessageBytesMax) {
+    return fail(Code::kInvalid, "ledger message of " + std::to_string(bytes.size()) +
+                                    " bytes, at most " + std::to_string(kMessageBytesMax));
+  }
+  Reader r(bytes);
+  const std::uint8_t first = r.byte();
+  if (r.failed()) return fail(Code::kInvalid, "ledger message is empty");
+  if (first >> 4 != kWireVersion) {
+    return fail(Code::kInvalid, "ledger message of version " + std::to_string(first >> 4) +
+                                    ", this agent speaks " + std::to_string(kWireVersion));
+  }
+  Message m;
+  r.u32(m.epoch);
+  r.u32(m.from_incarnation, kIncarnationMax);
+  r.u32(m.to_incarnation, kIncarnationMax);
+  if (!body_by_kind(r, first & 0x0F, m.body)) {
+    return fail(Code::kInvalid, "ledger message of unknown kind " + std::to_string(first & 0x0F));
+  }
+  if (r.failed() || m.from_incarnation == 0) {
+    return fail(Code::kInvalid, "ledger message is truncated or holds a value out of range");
+  }
+  if (!r.at_end()) return fail(Code::kInvalid, "ledger message has bytes after its end");
+  return m;
+}
+
+}  // namespace laird::consensus

@@ -1,0 +1,95 @@
+// One model trained on every board's own data: gradient tracking with short messages.
+//
+// Source: equations (31)-(32) of the co-optimization paper (Doostmohammadian et al. 2025), in
+// discrete time:
+//   y_i+ = y_i - sum_j w_ij (u_i - u_j) - alpha z_i
+//   z_i+ = z_i - sum_j w_ij (v_i - v_j) + grad_i(y_i+) - grad_i(y_i)
+// Symbols: y parameters, z tracks the mean gradient of all boards, u and v what the neighbours hold
+// of y and z, w symmetric weights, alpha the step; rho the log quantizer's step.
+// Assumptions: neighbours' messages arrive in order or are noticed missing (each is numbered);
+// alpha < |lambda2| / (L e^(rho/2)).
+// Deviations: what is sent is not q(y) but the log-quantized difference of y against u, largest
+// part of the coordinates first; what was rounded or left out stays in the difference and goes out
+// later (error feedback), so the error vanishes at convergence. The sector is e^(+-rho/2), not the
+// paper's 1 +- rho^2/4.
+// Membership: sum z = sum grad holds only among boards that began together. A board whose
+// neighbours change starts the next tracking epoch; whoever hears of a higher epoch follows: z
+// begins again at the own gradient. y is kept, so nothing learned is lost.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/archive.hpp"
+#include "base/error.hpp"
+#include "consensus/account.hpp"
+
+namespace laird::consensus {
+
+inline constexpr std::size_t kCoTrainDimensionMax = 1'000'000;
+
+struct CoTrainConfig {
+  std::uint32_t dimension = 0;
+  double alpha = 0.01;
+  double rho = 0.125;
+  double density = 0.25;  // part of the coordinates a message carries
+};
+
+// A vector and the copy of it that the neighbours hold.
+struct SharedVector {
+  std::vector<double> own;
+  std::vector<double> held;
+  void archive(Archive& ar);
+};
+
+struct CoTrainPeer {
+  NodeId node = 0;
+  double weight = 0.0;
+  std::uint32_t seq = 0;  // last message applied
+  std::uint32_t epoch = 0;
+  bool known = false;  // the copies below are the peer's
+  std::vector<double> y;
+  std::vector<double> z;
+  void archive(Archive& ar);
+};
+
+class CoTrainer {
+ public:
+  CoTrainer(const CoTrainConfig& config, std::vector<double> start);
+
+  // Neighbours with their symmetric weights; peers kept keep their copies. Starts a new epoch.
+  void set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours);
+  // First half of a round: mixes and steps; the caller then computes its gradient at y().
+  void mix();
+  // Second half: `gradient` of the local loss at y().
+  void track(const std::vector<double>& gradient);
+  // What every neighbour is to be sent after a round; empty differences cost a few bytes.
+  [[nodiscard]] Bytes message();
+  // For a neighbour that has nothing of us, or missed a message: all of it, once, in full.
+  [[nodiscard]] Bytes snapshot() const;
+  // Refuses malformed messages. Value: whether the sender must be asked for a snapshot.
+  [[nodiscard]] Result<bool> on_message(NodeId from, std::string_view bytes);
+  // A board that joins takes over a neighbour's parameters before its first round.
+  void adopt(const std::vector<double>& parameters);
+
+  [[nodiscard]] const std::vector<double>& y() const { return y_.own; }
+  [[nodiscard]] const std::vector<double>& z() const { return z_.own; }
+  [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
+  [[nodiscard]] const std::vector<CoTrainPeer>& peers() const { return peers_; }
+  void archive(Archive& ar);
+
+ private:
+  void begin_epoch(std::uint32_t epoch);
+
+  CoTrainConfig config_;
+  SharedVector y_;
+  SharedVector z_;
+  std::vector<double> gradient_;
+  bool tracking_ = false;  // z follows; else it starts at the next gradient
+  std::uint32_t epoch_ = 1;
+  std::uint32_t seq_ = 0;
+  std::vector<CoTrainPeer> peers_;
+};
+
+}  // namespace laird::consensus

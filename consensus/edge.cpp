@@ -1,0 +1,159 @@
+#include "consensus/edge.hpp"
+
+#include <algorithm>
+
+#include "consensus/quantizer.hpp"
+
+namespace laird::consensus {
+
+void SentEntry::archive(Archive& ar) {
+  ar(seq);
+  ar(at);
+  for (auto& p : price) ar(p);
+  archive_shares(ar, sent);
+}
+
+void HeardEntry::archive(Archive& ar) {
+  ar(seq);
+  archive_shares(ar, sent);
+}
+
+void Lock::archive(Archive& ar) {
+  ar(settler);
+  ar(nonce);
+  ar(since);
+  ar.sequence(helpers, kEdgesMax);
+}
+
+void Edge::archive(Archive& ar) {
+  ar(peer);
+  ar.bounded(status, EdgeStatus::kFinal);
+  ar(opened);
+  ar(certain);
+  ar(counted);
+  ar(registered);
+  ar(cleared);
+  ar(peer_usable);
+  ar(status_version);
+  ar(record_acked);
+  ar(record_sent_at);
+  archive_shares(ar, sent);
+  archive_shares(ar, heard);
+  ar(seq);
+  ar(first_seq);
+  ar(seq_heard);
+  ar(seq_acked);
+  ar(heard_at);
+  ar(fresh_at);
+  ar(claimable_at);
+  archive_shares(ar, acked);
+  archive_shares(ar, reflected);
+  ar(price_seq);
+  for (auto& p : price) ar(p);
+  ar(degree);
+  for (auto& u : urgency) ar(u);
+  ar(terms_seq);
+  for (SentEntry& e : sent_ring) ar(e);
+  for (HeardEntry& e : heard_ring) ar(e);
+  ar(lock);
+  ar(record);
+}
+
+const SentEntry* Edge::sent_at(std::uint32_t s) const {
+  const SentEntry& e = sent_ring[s % kRing];
+  return s != 0 && e.seq == s ? &e : nullptr;
+}
+
+std::optional<Shares> Edge::stated(const EdgeBody& body) const {
+  Shares total = body.sent;
+  const bool grants = std::any_of(total.begin(), total.end(), [](Parts p) { return p != 0; });
+  if (!body.sent_absolute) {
+    if (!grants) {
+      // Nothing since a message we acknowledged: for the newest message that is what we hold.
+      if (body.seq <= seq_heard) return std::nullopt;
+      return heard;
+    }
+    const std::uint32_t base = body.seq - body.base_age;
+    const HeardEntry& e = heard_ring[base % kRing];
+    if (body.base_age >= body.seq || e.seq != base) return std::nullopt;
+    for (std::size_t r = 0; r < kResources; ++r) total[r] += e.sent[r];
+  }
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (total[r] - heard[r] > kWhole) return std::nullopt;
+    if (body.seq > seq_heard && total[r] < heard[r]) return std::nullopt;
+  }
+  return total;
+}
+
+bool Edge::hear(const EdgeBody& body, TimeNs now) {
+  if (body.ack < first_seq) {
+    // The peer has not heard us in this life of the edge, so whatever it says of grants is older.
+    if (!body.opening || body.seq <= seq_heard) return false;
+    seq_heard = body.seq;
+    heard_at = now;
+    heard_ring[body.seq % kRing] = {body.seq, {}};
+    return true;
+  }
+  const std::optional<Shares> total = stated(body);
+  if (!total || body.ack > seq || body.seq == 0) return false;
+  for (std::size_t r = 0; r < kResources; ++r) heard[r] = std::max(heard[r], (*total)[r]);
+  const SentEntry* mine = sent_at(body.ack);
+  if (body.ack > seq_acked && mine != nullptr) {
+    seq_acked = body.ack;
+    fresh_at = std::max(fresh_at, mine->at);
+    acked = mine->sent;
+  }
+  if (body.seq <= seq_heard) return true;
+  seq_heard = body.seq;
+  heard_at = now;
+  heard_ring[body.seq % kRing] = {body.seq, *total};
+  peer_usable = body.usable;
+  if (body.has_terms) {
+    degree = body.degree;
+    for (std::size_t r = 0; r < kResources; ++r) {
+      urgency[r] = std::max<std::uint16_t>(body.urgency[r], 1);
+    }
+  }
+  if (mine != nullptr) reflected = mine->sent;
+  if (body.price_absolute) {
+    price = body.price;
+    price_seq = body.seq;
+  } else if (mine != nullptr) {
+    for (std::size_t r = 0; r < kResources; ++r) {
+      price[r] = mine->price[r] + price_difference(body.price_code[r]);
+    }
+    price_seq = body.seq;
+  }
+  return true;
+}
+
+void Edge::speak(const Prices& own, TimeNs now, EdgeBody& body) {
+  ++seq;
+  body.seq = seq;
+  body.ack = seq_heard;
+  SentEntry entry{seq, now, own, sent};
+  // The peer can decode a difference only against the message of its own that it knows we heard,
+  // while it still remembers it.
+  body.price_absolute = seq_heard == 0 || price_seq != seq_heard;
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (body.price_absolute) {
+      body.price[r] = own[r];
+    } else {
+      const int code = price_code(own[r] - price[r]);
+      body.price_code[r] = static_cast<std::int16_t>(code);
+      entry.price[r] = price[r] + price_difference(code);
+    }
+  }
+  const bool base_known = seq_acked != 0 && seq - seq_acked < kRing;
+  const bool moved = sent != acked;
+  body.sent_absolute = moved && !base_known;
+  if (moved) {
+    for (std::size_t r = 0; r < kResources; ++r) {
+      body.sent[r] = base_known ? sent[r] - acked[r] : sent[r];
+    }
+    if (base_known) body.base_age = static_cast<std::uint8_t>(seq - seq_acked);
+  }
+  sent_ring[seq % kRing] = entry;
+}
+
+}  // namespace laird::consensus

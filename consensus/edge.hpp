@@ -1,0 +1,90 @@
+// One end of one edge: the two cumulative counts, what is known to have arrived, and the lease.
+//
+// Symbols: sent = S, parts ever granted to the peer; heard = R, the largest S of the peer heard.
+// Both only grow, so a message is idempotent and loss, repetition and reordering cost time, never
+// shares. Invariant I1: heard here <= sent there.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "base/time.hpp"
+#include "consensus/message.hpp"
+
+namespace laird::consensus {
+
+using Prices = std::array<std::int64_t, kResources>;
+
+struct SentEntry {
+  std::uint32_t seq = 0;
+  TimeNs at = 0;
+  Prices price{};
+  Shares sent{};
+  void archive(Archive& ar);
+};
+
+struct HeardEntry {
+  std::uint32_t seq = 0;
+  Shares sent{};
+  void archive(Archive& ar);
+};
+
+// The claim of a frozen edge, bound to a settler.
+struct Lock {
+  Account settler;  // invalid: free
+  std::uint32_t nonce = 0;
+  TimeNs since = 0;
+  std::vector<NodeId> helpers;
+  void archive(Archive& ar);
+};
+
+struct Edge {
+  Account peer;  // incarnation 0 until the peer has been heard
+  EdgeStatus status = EdgeStatus::kOpening;
+  bool opened = false;               // has been kOpen: what a thaw returns to
+  bool certain = false;              // a later incarnation of the peer has been heard
+  bool counted = false;              // counts for the quorum that keeps this node unfenced
+  bool registered = false;           // every neighbour has held a record of ours with it open
+  bool cleared = false;              // and none since it was last frozen: grants may go out
+  bool peer_usable = false;          // the peer says its side is registered
+  std::uint32_t status_version = 0;  // our record's version that first carried this status
+  std::uint32_t record_acked = 0;    // the version of our record the peer holds
+  TimeNs record_sent_at = 0;
+
+  Shares sent{};
+  Shares heard{};
+  std::uint32_t seq = 0;
+  // An answer to an earlier message is from an earlier life of this edge; 0 for founders' edges.
+  std::uint32_t first_seq = 0;
+  std::uint32_t seq_heard = 0;
+  std::uint32_t seq_acked = 0;
+  TimeNs heard_at = 0;  // when the newest message arrived
+  TimeNs fresh_at = 0;  // when the newest acknowledged message was sent
+  TimeNs claimable_at = 0;
+  Shares acked{};      // sent, as of seq_acked
+  Shares reflected{};  // sent, as of the message the price heard answers
+
+  std::uint32_t price_seq = 0;  // the message the price was heard in; 0: none yet
+  Prices price{};
+  std::uint8_t degree = 0;
+  std::array<std::uint16_t, kResources> urgency{};
+  std::uint32_t terms_seq = 0;  // first message that carried our present terms
+
+  std::array<SentEntry, kRing> sent_ring{};
+  std::array<HeardEntry, kRing> heard_ring{};
+  Lock lock;
+  Record record;  // the peer's, as last heard
+
+  [[nodiscard]] bool tradable() const { return status == EdgeStatus::kOpen && peer_usable; }
+  [[nodiscard]] const SentEntry* sent_at(std::uint32_t s) const;
+  // The peer's sent count that an incoming message states; nullopt when it builds on a message
+  // no longer remembered, or claims what no honest peer can have sent.
+  [[nodiscard]] std::optional<Shares> stated(const EdgeBody& body) const;
+  // Applies an incoming message; false when it must count as not heard.
+  bool hear(const EdgeBody& body, TimeNs now);
+  // Fills the numbers of the next outgoing message and remembers it.
+  void speak(const Prices& own, TimeNs now, EdgeBody& body);
+  void archive(Archive& ar);
+};
+
+}  // namespace laird::consensus

@@ -1,0 +1,82 @@
+// Prices and grants.
+//
+// Source: equation (30) of the co-optimization paper with Hessian-scaled weights; box constraints
+// by best response instead of the paper's penalty.
+// Symbols: h holding, d demand, a urgency, [floor, cap] the box; m the mean price of the
+// neighbours; lambda the price; theta the step (permille in the configuration).
+//   x*(m)  = clip(d + m/a, floor, cap)          what this board would take at the price m
+//   lambda = m + a (h - x*(m))                  inside the box this is a (h - d)
+//   flow   = theta (lambda_i - lambda_j) / (max(deg_i, deg_j) (a_i + a_j)), downhill only
+// A board at its cap thus quotes its neighbours' price plus what it has too much, and so passes
+// shares on without a multiplier that has to be integrated up. Both ends see the peer's price late;
+// each corrects it by what it has granted since (a_j times the grants the price cannot yet know).
+#include <algorithm>
+
+#include "consensus/ledger.hpp"
+#include "consensus/quantizer.hpp"
+
+namespace laird::consensus {
+namespace {
+
+__extension__ using Wide = __int128;
+
+std::int64_t predicted_price(const Edge& e, std::size_t r) {
+  return e.price[r] + static_cast<std::int64_t>(e.urgency[r]) * (e.sent[r] - e.reflected[r]);
+}
+
+bool priced(const Edge& e) { return e.tradable() && e.price_seq != 0 && e.degree != 0; }
+
+}  // namespace
+
+Prices Ledger::prices() const {
+  const Shares held = holding();
+  Prices out{};
+  for (std::size_t r = 0; r < kResources; ++r) {
+    const Demand& d = demand_[r];
+    const std::int64_t a = d.urgency;
+    Wide sum = 0;
+    std::int64_t count = 0;
+    for (const Edge& e : edges_) {
+      if (!priced(e)) continue;
+      sum += predicted_price(e, r);
+      ++count;
+    }
+    const std::int64_t mean =
+        count == 0 ? a * (held[r] - d.demand) : static_cast<std::int64_t>(sum / count);
+    const Parts best = std::clamp(d.demand + mean / a, d.floor, d.cap);
+    out[r] =
+        best == d.floor || best == d.cap ? mean + a * (held[r] - best) : a * (held[r] - d.demand);
+  }
+  return out;
+}
+
+void Ledger::grant() {
+  for (std::size_t r = 0; r < kResources; ++r) grant_resource(r);
+}
+
+void Ledger::grant_resource(std::size_t r) {
+  const Parts spare = holding()[r] - demand_[r].floor;
+  if (spare <= 0) return;
+  const std::int64_t own = prices()[r];
+  const Wide own_urgency = demand_[r].urgency;
+  const Wide own_degree = degree();
+  std::array<Parts, kEdgesMax> flow{};
+  Wide total = 0;
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    const Edge& e = edges_[i];
+    if (!priced(e) || !usable(e)) continue;
+    const Wide drop = static_cast<Wide>(own) - predicted_price(e, r);
+    if (drop <= 0) continue;
+    const Wide share = std::max<Wide>(own_degree, e.degree) * (own_urgency + e.urgency[r]) * 1000;
+    flow[i] = static_cast<Parts>(std::min<Wide>(drop * config_.theta_permille / share, kWhole));
+    total += flow[i];
+  }
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    if (flow[i] == 0) continue;
+    const Parts fair =
+        total <= spare ? flow[i] : static_cast<Parts>(static_cast<Wide>(flow[i]) * spare / total);
+    edges_[i].sent[r] += flow_floor(fair);
+  }
+}
+
+}  // namespace laird::consensus

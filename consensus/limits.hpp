@@ -1,0 +1,32 @@
+// Every bound of the share ledger in one place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace laird::consensus {
+
+using Parts = std::int64_t;
+
+// A ledger counts parts of the whole budget, never watts or cores: a new budget takes effect
+// everywhere at once, in proportion, with no traffic.
+inline constexpr Parts kWhole = 1'000'000'000'000;
+inline constexpr std::size_t kResources = 3;  // cpu, gpu, power
+
+inline constexpr std::size_t kCyclesMax = 5;       // Hamiltonian cycles the overlay is made of
+inline constexpr std::size_t kEdgesMax = 32;       // edges of one account, closing ones included
+inline constexpr std::size_t kRing = 16;           // sent and heard messages remembered per edge
+inline constexpr std::size_t kGroupMax = 8;        // dead accounts settled as one
+inline constexpr std::size_t kAbsorbedMax = 32;    // settled accounts a record still names
+inline constexpr std::size_t kObituariesMax = 64;  // settled accounts a node remembers
+inline constexpr std::size_t kFinalsMax = 256;     // notices of settlement awaiting their ack
+inline constexpr std::uint32_t kUrgencyOne = 256;  // urgency 1.0, a fixed-point number
+inline constexpr std::uint32_t kUrgencyMax = 65'535;
+inline constexpr std::size_t kMessageBytesMax = 4'096;
+inline constexpr std::uint32_t kIncarnationMax = 0x7FFF'FFFF;
+
+static_assert(kEdgesMax >= 2 * kCyclesMax + 2, "an overlay's edges and some closing ones must fit");
+static_assert(static_cast<std::int64_t>(kUrgencyMax) * kWhole < INT64_MAX / 64,
+              "a price and a sum of prices must fit an int64");
+
+}  // namespace laird::consensus

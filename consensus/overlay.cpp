@@ -1,0 +1,87 @@
+#include "consensus/overlay.hpp"
+
+#include <algorithm>
+
+namespace laird::consensus {
+namespace {
+
+// The finalizer of splitmix64: every input bit reaches every output bit.
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
+std::size_t cycles_for(std::size_t members) {
+  if (members <= 3) return 1;
+  if (members <= 5) return 2;
+  return 4;
+}
+
+void sort_unique(std::vector<NodeId>& v) {
+  std::sort(v.begin(), v.end());
+  v.erase(std::unique(v.begin(), v.end()), v.end());
+}
+
+}  // namespace
+
+Overlay::Overlay(std::vector<NodeId> members, std::size_t cycles) : members_(std::move(members)) {
+  sort_unique(members_);
+  const std::size_t n = members_.size();
+  around_.resize(n);
+  if (n < 2) return;
+  const std::size_t count = std::min(cycles == 0 ? cycles_for(n) : cycles, kCyclesMax);
+  std::vector<std::pair<std::uint64_t, std::size_t>> order(n);
+  for (std::size_t c = 0; c < count; ++c) {
+    for (std::size_t i = 0; i < n; ++i) {
+      order[i] = {mixed(mixed(c) ^ members_[i]), i};
+    }
+    std::sort(order.begin(), order.end());
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t a = order[k].second;
+      const std::size_t b = order[(k + 1) % n].second;
+      if (a == b) continue;
+      around_[a].push_back(members_[b]);
+      around_[b].push_back(members_[a]);
+    }
+  }
+  for (auto& list : around_) sort_unique(list);
+}
+
+Overlay::Overlay(std::vector<NodeId> members, const std::vector<std::pair<NodeId, NodeId>>& pairs)
+    : members_(std::move(members)) {
+  sort_unique(members_);
+  around_.resize(members_.size());
+  for (const auto& [a, b] : pairs) {
+    const std::size_t i = index(a);
+    const std::size_t j = index(b);
+    if (a == b || i == members_.size() || j == members_.size()) continue;
+    around_[i].push_back(b);
+    around_[j].push_back(a);
+  }
+  for (auto& list : around_) sort_unique(list);
+}
+
+std::size_t Overlay::index(NodeId node) const {
+  const auto at = std::lower_bound(members_.begin(), members_.end(), node);
+  if (at == members_.end() || *at != node) return members_.size();
+  return static_cast<std::size_t>(at - members_.begin());
+}
+
+bool Overlay::has(NodeId node) const { return index(node) != members_.size(); }
+
+std::vector<NodeId> Overlay::neighbours(NodeId node) const {
+  const std::size_t i = index(node);
+  if (i == members_.size()) return {};
+  return around_[i];
+}
+
+Parts Overlay::genesis(NodeId node) const {
+  const std::size_t i = index(node);
+  if (i == members_.size()) return 0;
+  const Parts n = static_cast<Parts>(members_.size());
+  return kWhole / n + (static_cast<Parts>(i) < kWhole % n ? 1 : 0);
+}
+
+}  // namespace laird::consensus

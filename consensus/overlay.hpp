@@ -1,0 +1,40 @@
+// The graph the ledger runs on: every node derives the same one from the member list.
+//
+// Source: unions of random Hamiltonian cycles are expanders (Law and Siu, 2003); the ledger's own
+// notes used a ring with chords at powers of two.
+// Symbols: n members, r cycles, degree at most 2r.
+// Why cycles: cycle c orders the members by a hash of (c, node). The spectral gap does not shrink
+// with n, so neither the rounds nor the bytes per node grow; and a member that joins or leaves
+// changes three edges per cycle, where positional chords would all move.
+// Assumptions: the hash orders look random to each other; nothing else depends on it, a bad graph
+// costs rounds, never safety.
+#pragma once
+
+#include <vector>
+
+#include "consensus/account.hpp"
+
+namespace laird::consensus {
+
+class Overlay {
+ public:
+  // Members in any order, duplicates dropped. `cycles` 0 picks the number by the size.
+  explicit Overlay(std::vector<NodeId> members, std::size_t cycles = 0);
+  // Any undirected graph over the members, for experiments: pairs of nodes.
+  Overlay(std::vector<NodeId> members, const std::vector<std::pair<NodeId, NodeId>>& pairs);
+
+  [[nodiscard]] const std::vector<NodeId>& members() const { return members_; }
+  [[nodiscard]] bool has(NodeId node) const;
+  // Sorted; empty for a node that is not a member.
+  [[nodiscard]] std::vector<NodeId> neighbours(NodeId node) const;
+  // An equal part of the whole; the first members take what does not divide.
+  [[nodiscard]] Parts genesis(NodeId node) const;
+
+ private:
+  [[nodiscard]] std::size_t index(NodeId node) const;
+
+  std::vector<NodeId> members_;              // sorted
+  std::vector<std::vector<NodeId>> around_;  // neighbours by index of member
+};
+
+}  // namespace laird::consensus

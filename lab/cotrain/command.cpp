@@ -1,0 +1,137 @@
+// laird-lab cotrain: quantized co-training against float32 exchange and central training.
+#include "lab/cotrain/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+
+#include "json/value.hpp"
+#include "lab/cotrain/cotrain_run.hpp"
+#include "lab/ledger/page.hpp"
+
+namespace laird::lab {
+namespace {
+
+struct Options {
+  std::string data = "/usr/share/datasets/fashion-mnist";
+  std::string model = "softmax";
+  CotrainConfig config;
+  bool sweep = false;
+  bool json = false;
+  std::string html;
+};
+
+json::Value curve_value(const CotrainCurve& curve, double target) {
+  json::Value v = json::Value::object();
+  const Reach reach = reach_of(curve, target);
+  v.set("rounds_to_target", json::Value::integer(reach.round));
+  v.set("bytes_per_board_to_target", json::Value::number(reach.bytes));
+  v.set("final_accuracy_board0",
+        json::Value::number(curve.accuracy.empty() ? 0.0 : curve.accuracy.back()));
+  v.set("final_accuracy_worst_board", json::Value::number(curve.final_worst));
+  v.set("disagreement", json::Value::number(curve.disagreement));
+  return v;
+}
+
+// The gradient-tracking rate against its bound: how far each alpha gets in the same rounds.
+int run_sweep(const Options& o, const ImageSet& train, const ImageSet& test) {
+  json::Value all = json::Value::array();
+  double bound = 0;
+  for (const double factor : {0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0}) {
+    CotrainConfig config = o.config;
+    if (bound == 0) {
+      CotrainConfig probe = config;
+      probe.rounds = 1;
+      bound = run_cotrain(probe, train, test, false).alpha_bound;
+    }
+    config.alpha = factor * bound;
+    const CotrainResult r = run_cotrain(config, train, test, false);
+    const double final = r.quantized.accuracy.empty() ? 0.0 : r.quantized.accuracy.back();
+    json::Value v = json::Value::object();
+    v.set("alpha_over_bound", json::Value::number(factor));
+    v.set("alpha", json::Value::number(config.alpha));
+    v.set("accuracy", json::Value::number(final));
+    v.set("disagreement", json::Value::number(r.quantized.disagreement));
+    v.set("diverged", json::Value::boolean(r.quantized.diverged || r.quantized.disagreement > 1e3));
+    if (!o.json) {
+      std::printf("alpha %.4g (%.2f of the bound): accuracy %.2f%%, disagreement %.2g%s\n",
+                  config.alpha, factor, final, r.quantized.disagreement,
+                  r.quantized.diverged || r.quantized.disagreement > 1e3 ? ", diverged" : "");
+    }
+    all.add(std::move(v));
+  }
+  if (o.json) std::printf("%s\n", json::to_text(all).c_str());
+  return 0;
+}
+
+int run(Options o) {
+  o.config.model = o.model == "svm"      ? Model::kSvm
+                   : o.model == "linear" ? Model::kLinear
+                                         : Model::kSoftmax;
+  const auto train = read_idx(o.data, "train", static_cast<std::size_t>(o.config.samples));
+  const auto test = read_idx(o.data, "t10k", 10'000);
+  if (!train || !test) {
+    std::fprintf(stderr, "%s\n", (train ? test.error() : train.error()).text().c_str());
+    return 1;
+  }
+  if (o.sweep) return run_sweep(o, *train, *test);
+  const CotrainResult r = run_cotrain(o.config, *train, *test, true);
+  const Reach ours = reach_of(r.quantized, r.target_accuracy);
+  const Reach theirs = reach_of(r.float32, r.target_accuracy);
+  json::Value v = json::Value::object();
+  v.set("model", json::Value::string(o.model));
+  v.set("central_accuracy", json::Value::number(r.central_accuracy));
+  v.set("target_accuracy", json::Value::number(r.target_accuracy));
+  v.set("quantized", curve_value(r.quantized, r.target_accuracy));
+  v.set("float32", curve_value(r.float32, r.target_accuracy));
+  v.set("bytes_ratio", json::Value::number(ours.bytes > 0 ? theirs.bytes / ours.bytes : 0.0));
+  v.set("alpha", json::Value::number(o.config.alpha));
+  v.set("alpha_bound", json::Value::number(r.alpha_bound));
+  std::printf("%s\n", (o.json ? json::to_text(v) : json::to_pretty_text(v)).c_str());
+  if (!o.html.empty()) {
+    std::ofstream page(o.html);
+    page << "<!doctype html><meta charset='utf-8'><title>Co-training</title>\n"
+         << line_chart("Test accuracy, percent: quantized and float32, by evaluation",
+                       {r.quantized.accuracy, r.float32.accuracy}, false)
+         << line_chart("Bytes sent per board (log scale)", {r.quantized.bytes, r.float32.bytes},
+                       true);
+    if (!page) {
+      std::fprintf(stderr, "cannot write %s\n", o.html.c_str());
+      return 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_cotrain(CLI::App& app, ExitCode& code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* cmd = app.add_subcommand(
+      "cotrain", "Train one model on every board's own data with quantized messages");
+  cmd->footer(
+      "Examples:\n"
+      "  laird-lab cotrain --model softmax --rounds 300 --json\n"
+      "  laird-lab cotrain --model svm --leave-at 100 --join-at 200\n"
+      "  laird-lab cotrain --model softmax --alpha-sweep --rounds 100\n");
+  cmd->add_option("--data", o->data, "folder of gzipped IDX files");
+  cmd->add_option("--model", o->model, "svm, linear or softmax")
+      ->check(CLI::IsMember({"svm", "linear", "softmax"}));
+  cmd->add_option("--nodes", o->config.nodes, "boards")->check(CLI::Range(2, 200));
+  cmd->add_option("--rounds", o->config.rounds, "of mixing")->check(CLI::Range(1, 100'000));
+  cmd->add_option("--samples", o->config.samples, "of all boards")->check(CLI::Range(100, 60'000));
+  cmd->add_option("--alpha", o->config.alpha, "step")->check(CLI::PositiveNumber);
+  cmd->add_option("--rho", o->config.rho, "step of the log quantizer")
+      ->check(CLI::Range(0.01, 1.0));
+  cmd->add_option("--density", o->config.density, "part of the coordinates in a message")
+      ->check(CLI::Range(0.01, 1.0));
+  cmd->add_option("--leave-at", o->config.leave_at, "round at which one board leaves");
+  cmd->add_option("--join-at", o->config.join_at, "round at which it joins again, empty");
+  cmd->add_option("--seed", o->config.seed, "of the graph");
+  cmd->add_flag("--alpha-sweep", o->sweep, "sweep the step against its stability bound");
+  cmd->add_option("--html", o->html, "write a page with the curves");
+  cmd->add_flag("--json", o->json, "one line of JSON");
+  cmd->callback([o, &code] { code.value = run(*o); });
+}
+
+}  // namespace laird::lab

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "lab/commands.hpp"
+
+namespace laird::lab {
+
+// `laird-lab cotrain`: one model on every board's data, measured on Fashion-MNIST.
+void add_cotrain(CLI::App& app, ExitCode& code);
+
+}  // namespace laird::lab

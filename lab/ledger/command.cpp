@@ -1,0 +1,262 @@
+// laird-lab ledger: the share ledger under a bad network and random faults, measured.
+#include "lab/ledger/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "json/value.hpp"
+#include "lab/ledger/convergence.hpp"
+#include "lab/ledger/page.hpp"
+#include "lab/ledger/paper_command.hpp"
+#include "lab/ledger/schedule.hpp"
+
+namespace laird::lab {
+namespace {
+
+struct Options {
+  int nodes = 0;  // 0: 3 to 100 in schedules, 100 for convergence
+  std::string graph = "overlay";
+  double loss = 0.3;
+  double dup = 0.15;
+  std::string delay = "1-3";
+  int crashes = 3;
+  int partitions = 2;
+  std::uint32_t drift_ppm = 10'000;
+  std::uint64_t seeds = 20;
+  std::uint64_t first_seed = 1;
+  std::uint64_t schedules = 0;
+  std::string schedule_seed;
+  int resources = 1;
+  int lease = 30;
+  unsigned threads = 2;
+  bool no_fence = false;
+  bool untagged = false;
+  bool json = false;
+  bool paper = false;
+  std::string html;
+};
+
+// Runs body(seed) for every seed on a few threads; results are kept by seed, so their order does
+// not depend on the threads.
+template <class Result, class Body>
+std::vector<Result> for_each_seed(std::uint64_t first, std::uint64_t count, unsigned threads,
+                                  bool progress, Body body) {
+  std::vector<Result> results(count);
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<std::uint64_t> done{0};
+  std::mutex printing;
+  const auto work = [&] {
+    for (std::uint64_t i = next++; i < count; i = next++) {
+      results[i] = body(first + i);
+      const std::uint64_t finished = ++done;
+      if (progress && finished % 500 == 0) {
+        const std::lock_guard lock(printing);
+        std::fprintf(stderr, "%llu of %llu\n", static_cast<unsigned long long>(finished),
+                     static_cast<unsigned long long>(count));
+      }
+    }
+  };
+  std::vector<std::thread> pool;
+  for (unsigned t = 1; t < threads; ++t) pool.emplace_back(work);
+  work();
+  for (std::thread& t : pool) t.join();
+  return results;
+}
+
+json::Value spread(std::vector<int> ticks) {
+  std::sort(ticks.begin(), ticks.end());
+  json::Value v = json::Value::object();
+  if (ticks.empty()) return v;
+  v.set("median", json::Value::integer(ticks[ticks.size() / 2]));
+  v.set("p95", json::Value::integer(ticks[(ticks.size() * 95 + 99) / 100 - 1]));
+  return v;
+}
+
+struct Totals {
+  std::vector<ConvergenceResult> converged;
+  std::vector<ScheduleResult> scheduled;
+};
+
+int tick_or_limit(int ticks) { return ticks < 0 ? INT32_MAX : ticks; }
+
+json::Value summary(const Totals& totals) {
+  Parts excess = 0;
+  double stranded = 0;
+  std::int64_t reclaim = -1;
+  double payload = 0;
+  double per_neighbour = 0;
+  std::vector<int> t3;
+  std::vector<int> t6;
+  for (const ConvergenceResult& r : totals.converged) {
+    excess = std::max(excess, r.excess_max);
+    t3.push_back(tick_or_limit(r.ticks_1e3));
+    t6.push_back(tick_or_limit(r.ticks_1e6));
+    payload += r.payload_bytes_1e6 / static_cast<double>(totals.converged.size());
+    per_neighbour += r.bytes_per_neighbour_tick / static_cast<double>(totals.converged.size());
+  }
+  for (const ScheduleResult& r : totals.scheduled) {
+    excess = std::max(excess, r.excess_max);
+    stranded = std::max(stranded, r.stranded);
+    reclaim = std::max(reclaim, r.reclaim_ticks);
+  }
+  json::Value v = json::Value::object();
+  v.set("runs", json::Value::integer(
+                    static_cast<std::int64_t>(totals.converged.size() + totals.scheduled.size())));
+  v.set("excess_max_parts", json::Value::integer(excess));
+  v.set("ticks_1e3", spread(t3));
+  v.set("ticks_1e6", spread(t6));
+  v.set("payload_bytes_per_node", json::Value::number(payload));
+  v.set("payload_bytes_per_neighbour_tick", json::Value::number(per_neighbour));
+  v.set("stranded_max", json::Value::number(stranded));
+  v.set("reclaim_ticks_max", json::Value::integer(reclaim));
+  return v;
+}
+
+ScheduleLimits limits_from(const Options& o) {
+  ScheduleLimits limits;
+  if (o.nodes != 0) limits.nodes_min = limits.nodes_max = o.nodes;
+  limits.crashes_max = o.crashes;
+  limits.partitions_max = o.partitions;
+  limits.drift_ppm = o.drift_ppm;
+  limits.lease_ticks = o.lease;
+  limits.faults.no_fence = o.no_fence;
+  limits.faults.untagged_claims = o.untagged;
+  return limits;
+}
+
+std::string replay_command(const Options& o, std::uint64_t seed) {
+  std::string text = "laird-lab ledger --schedule-seed " + std::to_string(seed) + " --crashes " +
+                     std::to_string(o.crashes) + " --partitions " + std::to_string(o.partitions) +
+                     " --drift " + std::to_string(o.drift_ppm) + " --lease " +
+                     std::to_string(o.lease);
+  if (o.nodes != 0) text += " --nodes " + std::to_string(o.nodes);
+  if (o.no_fence) text += " --break fence";
+  if (o.untagged) text += " --break tags";
+  return text;
+}
+
+// The failures, each with the command that replays it alone; returns how many.
+int report_failures(const Options& o, const std::vector<ScheduleResult>& results) {
+  int failures = 0;
+  for (const ScheduleResult& r : results) {
+    const bool broken = !r.first_break.empty();
+    if (!broken && r.stranded <= 1e-6) continue;
+    ++failures;
+    if (failures > 20) continue;
+    std::fprintf(stderr, "seed %llu, %d nodes, %d crashes: %s\n  replay: %s\n",
+                 static_cast<unsigned long long>(r.seed), r.nodes, r.crashes,
+                 broken ? r.first_break.c_str()
+                        : ("stranded " + std::to_string(r.stranded) + " of the whole").c_str(),
+                 replay_command(o, r.seed).c_str());
+  }
+  return failures;
+}
+
+bool parse_delay(const std::string& text, NetworkConfig& network) {
+  int a = 0;
+  int b = 0;
+  const int fields = std::sscanf(text.c_str(), "%d-%d", &a, &b);
+  if (fields == 1) b = a;
+  if (fields < 1 || a < 1 || b < a || b > 60) return false;
+  network.delay_min = a;
+  network.delay_max = b;
+  return true;
+}
+
+int run(const Options& o) {
+  if (o.paper) return run_paper_comparison(o.seeds, o.first_seed, o.json);
+  ConvergenceConfig config;
+  config.nodes = o.nodes == 0 ? 100 : o.nodes;
+  config.network.loss = o.loss;
+  config.network.duplicate = o.dup;
+  config.resources = o.resources;
+  config.graph = o.graph == "ring" ? Graph::kRing
+                 : o.graph == "er" ? Graph::kErdosRenyi
+                                   : Graph::kOverlay;
+  if (config.graph == Graph::kRing) config.ticks_max = 20'000;
+  if (!parse_delay(o.delay, config.network)) {
+    std::fprintf(stderr, "--delay wants A-B in ticks, 1 <= A <= B <= 60, not '%s'\n",
+                 o.delay.c_str());
+    return 2;
+  }
+  Totals totals;
+  if (!o.schedule_seed.empty()) {
+    ScheduleLimits limits = limits_from(o);
+    limits.tell = !o.json;
+    totals.scheduled.push_back(run_schedule(limits, std::stoull(o.schedule_seed)));
+  } else if (o.schedules > 0) {
+    const ScheduleLimits limits = limits_from(o);
+    totals.scheduled = for_each_seed<ScheduleResult>(
+        o.first_seed, o.schedules, o.threads, true,
+        [&](std::uint64_t seed) { return run_schedule(limits, seed); });
+  } else {
+    config.trace = !o.html.empty();
+    totals.converged = for_each_seed<ConvergenceResult>(
+        o.first_seed, o.seeds, o.threads, false,
+        [&](std::uint64_t seed) { return run_convergence(config, seed); });
+  }
+  const int failures = report_failures(o, totals.scheduled);
+  if (!o.html.empty() && !totals.converged.empty()) {
+    std::ofstream page(o.html);
+    page << ledger_page(config, totals.converged);
+    if (!page) {
+      std::fprintf(stderr, "cannot write %s\n", o.html.c_str());
+      return 1;
+    }
+  }
+  const json::Value v = summary(totals);
+  std::printf("%s\n", (o.json ? json::to_text(v) : json::to_pretty_text(v)).c_str());
+  return failures > 0 || v.find("excess_max_parts")->as_integer() > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_ledger(CLI::App& app, ExitCode& code) {
+  auto o = std::make_shared<Options>();
+  CLI::App* cmd = app.add_subcommand(
+      "ledger", "Simulate the share ledger: convergence, or random fault schedules");
+  cmd->footer(
+      "Examples:\n"
+      "  laird-lab ledger --nodes 100 --loss 0.3 --dup 0.15 --delay 1-3 --seeds 20 --json\n"
+      "  laird-lab ledger --schedules 10000 --crashes 3 --partitions 2\n"
+      "  laird-lab ledger --schedules 200 --break fence    (must fail: the checker's own test)\n"
+      "  laird-lab ledger --paper --seeds 10\n");
+  cmd->add_option("--nodes", o->nodes, "boards (schedules: drawn from 3 to 100 when absent)")
+      ->check(CLI::Range(2, 20'000));
+  cmd->add_option("--graph", o->graph, "overlay, er or ring")
+      ->check(CLI::IsMember({"overlay", "er", "ring"}));
+  cmd->add_option("--loss", o->loss, "part of the messages lost")->check(CLI::Range(0.0, 0.95));
+  cmd->add_option("--dup", o->dup, "part of the messages repeated")->check(CLI::Range(0.0, 1.0));
+  cmd->add_option("--delay", o->delay, "A-B, ticks");
+  cmd->add_option("--resources", o->resources, "contested at once")->check(CLI::Range(1, 3));
+  cmd->add_option("--seeds", o->seeds, "convergence runs")->check(CLI::Range(1, 1'000'000));
+  cmd->add_option("--first-seed", o->first_seed, "the first seed");
+  cmd->add_option("--schedules", o->schedules, "run that many fault schedules instead");
+  cmd->add_option("--schedule-seed", o->schedule_seed, "replay one schedule, told step by step")
+      ->check(CLI::NonNegativeNumber);
+  cmd->add_option("--crashes", o->crashes, "at most, per schedule")->check(CLI::Range(0, 10));
+  cmd->add_option("--partitions", o->partitions, "at most, per schedule")->check(CLI::Range(0, 10));
+  cmd->add_option("--drift", o->drift_ppm, "clocks run within this many ppm")
+      ->check(CLI::Range(0, 50'000));
+  cmd->add_option("--lease", o->lease, "ticks, in schedules")->check(CLI::Range(20, 1000));
+  cmd->add_option("--threads", o->threads, "at once")->check(CLI::Range(1, 64));
+  cmd->add_option_function<std::string>(
+         "--break",
+         [o](const std::string& what) {
+           o->no_fence = what == "fence";
+           o->untagged = what == "tags";
+         },
+         "run a ledger broken on purpose: fence or tags")
+      ->check(CLI::IsMember({"fence", "tags"}));
+  cmd->add_flag("--paper", o->paper, "compare with the paper's dynamics and the schemes it cites");
+  cmd->add_option("--html", o->html, "write a page that draws gap, budget use and bytes");
+  cmd->add_flag("--json", o->json, "one line of JSON");
+  cmd->callback([o, &code] { code.value = run(*o); });
+}
+
+}  // namespace laird::lab

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "lab/commands.hpp"
+
+namespace laird::lab {
+
+// `laird-lab ledger`: convergence and fault schedules of the share ledger.
+void add_ledger(CLI::App& app, ExitCode& code);
+
+}  // namespace laird::lab

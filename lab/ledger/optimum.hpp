@@ -1,0 +1,22 @@
+// The centralized answer the ledger is measured against: minimise sum a_i/2 (x_i - d_i)^2 over
+// floor_i <= x_i <= cap_i with sum x_i = whole, by bisection on the price.
+#pragma once
+
+#include <vector>
+
+#include "consensus/demand.hpp"
+
+namespace laird::lab {
+
+struct Optimum {
+  double price = 0.0;
+  double cost = 0.0;
+  std::vector<double> shares;  // in parts
+};
+
+// Requires sum of floors <= whole <= sum of caps.
+[[nodiscard]] Optimum optimum_of(const std::vector<consensus::Demand>& demands, double whole);
+[[nodiscard]] double cost_of(const std::vector<consensus::Demand>& demands,
+                             const std::vector<double>& shares);
+
+}  // namespace laird::lab

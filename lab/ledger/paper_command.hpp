@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstdint>
+
+namespace laird::lab {
+
+// The ledger, the paper's dynamics and the schemes the paper cites on the same graphs and costs;
+// prints a table or JSON and returns the exit code.
+int run_paper_comparison(std::uint64_t seeds, std::uint64_t first_seed, bool json);
+
+}  // namespace laird::lab

@@ -1,0 +1,311 @@
+#include "lab/ledger/schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace laird::lab {
+namespace {
+
+using consensus::Demand;
+using consensus::kResources;
+using consensus::kWhole;
+
+enum class Return : std::uint8_t { kNever, kJournal, kFresh };
+
+struct Event {
+  enum class Kind : std::uint8_t {
+    kCrash,
+    kReturn,
+    kCut,
+    kMend,
+    kSplit,
+    kHeal,
+    kJoin,
+    kMembers,
+    kDemand,
+    kStale
+  };
+  std::int64_t at = 0;
+  Kind kind = Kind::kCrash;
+  NodeId a = 0;
+  NodeId b = 0;
+  Return how = Return::kNever;
+};
+
+class Schedule {
+ public:
+  Schedule(const ScheduleLimits& limits, std::uint64_t seed)
+      : limits_(limits), random_(seed ^ 0xC0FFEE), seed_(seed) {}
+
+  ScheduleResult run();
+
+ private:
+  void plan_crashes();
+  void plan_network();
+  void plan_joins();
+  NodeId victim(int already);
+  void apply(World& world, const Event& event);
+  void new_demand(World& world, NodeId node);
+  void revive_unsettleable(World& world);
+  void measure_reclaim(const World& world, ScheduleResult& result);
+
+  ScheduleLimits limits_;
+  Random random_;
+  std::uint64_t seed_;
+  int nodes_ = 0;
+  std::int64_t calm_at_ = 0;
+  std::shared_ptr<const Overlay> overlay_;
+  std::shared_ptr<const Overlay> wider_;
+  std::vector<NodeId> victims_;
+  std::vector<Event> events_;
+  std::vector<std::pair<Account, std::int64_t>> down_since_;
+};
+
+NodeId Schedule::victim(int already) {
+  const NodeId any = random_.below(static_cast<std::uint32_t>(nodes_));
+  if (already == 0) return any;
+  const NodeId last = victims_.back();
+  const auto near = overlay_->neighbours(last);
+  switch (random_.below(4)) {
+    case 0: return any;
+    case 1: return near.front();  // who settles first
+    default: return near[random_.below(static_cast<std::uint32_t>(near.size()))];
+  }
+}
+
+void Schedule::plan_crashes() {
+  const int crashes =
+      static_cast<int>(random_.below(static_cast<std::uint32_t>(limits_.crashes_max + 1)));
+  std::int64_t at = random_.between(10, 60);
+  int lossy = 0;
+  for (int k = 0; k < crashes; ++k) {
+    const NodeId node = victim(k);
+    if (std::find(victims_.begin(), victims_.end(), node) != victims_.end()) continue;
+    victims_.push_back(node);
+    events_.push_back({at, Event::Kind::kCrash, node, 0, Return::kNever});
+    // What a small fleet can survive without an operator is one board at a time; see the quorum.
+    const int lossy_max = consensus::quorum_for(overlay_->neighbours(node).size());
+    Return how = static_cast<Return>(random_.below(3));
+    if (how != Return::kJournal && lossy++ >= lossy_max) how = Return::kJournal;
+    const std::int64_t away = random_.chance(0.5) ? random_.between(1, limits_.lease_ticks)
+                                                  : random_.between(1, 4 * limits_.lease_ticks);
+    if (how != Return::kNever) {
+      events_.push_back({at + away, Event::Kind::kReturn, node, 0, how});
+    }
+    // Together, or while the last one is being settled, or later.
+    const std::uint32_t gap = random_.below(3);
+    at += gap == 0   ? random_.between(0, 2)
+          : gap == 1 ? limits_.lease_ticks + random_.between(-4, 12)
+                     : random_.between(0, 90);
+  }
+}
+
+void Schedule::plan_network() {
+  const auto splits = random_.below(static_cast<std::uint32_t>(limits_.partitions_max + 1));
+  for (std::uint32_t k = 0; k < splits; ++k) {
+    const std::int64_t at = random_.between(10, 150);
+    events_.push_back({at, Event::Kind::kSplit, random_.below(4), 0, Return::kNever});
+    events_.push_back({at + random_.between(3, 4 * limits_.lease_ticks), Event::Kind::kHeal, 0, 0,
+                       Return::kNever});
+  }
+  const auto cuts = random_.below(static_cast<std::uint32_t>(limits_.cuts_max + 1));
+  for (std::uint32_t k = 0; k < cuts; ++k) {
+    const NodeId a = random_.below(static_cast<std::uint32_t>(nodes_));
+    const auto near = overlay_->neighbours(a);
+    const NodeId b = near[random_.below(static_cast<std::uint32_t>(near.size()))];
+    const std::int64_t at = random_.between(5, 150);
+    events_.push_back({at, Event::Kind::kCut, a, b, Return::kNever});
+    events_.push_back({at + random_.between(3, 4 * limits_.lease_ticks), Event::Kind::kMend, a, b,
+                       Return::kNever});
+  }
+  for (int k = 0; k < 4; ++k) {
+    events_.push_back({random_.between(5, 250), Event::Kind::kDemand, 0, 0, Return::kNever});
+    events_.push_back({random_.between(60, 300), Event::Kind::kStale, 0, 0, Return::kNever});
+  }
+}
+
+void Schedule::plan_joins() {
+  if (limits_.joins_max == 0 || !random_.chance(0.3)) return;
+  const NodeId fresh = static_cast<NodeId>(nodes_);
+  std::vector<NodeId> list = overlay_->members();
+  list.push_back(fresh);
+  wider_ = std::make_shared<Overlay>(list);
+  const std::int64_t at = random_.between(10, 150);
+  events_.push_back({at, Event::Kind::kJoin, fresh, 0, Return::kNever});
+  // The others hear of the new member list one by one.
+  for (NodeId node = 0; node < fresh; ++node) {
+    events_.push_back(
+        {at + random_.between(0, 20), Event::Kind::kMembers, node, 0, Return::kNever});
+  }
+}
+
+void Schedule::new_demand(World& world, NodeId node) {
+  Board& b = world.boards()[node];
+  if (b.ledger == nullptr || !b.up) return;
+  const Parts fair = kWhole / nodes_;
+  for (std::size_t r = 0; r < kResources; ++r) {
+    Demand d;
+    d.demand = fair / 100 * random_.between(0, 400);
+    d.urgency = static_cast<std::uint16_t>(random_.between(64, 1024));
+    d.floor = random_.chance(0.3) ? fair / 100 * random_.between(0, 50) : 0;
+    d.cap = random_.chance(0.3) ? fair / 100 * random_.between(50, 200) : kWhole;
+    b.ledger->set_demand(r, d);
+  }
+}
+
+void Schedule::apply(World& world, const Event& e) {
+  if (limits_.tell) {
+    static const char* kNames[] = {"crash", "return", "cut",     "mend",   "split",
+                                   "heal",  "join",   "members", "demand", "stale"};
+    if (e.kind != Event::Kind::kMembers) {
+      std::printf("tick %lld: %s %u %u %s\n", static_cast<long long>(world.tick()),
+                  kNames[static_cast<int>(e.kind)], e.a, e.b,
+                  e.kind != Event::Kind::kReturn ? ""
+                  : e.how == Return::kJournal    ? "with journal"
+                                                 : "without journal");
+    }
+  }
+  switch (e.kind) {
+    case Event::Kind::kCrash:
+      if (world.boards()[e.a].up)
+        down_since_.emplace_back(world.boards()[e.a].ledger->account(), world.tick());
+      world.crash(e.a);
+      break;
+    case Event::Kind::kReturn:
+      std::erase_if(down_since_, [&](const auto& d) { return d.first.node == e.a; });
+      if (e.how == Return::kJournal) {
+        world.restart_with_journal(e.a);
+      } else {
+        world.restart_without_journal(e.a);
+      }
+      new_demand(world, e.a);
+      break;
+    case Event::Kind::kCut: world.cut(e.a, e.b, true); break;
+    case Event::Kind::kMend: world.cut(e.a, e.b, false); break;
+    case Event::Kind::kSplit: {
+      // One board alone, a pair, a few, or half.
+      const std::uint32_t sizes[] = {1, 2, 3, static_cast<std::uint32_t>(nodes_) / 2};
+      for (std::uint32_t k = 0; k < sizes[e.a]; ++k) {
+        world.boards()[random_.below(static_cast<std::uint32_t>(nodes_))].partition = 1;
+      }
+      break;
+    }
+    case Event::Kind::kHeal:
+      for (Board& b : world.boards()) b.partition = 0;
+      break;
+    case Event::Kind::kJoin:
+      world.add_board(e.a, wider_);
+      new_demand(world, e.a);
+      break;
+    case Event::Kind::kMembers: world.set_members(e.a, wider_); break;
+    case Event::Kind::kDemand:
+      for (NodeId n = 0; n < world.boards().size(); ++n) {
+        if (random_.chance(0.5)) new_demand(world, n);
+      }
+      break;
+    case Event::Kind::kStale: world.release_stale(); break;
+  }
+}
+
+// A board that stays down can be told from one that is cut off only while it and its neighbours
+// keep a quorum; where the schedule took more than that, the operator brings the board back.
+void Schedule::revive_unsettleable(World& world) {
+  const auto down = [&](NodeId n) { return !world.boards()[n].up; };
+  bool again = true;
+  while (again) {
+    again = false;
+    for (NodeId n = 0; n < static_cast<NodeId>(nodes_); ++n) {
+      const auto near = overlay_->neighbours(n);
+      const auto dead = static_cast<std::size_t>(std::count_if(near.begin(), near.end(), down));
+      const std::size_t quorum = consensus::quorum_for(near.size());
+      const bool stuck = down(n) ? dead >= quorum : near.size() - dead < quorum;
+      if (!stuck) continue;
+      for (const NodeId v : near) {
+        if (down(v)) {
+          world.restart_without_journal(v);
+          new_demand(world, v);
+        }
+      }
+      again = dead > 0;
+    }
+  }
+}
+
+void Schedule::measure_reclaim(const World& world, ScheduleResult& result) {
+  std::erase_if(down_since_, [&](const auto& d) {
+    if (!world.is_absorbed(d.first)) return false;
+    result.reclaim_ticks = std::max(result.reclaim_ticks, world.tick() - d.second);
+    return true;
+  });
+}
+
+ScheduleResult Schedule::run() {
+  ScheduleResult result;
+  result.seed = seed_;
+  // Log-uniform: small fleets have the odd corners, large ones the traffic.
+  const double span = std::log(static_cast<double>(limits_.nodes_max + 1) / limits_.nodes_min);
+  nodes_ = std::min(limits_.nodes_max,
+                    static_cast<int>(limits_.nodes_min * std::exp(span * random_.unit())));
+  std::vector<NodeId> ids;
+  for (int i = 0; i < nodes_; ++i) ids.push_back(static_cast<NodeId>(i));
+  overlay_ = std::make_shared<Overlay>(ids);
+  plan_crashes();
+  plan_network();
+  plan_joins();
+  std::stable_sort(events_.begin(), events_.end(),
+                   [](const Event& a, const Event& b) { return a.at < b.at; });
+  calm_at_ = events_.empty() ? 0 : events_.back().at + 1;
+
+  consensus::LedgerConfig config;
+  config.lease = limits_.lease_ticks * config.tick;
+  config.drift_ppm = limits_.drift_ppm;
+  config.faults = limits_.faults;
+  NetworkConfig network;
+  network.loss = 0.4 * random_.unit();
+  network.duplicate = 0.2 * random_.unit();
+  network.delay_max = static_cast<int>(random_.between(1, 4));
+  network.stale = nodes_ > 30 ? 0.001 : 0.01;
+  World world(config, overlay_, network, seed_);
+  for (NodeId n = 0; n < static_cast<NodeId>(nodes_); ++n) new_demand(world, n);
+
+  Checker checker;
+  std::size_t next = 0;
+  bool calm = false;
+  const std::int64_t end = calm_at_ + 12 * limits_.lease_ticks;
+  while (world.tick() < end) {
+    while (next < events_.size() && events_[next].at <= world.tick()) apply(world, events_[next++]);
+    if (!calm && world.tick() >= calm_at_) {
+      calm = true;
+      for (Board& b : world.boards()) b.partition = 0;
+      revive_unsettleable(world);
+    }
+    world.step();
+    checker.check(world);
+    measure_reclaim(world, result);
+    if (calm && world.tick() > calm_at_ + limits_.lease_ticks && world.tick() % 5 == 0) {
+      double worst = 0;
+      for (std::size_t r = 0; r < kResources; ++r) {
+        worst = std::max(worst, static_cast<double>(stranded(world, r)) / kWhole);
+      }
+      result.stranded = worst;
+      if (worst <= 1e-6) break;
+    }
+    if (!checker.result().first_break.empty() && !limits_.tell) break;
+  }
+  result.nodes = nodes_;
+  result.crashes = static_cast<int>(victims_.size());
+  result.ticks = world.tick();
+  result.settled = static_cast<std::int64_t>(world.absorbed().size());
+  result.excess_max = checker.result().excess_max;
+  result.first_break = checker.result().first_break;
+  return result;
+}
+
+}  // namespace
+
+ScheduleResult run_schedule(const ScheduleLimits& limits, std::uint64_t seed) {
+  return Schedule(limits, seed).run();
+}
+
+}  // namespace laird::lab

@@ -1,0 +1,44 @@
+// Random fault schedules: crashes of random, adjacent and first-heir boards, restarts with and
+// without journal, cut links, partitions, drifting clocks, a bad network, packets kept back for
+// much later, boards that join. One seed is one schedule, and replays alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lab/ledger/checker.hpp"
+#include "lab/ledger/world.hpp"
+
+namespace laird::lab {
+
+struct ScheduleLimits {
+  int nodes_min = 3;
+  int nodes_max = 100;
+  int crashes_max = 3;
+  int partitions_max = 2;
+  int cuts_max = 4;
+  int joins_max = 1;
+  int lease_ticks = 30;
+  std::uint32_t drift_ppm = 10'000;
+  consensus::LedgerFaults faults;
+  bool tell = false;  // print the schedule as it runs
+};
+
+struct ScheduleResult {
+  std::uint64_t seed = 0;
+  int nodes = 0;
+  int crashes = 0;
+  Parts excess_max = 0;
+  double stranded = 0.0;  // worst resource, as a part of the whole, at the end
+  std::int64_t ticks = 0;
+  std::int64_t settled = 0;  // accounts
+  // Ticks from a crash that ends an account for good to its settlement, the longest of the run;
+  // only for boards that stay down and whose neighbours all live. -1: none.
+  std::int64_t reclaim_ticks = -1;
+  std::string first_break;
+};
+
+[[nodiscard]] ScheduleResult run_schedule(const ScheduleLimits& limits, std::uint64_t seed);
+
+}  // namespace laird::lab

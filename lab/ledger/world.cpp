@@ -1,0 +1,173 @@
+#include "lab/ledger/world.hpp"
+
+#include <algorithm>
+
+#include "base/require.hpp"
+#include "consensus/codec.hpp"
+
+namespace laird::lab {
+namespace {
+constexpr std::size_t kHorizon = 64;  // ticks a packet can be under way
+constexpr std::size_t kStaleMax = 4096;
+}  // namespace
+
+World::World(const consensus::LedgerConfig& config, std::shared_ptr<const Overlay> founders,
+             const NetworkConfig& network, std::uint64_t seed)
+    : config_(config),
+      founders_(std::move(founders)),
+      members_(founders_),
+      network_(network),
+      random_(seed),
+      due_(kHorizon) {
+  LAIRD_REQUIRE(network_.delay_min >= 1 && network_.delay_max < static_cast<int>(kHorizon),
+                "a packet takes at least a tick and arrives within the horizon");
+  const std::int64_t drift = config_.drift_ppm;
+  boards_.resize(founders_->members().back() + 1U);
+  for (const NodeId node : founders_->members()) {
+    Board& b = boards_[node];
+    b.drift_ppm = drift == 0 ? 0 : random_.between(-drift, drift);
+    b.ledger = std::make_unique<Ledger>(config_, node, 1, founders_, founders_, local_time(b));
+  }
+}
+
+TimeNs World::local_time(const Board& board) const {
+  const TimeNs t = kDay + tick_ * config_.tick;
+  return t + t / 1'000'000 * board.drift_ppm;
+}
+
+bool World::is_absorbed(const Account& account) const {
+  return std::find(absorbed_.begin(), absorbed_.end(), account) != absorbed_.end();
+}
+
+const Ledger* World::find(const Account& account) const {
+  if (account.node < boards_.size() && boards_[account.node].ledger != nullptr &&
+      boards_[account.node].ledger->account() == account) {
+    return boards_[account.node].ledger.get();
+  }
+  for (const Ghost& g : ghosts_) {
+    if (g.account == account) return g.ledger.get();
+  }
+  return nullptr;
+}
+
+bool World::connected(NodeId a, NodeId b) const {
+  if (boards_[a].partition != boards_[b].partition) return false;
+  if (cuts_.empty()) return true;
+  const std::pair<NodeId, NodeId> key{std::min(a, b), std::max(a, b)};
+  return std::find(cuts_.begin(), cuts_.end(), key) == cuts_.end();
+}
+
+void World::cut(NodeId a, NodeId b, bool broken) {
+  const std::pair<NodeId, NodeId> key{std::min(a, b), std::max(a, b)};
+  std::erase(cuts_, key);
+  if (broken) cuts_.push_back(key);
+}
+
+void World::dispatch(Packet packet) {
+  const auto delay =
+      static_cast<std::size_t>(random_.between(network_.delay_min, network_.delay_max));
+  due_[(static_cast<std::size_t>(tick_) + delay) % kHorizon].push_back(std::move(packet));
+}
+
+void World::post(NodeId from, consensus::Out& out) {
+  for (const Account& a : out.absorbed) absorbed_.push_back(a);
+  for (consensus::Outgoing& o : out.messages) {
+    scratch_.clear();
+    encode(o.message, scratch_);
+    payload_bytes_ += scratch_.size();
+    ++messages_;
+    if (o.to >= boards_.size()) continue;
+    Packet p{from, o.to, std::string(scratch_.begin(), scratch_.end())};
+    if (network_.stale > 0 && stale_.size() < kStaleMax && random_.chance(network_.stale)) {
+      stale_.push_back(p);
+    }
+    if (!connected(from, o.to)) continue;
+    if (network_.duplicate > 0 && random_.chance(network_.duplicate)) dispatch(p);
+    if (network_.loss > 0 && random_.chance(network_.loss)) continue;
+    dispatch(std::move(p));
+  }
+  out.clear();
+}
+
+void World::release_stale() {
+  for (Packet& p : stale_) dispatch(std::move(p));
+  stale_.clear();
+}
+
+void World::deliver(const Packet& packet) {
+  Board& b = boards_[packet.to];
+  if (!b.up || b.ledger == nullptr) return;
+  const auto message = consensus::decode(packet.bytes);
+  if (!message) {
+    ++rejected_;
+    return;
+  }
+  b.ledger->on_message(packet.from, *message, local_time(b), out_);
+  post(packet.to, out_);
+}
+
+void World::step() {
+  ++tick_;
+  std::vector<Packet> arriving;
+  arriving.swap(due_[static_cast<std::size_t>(tick_) % kHorizon]);
+  for (const Packet& p : arriving) deliver(p);
+  for (NodeId node = 0; node < boards_.size(); ++node) {
+    Board& b = boards_[node];
+    if (!b.up || b.ledger == nullptr) continue;
+    if (b.ledger->closed()) {
+      ghosts_.push_back({b.ledger->account(), std::make_unique<Ledger>(*b.ledger)});
+    }
+    b.ledger->on_tick(local_time(b), out_);
+    post(node, out_);
+  }
+}
+
+void World::crash(NodeId node) {
+  Board& b = boards_[node];
+  if (!b.up || b.ledger == nullptr) return;
+  b.up = false;
+  b.left_on = b.ledger->effective(local_time(b));
+  b.watchdog_at = b.ledger->fence_deadline();
+  Bytes bytes;
+  Archive ar = Archive::writer(bytes);
+  b.ledger->archive(ar);
+  b.journal.assign(bytes.begin(), bytes.end());
+}
+
+void World::restart_with_journal(NodeId node) {
+  Board& b = boards_[node];
+  if (b.up || b.ledger == nullptr) return;
+  auto restored = std::make_unique<Ledger>(config_, node, b.ledger->account().incarnation,
+                                           founders_, members_, local_time(b));
+  Archive ar = Archive::reader(b.journal);
+  restored->archive(ar);
+  LAIRD_REQUIRE(!ar.failed() && ar.at_end(), "a journal reads back");
+  b.ledger = std::move(restored);
+  b.up = true;
+}
+
+void World::restart_without_journal(NodeId node) {
+  Board& b = boards_[node];
+  if (b.up || b.ledger == nullptr) return;
+  const Account old = b.ledger->account();
+  ghosts_.push_back({old, std::move(b.ledger)});
+  b.ledger = std::make_unique<Ledger>(config_, node, old.incarnation + 1, founders_, members_,
+                                      local_time(b));
+  b.up = true;
+}
+
+void World::add_board(NodeId node, std::shared_ptr<const Overlay> members) {
+  if (boards_.size() <= node) boards_.resize(node + 1U);
+  Board& b = boards_[node];
+  if (b.ledger != nullptr) return;
+  b.ledger =
+      std::make_unique<Ledger>(config_, node, 1, founders_, std::move(members), local_time(b));
+}
+
+void World::set_members(NodeId node, std::shared_ptr<const Overlay> members) {
+  members_ = members;
+  Board& b = boards_[node];
+  if (b.ledger != nullptr && b.up) b.ledger->set_members(std::move(members));
+}
+
+}  // namespace laird::lab

@@ -1,0 +1,85 @@
+#include "consensus/overlay.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+
+#include "tests/harness/unit.hpp"
+
+using namespace laird::consensus;
+
+namespace {
+
+std::vector<NodeId> first(NodeId n) {
+  std::vector<NodeId> ids(n);
+  std::iota(ids.begin(), ids.end(), NodeId{0});
+  return ids;
+}
+
+std::size_t reached(const Overlay& graph, NodeId from) {
+  std::vector<bool> seen(graph.members().size());
+  std::queue<NodeId> todo;
+  todo.push(from);
+  seen[from] = true;
+  std::size_t count = 1;
+  while (!todo.empty()) {
+    for (const NodeId n : graph.neighbours(todo.front())) {
+      if (seen[n]) continue;
+      seen[n] = true;
+      ++count;
+      todo.push(n);
+    }
+    todo.pop();
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST(overlay_is_connected_and_symmetric_at_every_size) {
+  for (const NodeId n : {2U, 3U, 4U, 5U, 7U, 8U, 20U, 100U, 500U}) {
+    const Overlay graph(first(n));
+    TEST_ASSERT_EQUAL_UINT64(n, reached(graph, 0));
+    for (NodeId i = 0; i < n; ++i) {
+      const auto near = graph.neighbours(i);
+      TEST_ASSERT_TRUE(near.size() <= 2 * kCyclesMax);
+      for (const NodeId j : near) {
+        const auto back = graph.neighbours(j);
+        TEST_ASSERT_TRUE(j != i);
+        TEST_ASSERT_TRUE(std::binary_search(back.begin(), back.end(), i));
+      }
+    }
+  }
+}
+
+TEST(overlay_does_not_depend_on_the_order_of_the_list) {
+  std::vector<NodeId> backwards = first(50);
+  std::reverse(backwards.begin(), backwards.end());
+  backwards.push_back(7);
+  const Overlay a(first(50));
+  const Overlay b(backwards);
+  for (NodeId i = 0; i < 50; ++i) TEST_ASSERT_TRUE(a.neighbours(i) == b.neighbours(i));
+}
+
+TEST(a_new_member_changes_few_edges) {
+  const Overlay before(first(100));
+  const Overlay after(first(101));
+  std::size_t changed = 0;
+  for (NodeId i = 0; i < 100; ++i) {
+    const auto a = before.neighbours(i);
+    for (const NodeId n : after.neighbours(i)) {
+      if (!std::binary_search(a.begin(), a.end(), n)) ++changed;
+    }
+  }
+  TEST_ASSERT_TRUE(changed <= 8);
+}
+
+TEST(genesis_adds_up_to_the_whole) {
+  for (const NodeId n : {1U, 3U, 7U, 100U, 999U}) {
+    const Overlay graph(first(n));
+    Parts sum = 0;
+    for (NodeId i = 0; i < n; ++i) sum += graph.genesis(i);
+    TEST_ASSERT_EQUAL_INT64(kWhole, sum);
+  }
+  TEST_ASSERT_EQUAL_INT64(0, Overlay(first(3)).genesis(9));
+}
