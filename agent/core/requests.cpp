@@ -119,14 +119,19 @@ void Stepper::on(const CancelRequested& e) {
   answer(e.request, task->key, "cancelled");
 }
 
+// The task of a request that only makes sense before its outcome; refuses the request otherwise.
+Task* Stepper::undecided(std::uint64_t request, const std::string& name) {
+  Task* task = live_named(name);
+  if (task != nullptr && task->outcome == Outcome::kNone) return task;
+  const bool known = s_.find_named(name) != nullptr;
+  refuse(request, known ? Code::kRefused : Code::kNotFound,
+         known ? "it has ended already" : "no task '" + name + "'");
+  return nullptr;
+}
+
 void Stepper::on(const HoldRequested& e) {
-  Task* task = live_named(e.task);
-  if (task == nullptr || task->outcome != Outcome::kNone) {
-    const bool known = s_.find_named(e.task) != nullptr;
-    refuse(e.request, known ? Code::kRefused : Code::kNotFound,
-           known ? "it has ended already" : "no task '" + e.task + "'");
-    return;
-  }
+  Task* task = undecided(e.request, e.task);
+  if (task == nullptr) return;
   if (task->state == TaskState::kHeld || task->state == TaskState::kHolding) {
     answer(e.request, task->key, "paused already");
     return;
@@ -142,13 +147,8 @@ void Stepper::on(const HoldRequested& e) {
 }
 
 void Stepper::on(const ReleaseRequested& e) {
-  Task* task = live_named(e.task);
-  if (task == nullptr || task->outcome != Outcome::kNone) {
-    const bool known = s_.find_named(e.task) != nullptr;
-    refuse(e.request, known ? Code::kRefused : Code::kNotFound,
-           known ? "it has ended already" : "no task '" + e.task + "'");
-    return;
-  }
+  Task* task = undecided(e.request, e.task);
+  if (task == nullptr) return;
   if (!is_listed(task->state, Trigger::kRelease)) {
     answer(e.request, task->key, "not paused");
     return;

@@ -73,6 +73,7 @@ class Stepper {
   void refuse(std::uint64_t request, Code code, std::string text);
   [[nodiscard]] Status check_admission(const TaskSpec& spec) const;
   [[nodiscard]] Task* live_named(std::string_view task);
+  [[nodiscard]] Task* undecided(std::uint64_t request, const std::string& name);
 
   State& s_;
   Commands& out_;

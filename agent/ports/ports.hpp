@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "agent/core/event.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
+#include "power/readers/reader.hpp"
 
 namespace laird::ports {
 
@@ -38,12 +38,8 @@ class Trainers {
   virtual void kill(const core::KillTrainer& command) = 0;
 };
 
-// The latest reading, if there is one; never blocks.
-class Sensors {
- public:
-  virtual ~Sensors() = default;
-  [[nodiscard]] virtual std::optional<std::int64_t> power_mw() = 0;
-};
+// Where readings come from: sysfs, tegrastats, a recording or a model; never blocks.
+using Sensors = power::Reader;
 
 // The append-only memory of a board; see agent/journal for the one that ships.
 class Store {

@@ -1,7 +1,6 @@
 #include "agent/shell/agent.hpp"
 
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -17,12 +16,6 @@ constexpr std::size_t kQueueMax = 4096;
 constexpr DurationNs kStoreRetryEvery = kSecond;
 constexpr DurationNs kClockCheckEvery = 10 * kSecond;
 constexpr DurationNs kClockStepMin = 2 * kSecond;
-
-TimeNs wall_now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<TimeNs>(now.tv_sec) * kSecond + now.tv_nsec;
-}
 
 std::string read_text(const char* path) {
   std::ifstream in(path);
@@ -66,15 +59,16 @@ bool replace_report(const core::EventBody& body, core::EventBody& waiting) {
 
 }  // namespace
 
-Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, const Settings& settings, Log log) {
-  std::unique_ptr<Agent> agent(new Agent(loop, std::move(log)));
+Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
+                                             const Settings& settings, Log log) {
+  std::unique_ptr<Agent> agent(new Agent(loop, clock, std::move(log)));
   Result<Fd> lock = lock_folder(settings.state_dir);
   if (!lock) return tl::make_unexpected(lock.error());
   agent->lock_ = std::move(*lock);
 
   journal::Recovery recovery;
   Result<std::unique_ptr<journal::Journal>> journal =
-      journal::Journal::open(settings.state_dir + "/journal", settings.journal, wall_now_ns(),
+      journal::Journal::open(settings.state_dir + "/journal", settings.journal, clock.wall_ns(),
                              settings.core.node, recovery);
   if (!journal) return tl::make_unexpected(journal.error());
   agent->journal_ = std::move(*journal);
@@ -116,17 +110,17 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, const Settings& setting
 Agent::~Agent() = default;
 
 void Agent::boot(const core::CoreConfig& config) {
-  const TimeNs wall = wall_now_ns();
+  const TimeNs wall = clock_.wall_ns();
   // Agent time starts from the wall clock and from then on only counts; a clock set back while
   // the board was off does not take it back before what is journalled.
-  base_ns_ = std::max(wall, state_.now + 1) - boot_now_ns();
+  base_ns_ = std::max(wall, state_.now + 1) - clock_.boot_ns();
   core::Booted booted;
   booted.wall_ns = wall;
   booted.config = config;
   post(std::move(booted));
 }
 
-TimeNs Agent::now() const { return std::max(base_ns_ + boot_now_ns(), state_.now); }
+TimeNs Agent::now() const { return std::max(base_ns_ + clock_.boot_ns(), state_.now); }
 
 void Agent::post(core::EventBody body) {
   if (merge_into_queue(body)) return;
@@ -237,7 +231,7 @@ void Agent::process() {
       return;
     }
     step_batch(count, first_seq);
-    if (const Status ok = journal_->keep_up(state_, wall_now_ns()); !ok) block(ok.error());
+    if (const Status ok = journal_->keep_up(state_, clock_.wall_ns()); !ok) block(ok.error());
   }
 }
 
@@ -299,10 +293,10 @@ void Agent::set_wake(TimeNs at) {
 }
 
 void Agent::watch_clock() {
-  const DurationNs off = wall_now_ns() - now() - state_.wall_minus_agent;
+  const DurationNs off = clock_.wall_ns() - now() - state_.wall_minus_agent;
   if (off > kClockStepMin || off < -kClockStepMin) {
     log_(2, "the wall clock jumped by " + std::to_string(off / kSecond) + " s");
-    post(core::ClockStepped{wall_now_ns()});
+    post(core::ClockStepped{clock_.wall_ns()});
   }
   loop_.after(kClockCheckEvery, [this] { watch_clock(); });
 }

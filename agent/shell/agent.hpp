@@ -25,8 +25,8 @@ class Agent {
   using Log = std::function<void(int level, const std::string&)>;  // 0 debug .. 3 error
   using Changed = std::function<void(const core::Task&, const core::TaskChanged&)>;
 
-  [[nodiscard]] static Result<std::unique_ptr<Agent>> create(Loop& loop, const Settings& settings,
-                                                             Log log);
+  [[nodiscard]] static Result<std::unique_ptr<Agent>> create(Loop& loop, ports::Clock& clock,
+                                                             const Settings& settings, Log log);
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
@@ -51,7 +51,8 @@ class Agent {
   [[nodiscard]] bool journal_blocked() const { return blocked_; }
 
  private:
-  Agent(Loop& loop, Log log) : loop_(loop), log_(std::move(log)) {}
+  Agent(Loop& loop, ports::Clock& clock, Log log)
+      : loop_(loop), clock_(clock), log_(std::move(log)) {}
 
   struct Pending {
     core::Event event;
@@ -73,6 +74,7 @@ class Agent {
   [[nodiscard]] bool merge_into_queue(const core::EventBody& body);
 
   Loop& loop_;
+  ports::Clock& clock_;
   Log log_;
   Changed changed_;
   Fd lock_;

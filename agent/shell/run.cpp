@@ -16,6 +16,7 @@
 #include "agent/shell/control_socket.hpp"
 #include "agent/shell/display.hpp"
 #include "agent/shell/settings.hpp"
+#include "agent/shell/system_clock.hpp"
 
 namespace laird::shell {
 namespace {
@@ -149,7 +150,8 @@ int run_agent(const RunOptions& options) {
   if (!signals) return give_up(signals.error());
   Result<std::unique_ptr<Loop>> loop = Loop::create();
   if (!loop) return give_up(loop.error());
-  Result<std::unique_ptr<Agent>> created = Agent::create(**loop, settings, log);
+  SystemClock clock;
+  Result<std::unique_ptr<Agent>> created = Agent::create(**loop, clock, settings, log);
   if (!created) return give_up(created.error());
   Agent& agent = **created;
 
