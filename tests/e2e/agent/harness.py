@@ -3,6 +3,7 @@ its processes and its journal."""
 
 import contextlib
 import glob
+import itertools
 import json
 import os
 import shutil
@@ -50,7 +51,11 @@ def built_in(kind):
 class Board:
     """One agent with its own state folder. Use as a context manager: nothing outlives it."""
 
+    counter = itertools.count()
+
     def __init__(self, name="board", folder=None, user=None, **config):
+        # No two boards share a name, so what is left in their control groups can be told apart.
+        name = f"{name[:16].strip('-')}-{os.getpid()}-{next(Board.counter)}"
         self.root = folder or tempfile.mkdtemp(prefix="laird-e2e-", dir="/tmp")
         self.keep_root = folder is not None
         self.user = user
@@ -75,8 +80,17 @@ class Board:
         for pid in self.trainer_pids():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        self.remove_groups()
         if not self.keep_root:
             shutil.rmtree(self.root, ignore_errors=True)
+
+    def remove_groups(self):
+        """A killed agent cannot remove its control groups, and no later one has the same name."""
+        pattern = f"/sys/fs/cgroup/**/laird-{self.config['node']}-*"
+        for group in glob.glob(pattern, recursive=True):
+            for folder in [*glob.glob(group + "/*/"), group]:
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
 
     # ---- its life ----
 

@@ -394,11 +394,11 @@ while True:
     def frozen_one_rests(self, board):
         """Whoever held no grant throughout an interval used no time in it. True: there was one."""
         (a,), (b,) = board.trainer_pids("a"), board.trainer_pids("b")
+        rows = board.tasks()  # before and after the ticks: a turn may end while they are read
         ticks = cpu_ticks(a), cpu_ticks(b)
-        rows = board.tasks()
         time.sleep(0.05)
-        rows_after = board.tasks()
         ticks_after = cpu_ticks(a), cpu_ticks(b)
+        rows_after = board.tasks()
         view = lambda all_rows: [(all_rows[n]["state"], all_rows[n]["switches"]) for n in "ab"]
         states = [rows[n]["state"] for n in "ab"]
         if view(rows) != view(rows_after) or sorted(states) != ["ready", "running"]:
