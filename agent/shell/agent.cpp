@@ -1,5 +1,6 @@
 #include "agent/shell/agent.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -136,7 +137,8 @@ void Agent::post(core::EventBody body) {
 // one tick stands for all: the queue stays bounded however long the disk is full.
 bool Agent::merge_into_queue(const core::EventBody& body) {
   if (!blocked_) return false;
-  for (Pending& pending : queue_) {
+  for (std::size_t i = written_; i < queue_.size(); ++i) {
+    Pending& pending = queue_[i];
     if (pending.event.body.index() != body.index()) continue;
     if (std::holds_alternative<core::Ticked>(body)) return true;
     if (std::holds_alternative<core::PowerSampled>(body)) {
@@ -173,7 +175,8 @@ void Agent::refuse_waiting() {
   answer.code = Code::kFull;
   answer.text = kBlockedText;
   std::vector<Reply> refused;
-  std::erase_if(queue_, [&](const Pending& pending) {
+  const auto waiting = queue_.begin() + static_cast<std::ptrdiff_t>(written_);
+  const auto gone = std::remove_if(waiting, queue_.end(), [&](const Pending& pending) {
     const std::uint64_t request = request_of(pending.event.body);
     if (request == 0) return false;
     const auto found = replies_.find(request);
@@ -183,6 +186,7 @@ void Agent::refuse_waiting() {
     }
     return true;
   });
+  queue_.erase(gone, queue_.end());
   for (const Reply& reply : refused) {
     if (reply) reply(answer);
   }
@@ -223,36 +227,42 @@ void Agent::shut_down() {
 }
 
 void Agent::process() {
-  while (!queue_.empty() && !blocked_ && !finished_) {
-    const std::size_t count = std::min(queue_.size(), kBatchMax);
-    std::uint64_t first_seq = 0;
-    if (const Status ok = write_batch(count, first_seq); !ok) {
+  while (!blocked_ && !finished_ && (written_ > 0 || !queue_.empty())) {
+    if (const Status ok = written_ > 0 ? sync_batch() : write_batch(); !ok) {
       block(ok.error());
       return;
     }
-    step_batch(count, first_seq);
+    step_batch();
     if (const Status ok = journal_->keep_up(state_, clock_.wall_ns()); !ok) block(ok.error());
   }
 }
 
-Status Agent::write_batch(std::size_t count, std::uint64_t& first_seq) {
-  bool durable = false;
+// Until the commit has succeeded nothing of the batch is in the journal, and it is written again;
+// from then on it is there for good, and only the disk's word may be missing.
+Status Agent::write_batch() {
+  const std::size_t count = std::min(queue_.size(), kBatchMax);
+  durable_ = false;
   for (std::size_t i = 0; i < count; ++i) {
     const Result<std::uint64_t> seq = journal_->append(queue_[i].event);
     if (!seq) return tl::make_unexpected(seq.error());
-    if (i == 0) first_seq = *seq;
-    durable = durable || core::is_promise(queue_[i].event.body);
+    if (i == 0) first_seq_ = *seq;
+    durable_ = durable_ || core::is_promise(queue_[i].event.body);
   }
-  return journal_->commit(durable);
+  if (const Status ok = journal_->commit(false); !ok) return ok;
+  written_ = count;
+  return sync_batch();
 }
 
-void Agent::step_batch(std::size_t count, std::uint64_t first_seq) {
-  for (std::size_t i = 0; i < count; ++i) {
+Status Agent::sync_batch() { return durable_ ? journal_->commit(true) : Status{}; }
+
+void Agent::step_batch() {
+  for (std::size_t i = 0; written_ > 0; ++i) {
     const Pending pending = std::move(queue_.front());
     queue_.pop_front();
+    --written_;
     commands_.clear();
     core::step(state_, pending.event, commands_);
-    Status kept = journal_->record(first_seq + i, commands_, state_.digest());
+    Status kept = journal_->record(first_seq_ + i, commands_, state_.digest());
     if (kept && decides_outcome(commands_)) kept = journal_->commit(true);
     // The event itself is safe; an answer that could not be recorded is only unverifiable later.
     if (!kept) log_(2, "journal: " + kept.error().context);

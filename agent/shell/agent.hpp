@@ -63,8 +63,9 @@ class Agent {
   void post(core::EventBody body);
   std::uint64_t expect(Reply reply);
   [[nodiscard]] bool refuse_if_blocked(const Reply& reply);
-  [[nodiscard]] Status write_batch(std::size_t count, std::uint64_t& first_seq);
-  void step_batch(std::size_t count, std::uint64_t first_seq);
+  [[nodiscard]] Status write_batch();
+  [[nodiscard]] Status sync_batch();
+  void step_batch();
   void block(const Error& error);
   void refuse_waiting();
   void unblock();
@@ -84,6 +85,10 @@ class Agent {
   std::unique_ptr<TrainerPool> pool_;
   std::unique_ptr<PowerFeed> power_;
   std::deque<Pending> queue_;
+  // The batch at the front of the queue that is in the journal and waits to be stepped.
+  std::size_t written_ = 0;
+  std::uint64_t first_seq_ = 0;
+  bool durable_ = false;
   core::Commands commands_;
   std::map<std::uint64_t, Reply> replies_;
   std::uint64_t next_request_ = 1;

@@ -118,7 +118,7 @@ Result<Process> start_process(const ProcessSpec& spec, Cgroup* group) {
   if (pid < 0) return fail_errno(errno, "fork");
   if (pid == 0) run_child(setup);
 
-  if (group != nullptr) static_cast<void>(group->add(pid));
+  const bool in_group = group != nullptr && group->add(pid).has_value();
   [[maybe_unused]] const ssize_t sent = ::write(go->second.get(), "", 1);
   theirs.reset();
   // Closed on exec: end of file says that the program runs, an errno that it does not.
@@ -134,7 +134,7 @@ Result<Process> start_process(const ProcessSpec& spec, Cgroup* group) {
   }
   set_nonblocking(ours.get());
   set_nonblocking(output->first.get());
-  return Process{pid, std::move(ours), std::move(output->first)};
+  return Process{pid, std::move(ours), std::move(output->first), in_group};
 }
 
 }  // namespace laird::shell

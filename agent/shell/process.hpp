@@ -24,6 +24,7 @@ struct Process {
   int pid = -1;
   Fd socket;  // our end of the pair whose other end is LAIRD_FD in the child
   Fd output;  // its standard output and standard error together
+  bool in_group = false;
 };
 
 // `group` may be null. On failure nothing is left behind.

@@ -459,6 +459,8 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
     refuse(started.error().context);
     return;
   }
+  // Outside its group it is held by signals, like on a board without groups.
+  if (!started->in_group) group.reset();
   const int pid = started->pid;
   auto trainer = std::make_unique<Trainer>(*this, core::ProcessRef{command.key, command.attempt},
                                            spec, program->second.lines_only, std::move(group),
