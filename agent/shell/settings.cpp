@@ -47,9 +47,10 @@ Result<TimeNs> parse_wall_time(const std::string& text) {
   int used = 0;
   const int n = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &tm.tm_year, &tm.tm_mon,
                             &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used);
-  const bool fits = n == 6 && used == static_cast<int>(text.size()) && tm.tm_year >= 1970 &&
+  const bool fits = n == 6 && used == static_cast<int>(text.size()) && tm.tm_year > 1970 &&
                     tm.tm_year < 2262 && tm.tm_mon >= 1 && tm.tm_mon <= 12 && tm.tm_mday >= 1 &&
-                    tm.tm_mday <= 31 && tm.tm_hour < 24 && tm.tm_min < 60 && tm.tm_sec < 61;
+                    tm.tm_mday <= 31 && tm.tm_hour >= 0 && tm.tm_hour < 24 && tm.tm_min >= 0 &&
+                    tm.tm_min < 60 && tm.tm_sec >= 0 && tm.tm_sec < 61;
   if (!fits) {
     return fail(Code::kInvalid, "'" + text +
                                     "' is neither a duration like \"90s\" nor a UTC time like "

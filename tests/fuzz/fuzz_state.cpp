@@ -61,8 +61,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   Result<core::State> state = core::decode_state(view(bytes));
   if (!state) return 0;
-  LAIRD_REQUIRE(core::encode(*state) == bytes, "what decodes encodes to the same bytes");
-  static_cast<void>(state->digest());
+  // Not the same bytes: limits that are out of range come in as the nearest that is in it.
+  const Bytes written = core::encode(*state);
+  Result<core::State> again = core::decode_state(view(written));
+  LAIRD_REQUIRE(again.has_value(), "what was taken is taken again");
+  LAIRD_REQUIRE(again->digest() == state->digest(), "and is the same");
   for (const core::Task& task : state->live) {
     static_cast<void>(core::explain(*state, task.spec.name));
   }

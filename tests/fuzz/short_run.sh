@@ -4,5 +4,5 @@
 corpus=$(mktemp -d) || exit 1
 trap 'rm -rf "$corpus"' EXIT
 cd "$corpus" || exit 1
-"$1" -max_total_time="$2" -max_len=65536 -rss_limit_mb=1024 -timeout=10 -verbosity=0 \
-  -print_final_stats=1 -seed=1 "$corpus"
+"$1" -max_total_time="$2" -max_len=65536 -rss_limit_mb=1024 -timeout=10 -len_control=10 \
+  -verbosity=0 -print_funcs=0 -print_final_stats=1 -seed=1 "$corpus"
