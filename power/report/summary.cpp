@@ -220,9 +220,11 @@ std::string ReportSummary::accuracy() const {
   }
   out += "Sampling: at most &plusmn;" + energy_text(m.sampling.joules()) +
          " if power moved one way between neighbouring readings. ";
-  out += "What power did inside the " + std::to_string(m.gaps) +
-         " gaps is not known and not included.</p>";
-  return out;
+  if (m.gaps > 0) {
+    out += "What power did inside the " + std::to_string(m.gaps) +
+           " gaps is not known and not included.";
+  }
+  return out + "</p>";
 }
 
 Plot ReportSummary::lines(const std::vector<Named>& all, double scale, const char* unit) const {
