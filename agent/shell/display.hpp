@@ -31,7 +31,6 @@ class Display {
   std::FILE* out_;
   bool colour_;
   int lines_drawn_ = 0;
-  TimeNs started_at_ = 0;
 };
 
 }  // namespace laird::shell
