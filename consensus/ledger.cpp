@@ -423,8 +423,7 @@ void Ledger::bury(TimeNs now) {
     const Edge& e = edges_[i];
     if (e.lock.settler.valid() || !e.peer.valid() || e.status == EdgeStatus::kFinal) continue;
     const RecordEntry* theirs = e.record.find(self_);
-    const bool carries =
-        e.registered && theirs != nullptr && theirs->status != EdgeStatus::kOpening;
+    const bool carries = theirs != nullptr && theirs->status != EdgeStatus::kOpening;
     if (carries) continue;
     const bool silent = e.status == EdgeStatus::kFrozen && now - e.heard_at >= config_.lease;
     if (e.certain || silent || obituary(e.peer) != nullptr) fold(i);
