@@ -164,8 +164,10 @@ Record Ledger::own_record() const {
   record.quorum = quorum_;
   for (const Edge& e : edges_) {
     if (!e.peer.valid() || (settlement_.published && in_group(e.peer))) continue;
-    RecordEntry entry{e.peer, e.status, {}, {}};
-    if (e.status == EdgeStatus::kFrozen || e.status == EdgeStatus::kFinal) {
+    // Until every neighbour has it named, an edge carries nothing and gives no say.
+    const EdgeStatus status = e.registered ? e.status : EdgeStatus::kOpening;
+    RecordEntry entry{e.peer, status, {}, {}};
+    if (status == EdgeStatus::kFrozen || status == EdgeStatus::kFinal) {
       entry.sent = e.sent;
       entry.heard = e.heard;
     }
@@ -390,10 +392,17 @@ void Ledger::advance_edges() {
   // numbers of the freeze no longer hold.
   for (Edge& e : edges_) {
     if (e.cleared || e.status != EdgeStatus::kOpen) continue;
-    e.cleared = std::all_of(edges_.begin(), edges_.end(), [&](const Edge& other) {
+    const bool known = std::all_of(edges_.begin(), edges_.end(), [&](const Edge& other) {
       return other.status == EdgeStatus::kOpening || other.record_acked >= e.status_version;
     });
-    e.registered |= e.cleared;
+    if (!known) continue;
+    if (e.registered) {
+      e.cleared = true;
+    } else {
+      // Named to all; now published as carrying grants, which all must hold once more.
+      e.registered = true;
+      e.status_version = ++version_;
+    }
   }
 }
 
