@@ -365,6 +365,9 @@ void Ledger::on_closed(const Account& from, const ClosedBody& body) {
   // An answer to an earlier life of the edge says nothing about this one.
   if (e == nullptr || body.seq < e->first_seq || body.seq > e->seq) return;
   if (e->status == EdgeStatus::kFinal) return fold(static_cast<std::size_t>(e - edges_.data()));
+  // An edge not yet registered carries nothing and may have been dropped alone; any other only
+  // with us.
+  if (!e->registered) return fold(static_cast<std::size_t>(e - edges_.data()));
   if (e->opened) closed_ = true;
 }
 
