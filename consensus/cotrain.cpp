@@ -131,6 +131,7 @@ void CoTrainer::archive(Archive& ar) {
   ar(config_.alpha);
   ar(config_.rho);
   ar(config_.density);
+  ar(config_.gain);
   ar(y_);
   ar(z_);
   archive_vector(ar, gradient_);
@@ -182,9 +183,10 @@ void CoTrainer::begin_epoch(std::uint32_t epoch) {
 void CoTrainer::mix() {
   for (const CoTrainPeer& p : peers_) {
     if (!p.known || p.epoch != epoch_) continue;
+    const double weight = config_.gain * p.weight;
     for (std::size_t i = 0; i < y_.own.size(); ++i) {
-      y_.own[i] -= p.weight * (y_.held[i] - p.y[i]);
-      if (tracking_) z_.own[i] -= p.weight * (z_.held[i] - p.z[i]);
+      y_.own[i] -= weight * (y_.held[i] - p.y[i]);
+      if (tracking_) z_.own[i] -= weight * (z_.held[i] - p.z[i]);
     }
   }
   if (!tracking_) return;
@@ -214,7 +216,8 @@ Bytes CoTrainer::snapshot() const {
   Bytes out;
   out.push_back(static_cast<std::uint8_t>(kVersion << 4 | kSnapshot));
   put32(out, seq_);
-  put32(out, epoch_);
+  // Before the first gradient of an epoch z is still the last one's: nobody may mix with it.
+  put32(out, tracking_ ? epoch_ : 0);
   // In doubles: the copies on both sides must agree to the bit, once.
   for (const auto* held : {&y_.held, &z_.held}) {
     for (const double v : *held) {

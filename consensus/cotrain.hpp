@@ -34,6 +34,7 @@ struct CoTrainConfig {
   double alpha = 0.01;
   double rho = 0.125;
   double density = 0.25;  // part of the coordinates a message carries
+  double gain = 0.4;      // of the mixing: below 1 so that what is still to be sent cannot build up
 };
 
 // A vector and the copy of it that the neighbours hold.

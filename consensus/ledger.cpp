@@ -164,8 +164,10 @@ Record Ledger::own_record() const {
   record.quorum = quorum_;
   for (const Edge& e : edges_) {
     if (!e.peer.valid() || (settlement_.published && in_group(e.peer))) continue;
-    RecordEntry entry{e.peer, e.status, {}, {}};
-    if (e.status == EdgeStatus::kFrozen || e.status == EdgeStatus::kFinal) {
+    // Until every neighbour has it named, an edge carries nothing and gives no say.
+    const EdgeStatus status = e.registered ? e.status : EdgeStatus::kOpening;
+    RecordEntry entry{e.peer, status, {}, {}};
+    if (status == EdgeStatus::kFrozen || status == EdgeStatus::kFinal) {
       entry.sent = e.sent;
       entry.heard = e.heard;
     }
@@ -363,6 +365,9 @@ void Ledger::on_closed(const Account& from, const ClosedBody& body) {
   // An answer to an earlier life of the edge says nothing about this one.
   if (e == nullptr || body.seq < e->first_seq || body.seq > e->seq) return;
   if (e->status == EdgeStatus::kFinal) return fold(static_cast<std::size_t>(e - edges_.data()));
+  // An edge not yet registered carries nothing and may have been dropped alone; any other only
+  // with us.
+  if (!e->registered) return fold(static_cast<std::size_t>(e - edges_.data()));
   if (e->opened) closed_ = true;
 }
 
@@ -390,10 +395,17 @@ void Ledger::advance_edges() {
   // numbers of the freeze no longer hold.
   for (Edge& e : edges_) {
     if (e.cleared || e.status != EdgeStatus::kOpen) continue;
-    e.cleared = std::all_of(edges_.begin(), edges_.end(), [&](const Edge& other) {
+    const bool known = std::all_of(edges_.begin(), edges_.end(), [&](const Edge& other) {
       return other.status == EdgeStatus::kOpening || other.record_acked >= e.status_version;
     });
-    e.registered |= e.cleared;
+    if (!known) continue;
+    if (e.registered) {
+      e.cleared = true;
+    } else {
+      // Named to all; now published as carrying grants, which all must hold once more.
+      e.registered = true;
+      e.status_version = ++version_;
+    }
   }
 }
 
@@ -423,8 +435,7 @@ void Ledger::bury(TimeNs now) {
     const Edge& e = edges_[i];
     if (e.lock.settler.valid() || !e.peer.valid() || e.status == EdgeStatus::kFinal) continue;
     const RecordEntry* theirs = e.record.find(self_);
-    const bool carries =
-        e.registered && theirs != nullptr && theirs->status != EdgeStatus::kOpening;
+    const bool carries = theirs != nullptr && theirs->status != EdgeStatus::kOpening;
     if (carries) continue;
     const bool silent = e.status == EdgeStatus::kFrozen && now - e.heard_at >= config_.lease;
     if (e.certain || silent || obituary(e.peer) != nullptr) fold(i);

@@ -226,7 +226,8 @@ bool Ledger::complete(TimeNs now) const {
       // Settled by silence is not dead: a board cut off with the target goes on answering it.
       const bool dead = member_of_group ? member->certain : surely_dead(e.peer);
       // What a dead neighbour acknowledged keeps the target unfenced for a lease at most.
-      if (t.claim_of(e.peer) == nullptr && !(dead && now - t.since >= config_.lease)) ++doubtful;
+      const bool closed = t.claim_of(e.peer) != nullptr || config_.faults.untagged_claims;
+      if (!closed && !(dead && now - t.since >= config_.lease)) ++doubtful;
       if (member_of_group) continue;
       const std::optional<SettlementClaim> word = word_of(t, e.peer);
       if (!word) {

@@ -125,6 +125,7 @@ void add_cotrain(CLI::App& app, ExitCode& code) {
       ->check(CLI::Range(0.01, 1.0));
   cmd->add_option("--density", o->config.density, "part of the coordinates in a message")
       ->check(CLI::Range(0.01, 1.0));
+  cmd->add_option("--gain", o->config.gain, "of the mixing")->check(CLI::Range(0.01, 1.0));
   cmd->add_option("--leave-at", o->config.leave_at, "round at which one board leaves");
   cmd->add_option("--join-at", o->config.join_at, "round at which it joins again, empty");
   cmd->add_option("--seed", o->config.seed, "of the graph");

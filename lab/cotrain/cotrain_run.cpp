@@ -102,6 +102,7 @@ class QuantizedRun {
     c.alpha = config.alpha;
     c.rho = config.rho;
     c.density = config.density;
+    c.gain = config.gain;
     trainer_config_ = c;
     for (int n = 0; n < config.nodes; ++n) {
       boards_.emplace_back(c, std::vector<double>(dimension, 0.0));

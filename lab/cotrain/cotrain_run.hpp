@@ -16,9 +16,10 @@ struct CotrainConfig {
   double alpha = 0.05;
   double rho = 0.125;
   double density = 0.2;
+  double gain = 0.4;
   int leave_at = -1;  // round at which a board leaves for good
   int join_at = -1;   // round at which it comes back with nothing but a neighbour's parameters
-  int evaluate_every = 10;
+  int evaluate_every = 5;
   std::uint64_t seed = 1;
 };
 

@@ -132,7 +132,9 @@ TEST(random_bytes_never_break_the_reader) {
     state = state * 6364136223846793005ULL + 1;
     if (!bytes.empty()) bytes[0] = static_cast<char>(0x10 | (bytes[0] & 0x0F));
     const auto m = decode(bytes);
-    if (m) TEST_ASSERT_TRUE(written(*m) == bytes);
+    if (m) {
+      TEST_ASSERT_TRUE(written(*m) == bytes);
+    }
   }
 }
 

@@ -1,0 +1,231 @@
+#include "consensus/ledger.hpp"
+
+#include <numeric>
+
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::consensus;
+
+namespace {
+
+std::shared_ptr<const Overlay> overlay(NodeId n) {
+  std::vector<NodeId> ids(n);
+  std::iota(ids.begin(), ids.end(), NodeId{0});
+  return std::make_shared<Overlay>(ids);
+}
+
+// A few ledgers on a perfect network with a delay of one tick; nodes can be silenced.
+struct Bench {
+  explicit Bench(NodeId n) : graph(overlay(n)), silent(n, false) {
+    for (NodeId i = 0; i < n; ++i) ledgers.emplace_back(config, i, 1, graph, graph, now);
+  }
+  void tick() {
+    now += config.tick;
+    std::vector<std::pair<NodeId, Outgoing>> arriving;
+    arriving.swap(flight);
+    Out out;
+    for (const auto& [from, o] : arriving) {
+      if (silent[from] || silent[o.to]) continue;
+      ledgers[o.to].on_message(from, o.message, now, out);
+      post(o.to, out);
+    }
+    for (NodeId i = 0; i < ledgers.size(); ++i) {
+      ledgers[i].on_tick(now, out);
+      post(i, out);
+    }
+  }
+  void post(NodeId from, Out& out) {
+    for (const Account& a : out.absorbed) absorbed.push_back(a);
+    for (Outgoing& o : out.messages) flight.emplace_back(from, std::move(o));
+    out.clear();
+  }
+  void ticks(int count) {
+    for (int k = 0; k < count; ++k) tick();
+  }
+  Parts total(std::size_t r) const {
+    Parts sum = 0;
+    for (const Ledger& l : ledgers) sum += l.effective(now)[r];
+    return sum;
+  }
+
+  LedgerConfig config;
+  TimeNs now = kDay;
+  std::shared_ptr<const Overlay> graph;
+  std::vector<bool> silent;
+  std::vector<Ledger> ledgers;
+  std::vector<std::pair<NodeId, Outgoing>> flight;
+  std::vector<Account> absorbed;
+};
+
+Demand wants(Parts demand, std::uint16_t urgency = kUrgencyOne) {
+  Demand d;
+  d.demand = demand;
+  d.urgency = urgency;
+  return d;
+}
+
+}  // namespace
+
+TEST(shares_go_where_they_are_wanted_and_never_above_the_whole) {
+  Bench b(4);
+  b.ledgers[0].set_demand(0, wants(kWhole));
+  for (int k = 0; k < 200; ++k) {
+    b.tick();
+    TEST_ASSERT_TRUE(b.total(0) <= kWhole);
+  }
+  TEST_ASSERT_TRUE(b.ledgers[0].effective(b.now)[0] > kWhole / 100 * 99);
+  // Nobody asked for the others: they stay shared out.
+  TEST_ASSERT_EQUAL_INT64(kWhole / 4, b.ledgers[1].effective(b.now)[1]);
+}
+
+TEST(urgency_decides_who_gives_up_how_much) {
+  Bench b(2);
+  b.ledgers[0].set_demand(0, wants(kWhole, kUrgencyOne));
+  b.ledgers[1].set_demand(0, wants(kWhole, 3 * kUrgencyOne));
+  b.ticks(200);
+  // 1 (d - x0) = 3 (d - x1), x0 + x1 = whole: x0 = 1/4.
+  const double first = static_cast<double>(b.ledgers[0].effective(b.now)[0]) / kWhole;
+  TEST_ASSERT_DOUBLE_WITHIN(1e-4, 0.25, first);
+}
+
+TEST(floors_and_caps_hold) {
+  Bench b(3);
+  Demand capped = wants(kWhole);
+  capped.cap = kWhole / 2;
+  Demand floored = wants(0);
+  floored.floor = kWhole / 10;
+  b.ledgers[0].set_demand(0, capped);
+  b.ledgers[1].set_demand(0, floored);
+  b.ledgers[2].set_demand(0, wants(kWhole / 5));
+  b.ticks(300);
+  TEST_ASSERT_TRUE(b.ledgers[0].effective(b.now)[0] <= kWhole / 2);
+  TEST_ASSERT_TRUE(b.ledgers[1].effective(b.now)[0] >= kWhole / 10);
+  TEST_ASSERT_TRUE(b.ledgers[0].effective(b.now)[0] > kWhole / 100 * 49);
+}
+
+TEST(a_node_cut_off_fences_itself_before_its_lease_ends_and_is_settled) {
+  Bench b(4);
+  b.ticks(10);
+  b.silent[3] = true;
+  const int lease = static_cast<int>(b.config.lease / b.config.tick);
+  b.ticks(lease - 3);
+  TEST_ASSERT_TRUE(b.absorbed.empty());
+  b.ticks(3);
+  TEST_ASSERT_TRUE(b.ledgers[3].fenced(b.now));
+  TEST_ASSERT_EQUAL_INT64(0, b.ledgers[3].effective(b.now)[0]);
+  b.ticks(12);
+  TEST_ASSERT_EQUAL_UINT64(1, b.absorbed.size());
+  TEST_ASSERT_EQUAL_UINT32(3, b.absorbed[0].node);
+  b.ticks(60);
+  TEST_ASSERT_TRUE(b.total(0) <= kWhole);
+  TEST_ASSERT_TRUE(b.total(0) > kWhole / 1000 * 999);
+}
+
+TEST(a_node_settled_while_away_comes_back_with_nothing_under_a_new_incarnation) {
+  Bench b(4);
+  b.ticks(5);
+  b.silent[3] = true;
+  b.ticks(90);
+  b.silent[3] = false;
+  b.ticks(5);
+  TEST_ASSERT_EQUAL_UINT32(2, b.ledgers[3].account().incarnation);
+  b.ledgers[3].set_demand(0, wants(kWhole));
+  b.ticks(150);
+  TEST_ASSERT_TRUE(b.ledgers[3].effective(b.now)[0] > kWhole / 100 * 90);
+  TEST_ASSERT_TRUE(b.total(0) <= kWhole);
+}
+
+TEST(a_short_outage_costs_nothing) {
+  Bench b(4);
+  b.ticks(5);
+  b.silent[2] = true;
+  b.ticks(30);
+  b.silent[2] = false;
+  b.ticks(20);
+  TEST_ASSERT_EQUAL_UINT32(1, b.ledgers[2].account().incarnation);
+  TEST_ASSERT_TRUE(b.absorbed.empty());
+  TEST_ASSERT_EQUAL_INT64(kWhole, b.total(0));
+}
+
+TEST(an_outage_of_everyone_fences_everyone_and_ends_with_it) {
+  Bench b(5);
+  b.ticks(5);
+  b.silent.assign(5, true);
+  b.ticks(200);
+  TEST_ASSERT_EQUAL_INT64(0, b.total(0));
+  b.silent.assign(5, false);
+  b.ticks(30);
+  TEST_ASSERT_EQUAL_INT64(kWhole, b.total(0));
+  for (const Ledger& l : b.ledgers) TEST_ASSERT_EQUAL_UINT32(1, l.account().incarnation);
+}
+
+TEST(the_archived_ledger_reads_back_the_same) {
+  Bench b(6);
+  b.ledgers[1].set_demand(2, wants(kWhole / 2));
+  b.ticks(20);
+  b.silent[4] = true;
+  b.ticks(62);
+  Bytes bytes;
+  Archive w = Archive::writer(bytes);
+  b.ledgers[1].archive(w);
+  Ledger back(b.config, 1, 1, b.graph, b.graph, b.now);
+  Archive r = Archive::reader(bytes);
+  back.archive(r);
+  TEST_ASSERT_FALSE(r.failed());
+  TEST_ASSERT_TRUE(r.at_end());
+  Archive h1 = Archive::hasher();
+  Archive h2 = Archive::hasher();
+  b.ledgers[1].archive(h1);
+  back.archive(h2);
+  TEST_ASSERT_EQUAL_UINT64(h1.digest(), h2.digest());
+  Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2));
+  Archive broken = Archive::reader(cut);
+  back.archive(broken);
+  TEST_ASSERT_TRUE(broken.failed());
+}
+
+TEST(messages_of_another_epoch_or_incarnation_are_dropped) {
+  Bench b(2);
+  Out out;
+  EdgeBody body;
+  body.seq = 1;
+  body.sent_absolute = true;
+  body.sent[0] = kWhole / 4;
+  b.ledgers[0].on_message(1, Message{9, 1, 1, body}, b.now, out);
+  b.ledgers[0].on_message(1, Message{1, 1, 7, body}, b.now, out);
+  TEST_ASSERT_EQUAL_INT64(kWhole / 2, b.ledgers[0].holding()[0]);
+  TEST_ASSERT_EQUAL_UINT64(2, b.ledgers[0].rejected());
+  b.ledgers[0].on_message(1, Message{1, 1, 1, body}, b.now, out);
+  TEST_ASSERT_EQUAL_INT64(kWhole / 2 + kWhole / 4, b.ledgers[0].holding()[0]);
+}
+
+TEST(a_board_that_joins_gets_a_share_and_retired_edges_lose_nothing) {
+  Bench b(6);
+  b.ledgers[0].set_demand(0, wants(kWhole));
+  b.ticks(40);
+  const auto wider = overlay(7);
+  b.silent.push_back(false);
+  b.ledgers.emplace_back(b.config, 6, 1, b.graph, wider, b.now);
+  for (NodeId i = 0; i < 6; ++i) b.ledgers[i].set_members(wider);
+  b.ledgers[6].set_demand(0, wants(kWhole, 4 * kUrgencyOne));
+  b.ticks(250);
+  TEST_ASSERT_TRUE(b.ledgers[6].effective(b.now)[0] > kWhole / 2);
+  Parts held = 0;
+  for (const Ledger& l : b.ledgers) held += l.holding()[0];
+  TEST_ASSERT_TRUE(held <= kWhole);
+  TEST_ASSERT_TRUE(held > kWhole - kWhole / 1'000'000);
+  for (const Ledger& l : b.ledgers) {
+    for (const Edge& e : l.edges()) {
+      TEST_ASSERT_TRUE(e.status == EdgeStatus::kOpen);
+    }
+  }
+}
+
+TEST(quorums_follow_the_degree) {
+  TEST_ASSERT_EQUAL_UINT8(0, quorum_for(0));
+  TEST_ASSERT_EQUAL_UINT8(1, quorum_for(1));
+  TEST_ASSERT_EQUAL_UINT8(1, quorum_for(4));
+  TEST_ASSERT_EQUAL_UINT8(2, quorum_for(5));
+  TEST_ASSERT_EQUAL_UINT8(3, quorum_for(8));
+}

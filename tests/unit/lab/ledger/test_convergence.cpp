@@ -1,0 +1,48 @@
+#include "lab/ledger/convergence.hpp"
+
+#include "lab/ledger/optimum.hpp"
+#include "tests/harness/unit.hpp"
+
+using namespace laird::lab;
+using laird::consensus::Demand;
+using laird::consensus::kWhole;
+
+TEST(the_overlay_converges_under_loss_within_the_bounds_we_state) {
+  ConvergenceConfig config;
+  config.nodes = 20;
+  config.network.loss = 0.3;
+  config.network.duplicate = 0.15;
+  config.network.delay_max = 3;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const ConvergenceResult r = run_convergence(config, seed);
+    TEST_ASSERT_EQUAL_STRING("", r.first_break.c_str());
+    TEST_ASSERT_TRUE(r.ticks_1e3 > 0 && r.ticks_1e3 <= 60);
+    TEST_ASSERT_TRUE(r.ticks_1e6 > 0 && r.ticks_1e6 <= 140);
+    TEST_ASSERT_TRUE(r.payload_bytes_1e6 <= 15'000);
+  }
+}
+
+TEST(the_central_optimum_meets_its_conditions) {
+  Random random(3);
+  const auto demands = make_demands(30, 0.25, random);
+  const Optimum best = optimum_of(demands, static_cast<double>(kWhole));
+  double sum = 0;
+  for (std::size_t i = 0; i < demands.size(); ++i) {
+    const Demand& d = demands[i];
+    sum += best.shares[i];
+    const double marginal = static_cast<double>(d.urgency) / laird::consensus::kUrgencyOne *
+                            (best.shares[i] - static_cast<double>(d.demand));
+    const bool at_floor = best.shares[i] <= static_cast<double>(d.floor);
+    const bool at_cap = best.shares[i] >= static_cast<double>(d.cap);
+    if (!at_floor && !at_cap) {
+      TEST_ASSERT_DOUBLE_WITHIN(1e3, best.price, marginal);
+    }
+    if (at_floor) {
+      TEST_ASSERT_TRUE(marginal >= best.price - 1e3);
+    }
+    if (at_cap) {
+      TEST_ASSERT_TRUE(marginal <= best.price + 1e3);
+    }
+  }
+  TEST_ASSERT_DOUBLE_WITHIN(1e3, static_cast<double>(kWhole), sum);
+}
