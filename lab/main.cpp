@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 
 #include "lab/commands.hpp"
-#include "lab/governor/command.hpp"
 #include "lab/cotrain/command.hpp"
+#include "lab/governor/command.hpp"
 #include "lab/ledger/command.hpp"
 
 int main(int argc, char** argv) {

@@ -26,7 +26,8 @@ TEST(no_schedule_exceeds_the_budget) { TEST_ASSERT_EQUAL_INT(0, breaks(small(), 
 
 // Seeds that broke earlier versions of the settlement rules.
 TEST(schedules_that_once_broke_hold) {
-  for (const std::uint64_t seed : {1136ULL, 1224ULL, 1630ULL, 2444ULL, 20226ULL, 22108ULL, 100852ULL}) {
+  for (const std::uint64_t seed :
+       {1136ULL, 1224ULL, 1630ULL, 2444ULL, 20226ULL, 22108ULL, 100852ULL}) {
     TEST_ASSERT_EQUAL_INT(0, breaks(ScheduleLimits{}, seed, 1));
   }
 }
