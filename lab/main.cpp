@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   laird::lab::ExitCode code;
   laird::lab::add_forecast(app, code);
   laird::lab::add_governor(app, code);
+  laird::lab::add_laira(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "agent/policies/baselines.hpp"
+#include "agent/policies/foresight.hpp"
 #include "agent/policies/policy.hpp"
 
 namespace laird::policies {
@@ -17,6 +18,7 @@ struct Entry {
 };
 
 constexpr std::array kEntries = {
+    Entry{"foresight", &make<Foresight>},
     Entry{"round-robin", &make<RoundRobin>},
     Entry{"shortest-task-first", &make<ShortestTaskFirst>},
     Entry{"uniform", &make<Uniform>},
