@@ -57,7 +57,7 @@ std::size_t most_on_time(const std::vector<SimulatedTask>& tasks) {
   std::vector<Job> jobs;
   for (const SimulatedTask& task : tasks) {
     const double need = need_units(task);
-    if (need >= 0.0) jobs.push_back({task.deadline_units, need});
+    if (need >= 0.0) jobs.push_back({task.arrival_units + task.deadline_units, need});
   }
   std::sort(jobs.begin(), jobs.end(),
             [](const Job& a, const Job& b) { return a.deadline < b.deadline; });

@@ -26,9 +26,10 @@ struct BundleSetting {
                                                      const BundleSetting& setting,
                                                      std::uint64_t seed);
 
-// The most tasks that can meet their deadlines on one lane when every need is known and all start
-// at 0. Source: Moore (1968), the algorithm of Hodgson: in order of deadlines, and whenever one
-// would be late, the longest so far is left out.
+// The most tasks that can meet their deadlines on one lane when every need is known and all could
+// start at 0; with arrivals, which it leaves out, an upper bound. Source: Moore (1968), the
+// algorithm of Hodgson: in order of deadlines, and whenever one would be late, the longest so far
+// is left out.
 [[nodiscard]] std::size_t most_on_time(const std::vector<SimulatedTask>& tasks);
 
 }  // namespace laird::lab

@@ -127,3 +127,14 @@ TEST(the_oracle_is_the_best_of_all_subsets) {
     TEST_ASSERT_EQUAL_UINT64(most_by_trying(tasks), most_on_time(tasks));
   }
 }
+
+TEST(a_deadline_counts_from_the_arrival) {
+  const Job a(4, 5.0);
+  const Job b(4, 5.0);
+  std::vector<SimulatedTask> tasks = {a.task, b.task};
+  tasks[0].losses = &a.losses;
+  tasks[1].losses = &b.losses;
+  TEST_ASSERT_EQUAL_UINT64(1, most_on_time(tasks));
+  tasks[1].arrival_units = 3.0;
+  TEST_ASSERT_EQUAL_UINT64(2, most_on_time(tasks));
+}
