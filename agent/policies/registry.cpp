@@ -2,6 +2,7 @@
 
 #include "agent/policies/baselines.hpp"
 #include "agent/policies/foresight.hpp"
+#include "agent/policies/halving.hpp"
 #include "agent/policies/laira.hpp"
 #include "agent/policies/policy.hpp"
 
@@ -31,6 +32,7 @@ constexpr std::array kEntries = {
     Entry{"round-robin", &make<RoundRobin>},
     Entry{"shortest-task-first", &make<ShortestTaskFirst>},
     Entry{"sta", &make_laira<kSta>},
+    Entry{"successive-halving", &make<SuccessiveHalving>},
     Entry{"uniform", &make<Uniform>},
 };
 
