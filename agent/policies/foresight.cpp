@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kProbeReports = 2;
 
-// Ours, chosen by hand on real curves (docs/experiments.md says how far each matters).
+// Ours, chosen by hand on bundles of real curves (docs/experiments.md says which).
 constexpr double kReachPrior = 0.7;    // share of tasks whose target can be reached at all
 constexpr double kTargetPart = 0.7;    // reachable targets lie in this first part of the length
 constexpr double kForecastMean = 0.5;  // where the forecast says neither yes nor no
@@ -22,7 +22,9 @@ constexpr double kLeftMin = 0.02;      // never rule a task out by its age alone
 constexpr double kSlicePart = 0.25;    // of the cutoff: then think again
 constexpr DurationNs kSlicesMin = 3;
 constexpr DurationNs kSlicesMax = 30;
-constexpr double kSwitchCost = 0.0;  // in expected successes; see docs/experiments.md
+// In expected successes. Zero: where switching is free any cost lost successes, and the slices
+// alone keep switches few.
+constexpr double kSwitchCost = 0.0;
 constexpr std::uint32_t kEvaluationsMax = 1200;
 constexpr std::size_t kQuantiles = 2 * kScenarios;
 

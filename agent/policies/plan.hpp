@@ -10,7 +10,7 @@
 // given up) and from the order of deadlines, first improvement over moves of one task to another
 // place and over its cutoffs, until nothing improves or the budget of evaluations is spent.
 // Symbols: times in seconds from now; kNeverSeconds stands for "never".
-// Assumptions: one lane; switching costs a fixed time per task (in its needs already).
+// Assumptions: one lane; changing the task costs no time, only what the caller says it is worth.
 // Deterministic: no libm, no clock; bounded by kPlanTasksMax and the budget.
 #pragma once
 
