@@ -13,5 +13,6 @@ struct ExitCode {
 };
 
 void add_forecast(CLI::App& app, ExitCode& code);
+void add_laira(CLI::App& app, ExitCode& code);
 
 }  // namespace laird::lab

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   laird::lab::add_governor(app, code);
   laird::lab::add_ledger(app, code);
   laird::lab::add_cotrain(app, code);
+  laird::lab::add_laira(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

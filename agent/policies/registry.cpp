@@ -1,6 +1,9 @@
 #include <array>
 
 #include "agent/policies/baselines.hpp"
+#include "agent/policies/foresight.hpp"
+#include "agent/policies/halving.hpp"
+#include "agent/policies/laira.hpp"
 #include "agent/policies/policy.hpp"
 
 namespace laird::policies {
@@ -11,14 +14,25 @@ std::unique_ptr<Policy> make() {
   return std::make_unique<P>();
 }
 
+template <const LairaForm& form>
+std::unique_ptr<Policy> make_laira() {
+  return std::make_unique<Laira>(form);
+}
+
 struct Entry {
   std::string_view name;
   std::unique_ptr<Policy> (*make)();
 };
 
 constexpr std::array kEntries = {
+    Entry{"foresight", &make<Foresight>},
+    Entry{"laira", &make_laira<kLaira>},
+    Entry{"laira-no-pd", &make_laira<kLairaNoPd>},
+    Entry{"laira-no-ucb", &make_laira<kLairaNoUcb>},
     Entry{"round-robin", &make<RoundRobin>},
     Entry{"shortest-task-first", &make<ShortestTaskFirst>},
+    Entry{"sta", &make_laira<kSta>},
+    Entry{"successive-halving", &make<SuccessiveHalving>},
     Entry{"uniform", &make<Uniform>},
 };
 

@@ -46,6 +46,14 @@ double DynamicKalmanFilter::loss_at(double samples, double steps) const {
   return bounded_exp(log_loss_at(samples, steps));
 }
 
+void DynamicKalmanFilter::archive(Archive& ar) {
+  for (double& v : state_.mean) ar(v);
+  for (double& v : state_.p) ar(v);
+  ar(reports_);
+  ar(samples_);
+  ar(x_);
+}
+
 Observed RandomWalkFilter::observe(double samples, double loss) {
   const Observed observed = check(samples_, samples, loss);
   if (!accepted(observed)) return observed;

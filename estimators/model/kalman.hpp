@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/archive.hpp"
 #include "estimators/lane/dkf_lane.hpp"
 #include "estimators/model/observation.hpp"
 
@@ -34,6 +35,8 @@ class DynamicKalmanFilter {
   [[nodiscard]] double log_loss_at(double samples, double steps) const;
   [[nodiscard]] double loss_at(double samples, double steps) const;
   [[nodiscard]] const lane::DkfState<double>& state() const { return state_; }
+  // What it has learned; its setting is not part of it.
+  void archive(Archive& ar);
 
  private:
   lane::DkfConstants<double> constants_{};

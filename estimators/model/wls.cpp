@@ -83,6 +83,14 @@ double DiscountedLeastSquares::log_loss_lower(double samples, const Confidence& 
   return log_loss_at(samples) - beta(c) * norm_at(samples);
 }
 
+void DiscountedLeastSquares::archive(Archive& ar) {
+  ar(reports_);
+  for (double* v :
+       {&samples_, &weight_, &gamma_power_squared_, &x_last_, &x_mean_, &r_mean_, &xx_, &xr_}) {
+    ar(*v);
+  }
+}
+
 double required_rate(double loss, double target_loss, double samples, double samples_more,
                      double interval) {
   if (loss <= target_loss) return 0.0;

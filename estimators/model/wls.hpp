@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "base/archive.hpp"
 #include "estimators/model/observation.hpp"
 
 namespace laird::estimators {
@@ -43,6 +44,9 @@ class DiscountedLeastSquares {
   [[nodiscard]] double norm_at(double samples) const;
   // Lower confidence bound of ln loss, r-hat of eq. 12.
   [[nodiscard]] double log_loss_lower(double samples, const Confidence& confidence) const;
+
+  // What it has learned; its setting is not part of it.
+  void archive(Archive& ar);
 
  private:
   Setting setting_;

@@ -82,8 +82,8 @@ FakeTrainer random_trainer(Random& random) {
 }
 
 CoreConfig random_config(Random& random) {
-  static const char* const kPolicies[] = {"round-robin", "uniform", "shortest-task-first"};
-  CoreConfig config = test::small_board(kPolicies[random.below(3)]);
+  const auto names = policies::policy_names();
+  CoreConfig config = test::small_board(std::string(names[random.below(names.size())]));
   config.memory_bytes = static_cast<std::int64_t>(200 + random.below(900)) * 1'000'000;
   config.slice = static_cast<DurationNs>(50 + random.below(3000)) * kMillisecond;
   config.timing.hang_timeout = 5 * kSecond;
@@ -164,18 +164,23 @@ TEST(the_promises_hold_in_every_random_life) {
   }
 }
 
-TEST(the_same_seed_lives_the_same_life) {
-  std::uint64_t digests[2] = {};
-  for (std::uint64_t& digest : digests) {
-    Random random{77};
-    FakeBoard board(random_config(random));
-    for (int i = 0; i < 6; ++i) {
-      board.submit(test::small_task("t" + std::to_string(i), kMinute, 0.2), random_trainer(random));
+TEST(the_same_seed_lives_the_same_life_under_every_policy) {
+  for (const std::string_view policy : policies::policy_names()) {
+    std::uint64_t digests[2] = {};
+    for (std::uint64_t& digest : digests) {
+      Random random{77};
+      CoreConfig config = random_config(random);
+      config.policy = policy;
+      FakeBoard board(config);
+      for (int i = 0; i < 6; ++i) {
+        board.submit(test::small_task("t" + std::to_string(i), kMinute, 0.2),
+                     random_trainer(random));
+      }
+      board.run_for(45 * kSecond);
+      digest = board.state.digest();
     }
-    board.run_for(45 * kSecond);
-    digest = board.state.digest();
+    TEST_ASSERT_EQUAL_HEX64_MESSAGE(digests[0], digests[1], std::string(policy).c_str());
   }
-  TEST_ASSERT_EQUAL_HEX64(digests[0], digests[1]);
 }
 
 TEST(a_life_ends_in_the_same_state_on_every_architecture) {

@@ -74,8 +74,8 @@ TEST(every_event_and_command_survives_its_encoding) {
     TEST_ASSERT_TRUE(bytes == again);
     for (std::size_t n = 0; n < bytes.size(); ++n) {
       Event cut;
-      Archive short_in =
-          Archive::reader(Bytes(bytes.begin(), bytes.begin() + static_cast<long>(n)));
+      const Bytes shorter(bytes.begin(), bytes.begin() + static_cast<long>(n));
+      Archive short_in = Archive::reader(shorter);
       short_in(cut);
       TEST_ASSERT_TRUE(short_in.failed());
     }

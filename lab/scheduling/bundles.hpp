@@ -1,0 +1,35 @@
+// Bundles of tasks made of real learning curves, and the most of them anybody could finish.
+//
+// A bundle is 10 different curves of at most 500 points. All tasks start at 0; a deadline is
+// uniform in 500..1600 units; a whole curve alone takes 250..900 units, uniform. With probability
+// 0.7 the target is the running minimum at a point uniform in 15..70% of the curve; else it is the
+// final running minimum times a factor uniform in 0.75..0.98, which the curve never reaches.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lab/forecast/curves.hpp"
+#include "lab/simulator/curve_board.hpp"
+
+namespace laird::lab {
+
+inline constexpr std::size_t kBundleTasks = 10;
+
+struct BundleSetting {
+  bool planned_length_known = true;
+  double arrivals_until_units = 0.0;  // tasks arrive uniformly in 0..this; 0: all at the start
+};
+
+// `curves` outlive the bundle and are at least kBundleTasks.
+[[nodiscard]] std::vector<SimulatedTask> draw_bundle(const std::vector<Curve>& curves,
+                                                     const BundleSetting& setting,
+                                                     std::uint64_t seed);
+
+// The most tasks that can meet their deadlines on one lane when every need is known and all could
+// start at 0; with arrivals, which it leaves out, an upper bound. Source: Moore (1968), the
+// algorithm of Hodgson: in order of deadlines, and whenever one would be late, the longest so far
+// is left out.
+[[nodiscard]] std::size_t most_on_time(const std::vector<SimulatedTask>& tasks);
+
+}  // namespace laird::lab

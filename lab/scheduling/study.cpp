@@ -1,0 +1,118 @@
+#include "lab/scheduling/study.hpp"
+
+#include <ctime>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "lab/scheduling/bundles.hpp"
+
+namespace laird::lab {
+namespace {
+
+struct Run {
+  double successes = 0.0;
+  double switches_per_task = 0.0;
+  std::uint64_t grants = 0;
+  double cpu_seconds = 0.0;
+};
+
+[[nodiscard]] double thread_cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+[[nodiscard]] Run run_one(const std::string& policy, const std::vector<SimulatedTask>& tasks,
+                          std::uint64_t seed) {
+  const double began = thread_cpu_seconds();
+  CurveBoard board(policy, seed);
+  const RunResult result = board.run(tasks);
+  Run run;
+  run.successes =
+      static_cast<double>(std::count(result.succeeded.begin(), result.succeeded.end(), true));
+  run.switches_per_task = static_cast<double>(result.switches) / static_cast<double>(tasks.size());
+  run.grants = result.grants;
+  run.cpu_seconds = thread_cpu_seconds() - began;
+  return run;
+}
+
+struct Mean {
+  double value = 0.0;
+  double standard_error = 0.0;
+};
+
+template <class Get>
+[[nodiscard]] Mean mean_of(std::size_t n, Get get) {
+  const double count = static_cast<double>(n);
+  Mean mean;
+  for (std::size_t i = 0; i < n; ++i) mean.value += get(i) / count;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    squares += (get(i) - mean.value) * (get(i) - mean.value);
+  }
+  if (n > 1) mean.standard_error = std::sqrt(squares / (count - 1.0) / count);
+  return mean;
+}
+
+}  // namespace
+
+std::string published_name(const std::string& policy) {
+  return policy == "foresight" ? "ours" : policy;
+}
+
+StudyResult run_study(const Study& study) {
+  const std::size_t policies = study.policies.size();
+  std::vector<double> oracle(study.runs);
+  std::vector<std::vector<Run>> runs(policies, std::vector<Run>(study.runs));
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < study.runs; i = next++) {
+      const std::uint64_t seed = study.seed * 1'000'003 + i;
+      const std::vector<SimulatedTask> tasks = study.draw(seed);
+      oracle[i] = static_cast<double>(most_on_time(tasks));
+      for (std::size_t p = 0; p < policies; ++p) {
+        runs[p][i] = run_one(study.policies[p], tasks, seed);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t j = 1; j < study.jobs; ++j) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+
+  StudyResult result;
+  result.runs = study.runs;
+  result.oracle = mean_of(study.runs, [&](std::size_t i) { return oracle[i]; }).value;
+  const std::vector<Run>* ours = nullptr;
+  for (std::size_t p = 0; p < policies; ++p) {
+    if (published_name(study.policies[p]) == "ours") ours = &runs[p];
+  }
+  for (std::size_t p = 0; p < policies; ++p) {
+    const std::vector<Run>& mine = runs[p];
+    PolicyScore score;
+    score.name = published_name(study.policies[p]);
+    const Mean mean = mean_of(study.runs, [&](std::size_t i) { return mine[i].successes; });
+    score.successes = mean.value;
+    score.standard_error = mean.standard_error;
+    score.switches_per_task =
+        mean_of(study.runs, [&](std::size_t i) { return mine[i].switches_per_task; }).value;
+    score.of_oracle = result.oracle > 0.0 ? score.successes / result.oracle : 0.0;
+    if (ours != nullptr && ours != &mine) {
+      const Mean behind = mean_of(
+          study.runs, [&](std::size_t i) { return (*ours)[i].successes - mine[i].successes; });
+      score.behind_ours = behind.value;
+      score.behind_ours_error = behind.standard_error;
+    }
+    for (const Run& run : mine) {
+      score.grants += run.grants;
+      score.cpu_seconds += run.cpu_seconds;
+    }
+    result.policies.push_back(std::move(score));
+  }
+  return result;
+}
+
+}  // namespace laird::lab

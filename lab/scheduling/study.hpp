@@ -1,0 +1,47 @@
+// Many runs of many policies on the same bundles, in parallel, with paired statistics.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lab/simulator/curve_board.hpp"
+
+namespace laird::lab {
+
+struct PolicyScore {
+  std::string name;        // as published: the default policy is "ours"
+  double successes = 0.0;  // mean per run
+  double standard_error = 0.0;
+  double switches_per_task = 0.0;
+  double of_oracle = 0.0;
+  // Mean of (ours - this) over the same runs and its standard error; zero without ours.
+  double behind_ours = 0.0;
+  double behind_ours_error = 0.0;
+  std::uint64_t grants = 0;
+  double cpu_seconds = 0.0;
+};
+
+struct StudyResult {
+  std::size_t runs = 0;
+  double oracle = 0.0;
+  std::vector<PolicyScore> policies;
+};
+
+struct Study {
+  std::vector<std::string> policies;  // registry names
+  std::size_t runs = 0;
+  std::uint64_t seed = 1;
+  std::size_t jobs = 1;
+  // The bundle of one run; called from many threads at once.
+  std::function<std::vector<SimulatedTask>(std::uint64_t seed)> draw;
+};
+
+// "ours" for the registry name of our policy, any other as it is.
+[[nodiscard]] std::string published_name(const std::string& policy);
+
+// The same study gives the same numbers with any count of jobs (cpu_seconds apart).
+[[nodiscard]] StudyResult run_study(const Study& study);
+
+}  // namespace laird::lab

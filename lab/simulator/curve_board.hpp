@@ -1,0 +1,106 @@
+// A board in virtual time around the unchanged core, fast enough for thousands of runs: one lane,
+// trainers that follow given learning curves, no process ever fails.
+//
+// A curve is a list of losses, one per reporting interval of kSamplesPerPoint samples; between two
+// points the loss is on the line between them, so a grant that ends inside an interval still has
+// something to report. Past its last point a curve stays where it is. A trainer with half the lane
+// works at half its speed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "agent/core/step.hpp"
+
+namespace laird::lab {
+
+inline constexpr std::uint64_t kSamplesPerPoint = 1000;
+inline constexpr DurationNs kTimeUnit = kSecond;  // what the papers call one unit of time
+
+struct SimulatedTask {
+  const std::vector<double>* losses = nullptr;  // the curve; outlives the board
+  double duration_units = 1.0;                  // of the whole curve with the lane to itself
+  double arrival_units = 0.0;
+  double deadline_units = 1.0;  // after its arrival
+  double target_loss = 0.0;
+  bool planned_length_known = false;
+  // What the task's own forecaster starts from; nothing: as the core made it. For judging a policy
+  // with constants that have not seen the task's curve.
+  const estimators::ForecastConstants* forecast_constants = nullptr;
+};
+
+// Units of lane time until the curve first meets the target; negative when it never does.
+[[nodiscard]] double need_units(const SimulatedTask& task);
+
+struct RunResult {
+  std::vector<bool> succeeded;  // per task
+  std::uint64_t switches = 0;
+  std::uint64_t grants = 0;  // task-slices
+  std::uint64_t decisions = 0;
+};
+
+class CurveBoard {
+ public:
+  // `slice` is the configured slice policies start from.
+  CurveBoard(const std::string& policy, std::uint64_t seed, DurationNs slice = kTimeUnit);
+
+  // Called once after the boot, before any task: to hand a policy what only the lab has.
+  std::function<void(policies::Policy&)> prepare_policy;
+  // Called after every step.
+  std::function<void(const core::State&, const core::Commands&)> after_step;
+
+  [[nodiscard]] RunResult run(const std::vector<SimulatedTask>& tasks);
+  [[nodiscard]] const core::State& state() const { return state_; }
+
+ private:
+  enum class Kind : std::uint8_t { kArrival, kReady, kReport, kPause, kExit, kWake };
+  struct Happening {
+    TimeNs at;
+    std::uint64_t order;
+    std::uint64_t generation;
+    std::uint32_t task;
+    Kind kind;
+    bool operator<(const Happening& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+  struct Process {
+    const SimulatedTask* task = nullptr;
+    core::ProcessRef ref;
+    std::uint64_t samples = 0;
+    std::uint64_t until = 0;
+    std::uint64_t generation = 0;  // of the run in progress: outdates reports of earlier ones
+    std::uint64_t run_from = 0;
+    TimeNs run_since = 0;
+    double speed = 0.0;  // samples per ns with the share it has
+    bool running = false;
+  };
+
+  void apply(core::EventBody body);
+  void carry_out(const core::Command& command);
+  void later(TimeNs at, Kind kind, std::uint32_t task, std::uint64_t generation);
+  void happen(const Happening& happening);
+  void submit(std::uint32_t index);
+  void next_report(Process& process);
+  void report(Process& process);
+  void pause(Process& process);
+  [[nodiscard]] Process* find(const core::ProcessRef& ref);
+
+  core::State state_;
+  core::CoreConfig config_;
+  core::Commands commands_;
+  std::priority_queue<Happening> future_;
+  std::vector<Process> processes_;       // by task index
+  std::vector<std::uint32_t> index_of_;  // task index by key
+  std::vector<bool> succeeded_;
+  TimeNs now_ = kSecond;
+  TimeNs start_ = kSecond;
+  std::uint64_t order_ = 0;
+  std::uint64_t wake_generation_ = 0;
+  std::uint64_t grants_ = 0;
+};
+
+}  // namespace laird::lab
