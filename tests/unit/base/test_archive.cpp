@@ -66,7 +66,8 @@ TEST(every_truncation_fails_the_read) {
   const Bytes bytes = written(sample());
   for (std::size_t n = 0; n < bytes.size(); ++n) {
     Outer back;
-    Archive ar = Archive::reader(Bytes(bytes.begin(), bytes.begin() + static_cast<long>(n)));
+    const Bytes shorter(bytes.begin(), bytes.begin() + static_cast<long>(n));
+    Archive ar = Archive::reader(shorter);
     ar(back);
     TEST_ASSERT_TRUE(ar.failed());
   }
