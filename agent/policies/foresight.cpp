@@ -1,8 +1,8 @@
 #include "agent/policies/foresight.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "agent/policies/words.hpp"
 #include "base/exact_math.hpp"
 #include "base/require.hpp"
 
@@ -44,12 +44,6 @@ constexpr std::size_t kQuantiles = 2 * kScenarios;
 
 [[nodiscard]] bool is_known(const core::Task& task) {
   return task.forecast.reports() >= kProbeReports && task.rate > 0.0;
-}
-
-[[nodiscard]] std::string shortened(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "agent/policies/laira.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "agent/policies/words.hpp"
 #include "base/exact_math.hpp"
 #include "base/require.hpp"
 
@@ -158,13 +158,11 @@ std::string Laira::explain(const core::Task& task) const {
   if (at == curves_.end() || at->immediate.reports() < kProbeReports) {
     return out + ": it gets two reports first";
   }
-  char text[160];
-  std::snprintf(text, sizeof text,
-                ": predicted over required rate of loss %.3g; at its deadline the look-ahead sees "
-                "%.3g times its target%s",
-                at->score, exact::exp(std::clamp(at->excess, -50.0, 50.0)),
-                form_.look_ahead && at->excess > 0.0 ? ", so it is excluded for now" : "");
-  return out + text;
+  out += ": predicted over required rate of loss " + shortened(at->score) +
+         "; at its deadline the look-ahead sees " +
+         shortened(exact::exp(std::clamp(at->excess, -50.0, 50.0))) + " times its target";
+  if (form_.look_ahead && at->excess > 0.0) out += ", so it is excluded for now";
+  return out;
 }
 
 }  // namespace laird::policies
