@@ -283,6 +283,7 @@ COMMANDS = ("start", "run", "pause", "checkpoint", "stop", "kill", "wake", "answ
             "exit")
 STATES = ("queued", "starting", "ready", "running", "pausing", "evicting", "backoff", "holding",
           "held", "finishing", "ended")
+SEAL_BYTES = 8  # behind each blob, see agent/journal/seal.hpp
 OUTCOMES = ("none", "succeeded", "missed", "exhausted", "failed", "cancelled")
 
 
@@ -338,7 +339,7 @@ def read_journal(folder):
                     "SELECT e.seq, at_ns, kind, body, commands FROM event e"
                     " LEFT JOIN outcome o ON e.seq = o.seq ORDER BY e.seq"):
                 rows.append((seq, at_ns, kind, bytes(body),
-                             None if commands is None else decode_commands(commands)))
+                             None if commands is None else decode_commands(commands[:-SEAL_BYTES])))
     return rows
 
 
