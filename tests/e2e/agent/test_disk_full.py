@@ -1,6 +1,7 @@
 """A full disk, on a small tmpfs: the agent says so, accepts nothing new, keeps what it has, goes on
 when there is room again, and its journal replays."""
 
+import errno
 import os
 import subprocess
 import tempfile
@@ -33,10 +34,16 @@ class DiskFull(unittest.TestCase):
     def fill(self, leave=0):
         """Takes all of the disk but so many bytes."""
         fd = os.open(os.path.join(self.disk, "filler"), os.O_WRONLY | os.O_CREAT)
-        room = os.statvfs(self.disk)
-        size = room.f_bavail * room.f_bsize - leave
-        if size > 0:
-            os.posix_fallocate(fd, os.fstat(fd).st_size, size)
+        while True:
+            room = os.statvfs(self.disk)
+            size = room.f_bavail * room.f_bsize - leave
+            if size <= 0:
+                break
+            try:
+                os.posix_fallocate(fd, os.fstat(fd).st_size, size)
+            except OSError as error:  # the agent wrote in between: look again
+                if error.errno != errno.ENOSPC:
+                    raise
         os.close(fd)
 
     def free(self):

@@ -104,8 +104,10 @@ class Misbehaviour(unittest.TestCase):
             "ready-twice": ('say(type="ready", v=1, samples=0)\nhear()', "ready"),
             "says-error": ('say(type="error", message="no such column")\nhear()',
                            "no such column"),
+            # How many of its reports are merged into one is a matter of timing: it is either caught
+            # counting on, or taken at its word and granted more than it ever reports.
             "greedy": ('for n in range(53): say(type="progress", samples=2 ** n, loss=1)\n'
-                       'time.sleep(60)', "without a grant"),
+                       'time.sleep(60)', ("without a grant", "hung")),
             "silent": ("time.sleep(60)", "hung"),
             "huge-line": ('agent.sendall(b"x" * 100000 + b"\\n")\nhear()', "longer than"),
         }
@@ -125,7 +127,8 @@ class Misbehaviour(unittest.TestCase):
         for name, (_, reason) in expected.items():
             with self.subTest(trainer=name):
                 self.assertEqual(rows[name]["state"], "failed")
-                self.assertIn(reason, rows[name]["reason"])
+                reasons = reason if isinstance(reason, tuple) else (reason,)
+            self.assertTrue(any(r in rows[name]["reason"] for r in reasons), rows[name])
                 self.assertIn("gave up after 3 failures in a row", rows[name]["reason"])
         self.assert_small_and_awake(board)
         board.wait_for(lambda: not board.trainer_pids(), 5, "trainers are left")
