@@ -128,7 +128,7 @@ class Misbehaviour(unittest.TestCase):
             with self.subTest(trainer=name):
                 self.assertEqual(rows[name]["state"], "failed")
                 reasons = reason if isinstance(reason, tuple) else (reason,)
-            self.assertTrue(any(r in rows[name]["reason"] for r in reasons), rows[name])
+                self.assertTrue(any(r in rows[name]["reason"] for r in reasons), rows[name])
                 self.assertIn("gave up after 3 failures in a row", rows[name]["reason"])
         self.assert_small_and_awake(board)
         board.wait_for(lambda: not board.trainer_pids(), 5, "trainers are left")
