@@ -24,6 +24,16 @@ void TaskChanged::archive(Archive& ar) {
   ar.bounded(outcome, Outcome::kCancelled);
 }
 
+void SendToPeer::archive(Archive& ar) {
+  ar.text(to, kNameBytesMax);
+  ar.text(bytes, kPeerMessageBytesMax);
+}
+
+void Notice::archive(Archive& ar) {
+  ar.bounded(kind, NoticeKind::kDrain);
+  ar.text(text, kReasonBytesMax);
+}
+
 void Command::archive(Archive& ar) { archive_variant(ar, body); }
 
 }  // namespace laird::core

@@ -48,8 +48,21 @@ struct ExitNow {  // shutdown complete: every trainer has stopped
   void archive(Archive&) {}
 };
 
-using CommandBody = std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer,
-                                 StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow>;
+struct SendToPeer {  // one message of the ledger
+  std::string to;
+  std::string bytes;
+  void archive(Archive& ar);
+};
+enum class NoticeKind : std::uint8_t { kFenced, kUnfenced, kPlan, kRefusedCommand, kDrain };
+struct Notice {  // something people should hear of
+  NoticeKind kind = NoticeKind::kPlan;
+  std::string text;
+  void archive(Archive& ar);
+};
+
+using CommandBody =
+    std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer, StopTrainer,
+                 KillTrainer, WakeAt, Answer, TaskChanged, ExitNow, SendToPeer, Notice>;
 
 struct Command {
   CommandBody body;
@@ -58,6 +71,7 @@ struct Command {
 
 using Commands = std::vector<Command>;
 
+[[nodiscard]] std::string_view name(NoticeKind kind);
 [[nodiscard]] std::string_view name(const CommandBody& body);
 [[nodiscard]] std::string describe(const CommandBody& body);
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/core/fleet.hpp"
 #include "agent/core/task.hpp"
 #include "base/archive.hpp"
 #include "base/time.hpp"
@@ -45,6 +46,7 @@ struct CoreConfig {
   TrainerTiming timing;
   power::MeterConfig meter;
   std::uint64_t seed = 0;
+  FleetConfig fleet;
   void archive(Archive& ar);
 };
 
@@ -52,6 +54,8 @@ struct CoreConfig {
 struct Booted {
   TimeNs wall_ns = 0;
   CoreConfig config;
+  TimeNs machine_ns = 0;           // the machine's own clock: since its boot, sleep included
+  std::uint64_t machine_boot = 0;  // names that boot; 0: not known
   void archive(Archive& ar);
 };
 struct Ticked {  // a timer the core asked for went off
@@ -113,10 +117,59 @@ struct ShutdownRequested {
   void archive(Archive&) {}
 };
 
+// Take no new tasks; what runs goes on.
+struct DrainRequested {
+  std::uint64_t request = 0;
+  bool drain = true;  // false: take tasks again
+  void archive(Archive& ar);
+};
+// The link is up and the broker was asked: has a board of this name been in the fleet before?
+struct FleetJoined {
+  bool seen_before = false;
+  void archive(Archive& ar) { ar(seen_before); }
+};
+// What peers' ledgers said since the last tick.
+struct PeerMessage {
+  std::string from;
+  std::string bytes;
+  void archive(Archive& ar);
+};
+struct PeersHeard {
+  std::vector<PeerMessage> messages;
+  void archive(Archive& ar);
+};
+// A newer plan for the fleet.
+struct PlanChanged {
+  std::uint64_t request = 0;
+  FleetPlan plan;
+  void archive(Archive& ar);
+};
+// A command that came over the network, signed by an operator who may give it. Done at most once,
+// however often it arrives.
+using RemoteBody = std::variant<Submitted, CancelRequested, HoldRequested, ReleaseRequested,
+                                DrainRequested, PlanChanged>;
+struct Commanded {
+  std::uint64_t request = 0;
+  std::string by;  // the operator
+  std::string id;
+  TimeNs expires_wall = 0;
+  RemoteBody body;
+  void archive(Archive& ar);
+};
+// One that was refused before it got here: kept for the audit.
+struct CommandRefused {
+  std::string by;  // as claimed
+  std::string id;
+  std::string verb;
+  std::string why;
+  void archive(Archive& ar);
+};
+
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
                  ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
-                 TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested>;
+                 TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
+                 DrainRequested, FleetJoined, PeersHeard, PlanChanged, Commanded, CommandRefused>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

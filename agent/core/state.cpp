@@ -72,6 +72,9 @@ void State::archive(Archive& ar) {
   ar(counters);
   ar(meter);
   ar.bounded(meter_source, power::Source::kModelled);
+  ar(draining);
+  ar(agent_minus_machine);
+  fleet.archive(ar, config.fleet, config.node);
   bool has_policy = policy != nullptr;
   ar(has_policy);
   if (ar.failed()) return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/core/event.hpp"
+#include "agent/core/fleet.hpp"
 #include "agent/core/task.hpp"
 #include "agent/policies/policy.hpp"
 #include "base/archive.hpp"
@@ -52,6 +53,9 @@ struct State {
   Counters counters;
   power::Meter meter;  // energy of the board and of each task
   power::Source meter_source = power::Source::kNone;
+  bool draining = false;               // takes no new tasks
+  DurationNs agent_minus_machine = 0;  // agent time = the machine's clock + this
+  Fleet fleet;
 
   State() = default;
   State(State&&) = default;

@@ -18,6 +18,8 @@ void Stepper::on(const Booted& e) {
     s_.policy = std::move(*made);
   }
   s_.config = e.config;
+  s_.agent_minus_machine = s_.now - e.machine_ns;
+  boot_fleet(e);
   s_.meter.set_config(e.config.meter);
   s_.meter.on_restart();
   lanes_changed_ = true;
@@ -78,6 +80,7 @@ void Stepper::apply(const Event& event) {
   LAIRD_REQUIRE(event.at >= s_.now, "time went back");
   s_.now = event.at;
   std::visit([this](const auto& body) { on(body); }, event.body);
+  fleet_tick();
   expire_all();
   sweep_ended();
   schedule();
@@ -101,7 +104,12 @@ Status check_config(const CoreConfig& config) {
       config.memory_bytes > kMemoryBytesMax) {
     return fail(Code::kCorrupt, "the config's slice or memory is off");
   }
-  return {};
+  const FleetConfig& fleet = config.fleet;
+  if (fleet.tick < kTickMin || fleet.tick > kTickMax || fleet.lease < kLeaseTicksMin * fleet.tick ||
+      fleet.lease > kLeaseMax) {
+    return fail(Code::kCorrupt, "the config's tick or lease is off");
+  }
+  return check_plan(fleet.plan);
 }
 
 Status admissible(const State& state, const Event& event) {
@@ -109,6 +117,15 @@ Status admissible(const State& state, const Event& event) {
   if (!is_instant(event.at)) return fail(Code::kCorrupt, "an event is of no possible time");
   if (const auto* stepped = std::get_if<ClockStepped>(&event.body)) {
     if (!is_instant(stepped->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
+  }
+  if (const auto* changed = std::get_if<PlanChanged>(&event.body)) {
+    if (const Status ok = check_plan(changed->plan); !ok) return ok;
+  }
+  if (const auto* commanded = std::get_if<Commanded>(&event.body)) {
+    const auto* changed = std::get_if<PlanChanged>(&commanded->body);
+    if (changed != nullptr) {
+      if (const Status ok = check_plan(changed->plan); !ok) return ok;
+    }
   }
   const Booted* booted = std::get_if<Booted>(&event.body);
   if (booted == nullptr) {

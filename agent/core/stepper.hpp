@@ -33,6 +33,14 @@ class Stepper {
   void on(const TrainerFailed& e);
   void on(const TrainerExited& e);
 
+  // The fleet (fleet_step.cpp).
+  void on(const DrainRequested& e);
+  void on(const FleetJoined& e);
+  void on(const PeersHeard& e);
+  void on(const PlanChanged& e);
+  void on(const Commanded& e);
+  void on(const CommandRefused& e);
+
   // The board and its clock (step.cpp).
   void on(const Booted& e);
   void on(const Ticked&) {}
@@ -68,6 +76,18 @@ class Stepper {
   void start_what_fits();
   void make_room();
   [[nodiscard]] TimeNs overrun_at(const Lane& lane) const;
+
+  // The fleet (fleet_step.cpp).
+  void boot_fleet(const Booted& e);
+  void found_or_join(bool seen_before);
+  void begin_ledger(std::uint32_t incarnation);
+  void adopt_plan(const FleetPlan& plan);
+  void fleet_tick();
+  void enforce_shares();
+  void send(const consensus::Out& out);
+  [[nodiscard]] TimeNs wall_now() const { return s_.now + s_.wall_minus_agent; }
+  // What the tasks of this board need of the fleet (fleet_need.cpp).
+  [[nodiscard]] consensus::Demand demand_for(Resource resource) const;
 
   void answer(std::uint64_t request, TaskKey key, std::string text);
   void refuse(std::uint64_t request, Code code, std::string text);

@@ -229,8 +229,10 @@ Value ControlSocket::read_only(std::string_view op, const Value& request) {
     if (!why) return failure(why.error().code, why.error().context);
     return Value::object().set("ok", Value::boolean(true)).set("text", Value::string(*why));
   }
-  return failure(Code::kInvalid,
-                 "unknown op; there are submit, cancel, pause, resume, tasks, status, explain");
+  return failure(
+      Code::kInvalid,
+      "unknown op; there are submit, cancel, pause, resume, drain, undrain, tasks, status, "
+      "explain");
 }
 
 void ControlSocket::on_request(int fd, std::string_view line) {
@@ -266,6 +268,13 @@ void ControlSocket::on_request(int fd, std::string_view line) {
     if (what == "cancel") agent_.cancel(task->as_string(), reply);
     if (what == "pause") agent_.hold(task->as_string(), reply);
     if (what == "resume") agent_.release(task->as_string(), reply);
+    return;
+  }
+  if (what == "drain" || what == "undrain") {
+    const std::weak_ptr<Client> client = clients_[fd];
+    agent_.drain(what == "drain", [this, fd, client](const core::Answer& a) {
+      if (!client.expired()) answer(fd, answer_of(a));
+    });
     return;
   }
   answer(fd, read_only(what, *request));

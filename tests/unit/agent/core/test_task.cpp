@@ -41,6 +41,12 @@ TEST(every_event_and_command_survives_its_encoding) {
   submitted.spec.params = "{\"x\":1}";
   Booted booted;
   booted.config.lanes.push_back({"cpu0", LaneKind::kCpu, 500});
+  FleetPlan plan;
+  plan.rev = 3;
+  plan.epoch = 2;
+  plan.founders = {"n-1"};
+  plan.members = {{"n-1", {1, 2, 3}}};
+  plan.budget = {4, 5, 6};
   const EventBody bodies[] = {booted,
                               Ticked{},
                               ClockStepped{5},
@@ -55,7 +61,13 @@ TEST(every_event_and_command_survives_its_encoding) {
                               TrainerFailed{{1, 2}, "why"},
                               TrainerExited{{1, 2}, -9},
                               PowerSampled{},
-                              ShutdownRequested{}};
+                              ShutdownRequested{},
+                              DrainRequested{4, false},
+                              FleetJoined{true},
+                              PeersHeard{{{"n-1", std::string("a\0b", 3)}, {"n-2", ""}}},
+                              PlanChanged{5, plan},
+                              Commanded{6, "op-a", "id-1", 77, PlanChanged{6, plan}},
+                              CommandRefused{"op-b", "id-2", "submit", "no"}};
   TEST_ASSERT_EQUAL_UINT64(std::variant_size_v<EventBody>, std::size(bodies));
   for (const EventBody& body : bodies) {
     Event event{123, body};
