@@ -74,6 +74,12 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
   return {};
 }
 
+Status admits(const State& state, const TaskSpec& spec) {
+  Commands none;
+  // Only reads: the stepper wants a state it may change, and does not.
+  return Stepper(const_cast<State&>(state), none).check_admission(spec);
+}
+
 void Stepper::on(const Submitted& e) {
   // The same submission again (a retry, or a config read at every start) is answered as the first
   // one was, and starts nothing.

@@ -22,6 +22,9 @@ void step(State& state, const Event& event, Commands& out);
 // on.
 [[nodiscard]] Status admissible(const State& state, const Event& event);
 
+// Whether the board would take the task now, and why not.
+[[nodiscard]] Status admits(const State& state, const TaskSpec& spec);
+
 // The numbers behind the last decision about a task, in words.
 [[nodiscard]] Result<std::string> explain(const State& state, std::string_view task);
 

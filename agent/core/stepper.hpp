@@ -18,6 +18,7 @@ class Stepper {
   Stepper(State& state, Commands& out) : s_(state), out_(out) {}
 
   void apply(const Event& event);
+  [[nodiscard]] Status check_admission(const TaskSpec& spec) const;
 
   // Requests (requests.cpp).
   void on(const Submitted& e);
@@ -91,7 +92,6 @@ class Stepper {
 
   void answer(std::uint64_t request, TaskKey key, std::string text);
   void refuse(std::uint64_t request, Code code, std::string text);
-  [[nodiscard]] Status check_admission(const TaskSpec& spec) const;
   [[nodiscard]] Task* live_named(std::string_view task);
   [[nodiscard]] Task* undecided(std::uint64_t request, const std::string& name);
 
