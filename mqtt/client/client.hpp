@@ -1,0 +1,106 @@
+// The link to the broker: MQTT 5 over TLS with a client certificate, on Eclipse Paho.
+//
+// Threads: the owner's thread calls everything here and never waits for the network, not even for a
+// name to be resolved. A thread of ours alone calls Paho; Paho's own threads call back and only
+// put things into queues. Nothing throws. A program that uses this must ignore SIGPIPE.
+//
+// Delivery: while there is no link, publish() keeps what mqtt/client/outbox.hpp keeps, within its
+// bounds; states are sent again on every connect, since a broker may come back with no memory, and
+// so are the subscriptions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/time.hpp"
+#include "mqtt/client/message.hpp"
+#include "mqtt/client/outbox.hpp"
+
+namespace laird::mqtt {
+
+struct Options {
+  std::vector<std::string> brokers;  // mqtts://host:port, tried in turn; mqtt:// see insecure_lab
+  std::string client_id;             // a board's id; two clients of one id throw each other out
+  std::string ca;                    // PEM files: whom to trust, who we are, our key
+  std::string cert;
+  std::string key;
+  bool insecure_lab = false;  // allows mqtt://, without TLS; for a lab only
+  Outgoing will;              // sent by the broker when we are gone; none when its topic is empty
+  std::uint32_t will_delay_s = 5;
+  std::vector<std::pair<std::string, int>> subscriptions;  // filter, QoS 0 or 1
+  bool keep_session = true;  // the broker queues commands for us while we are away
+  std::uint32_t session_expiry_s = 3'600;
+  std::uint32_t keep_alive_s = 10;
+  std::uint32_t connect_timeout_s = 5;
+  std::uint32_t retry_min_s = 1;  // a random second or two are added, so that a fleet that lost its
+  std::uint32_t retry_max_s = 8;  // broker does not come back in one instant
+  OutboxLimits outbox;
+  std::size_t in_flight_max = 16;  // handed to Paho and not yet acknowledged
+  std::size_t inbox_max = 1'024;   // messages; a quarter is kept free for QoS 1
+  std::size_t inbox_bytes_max = 4 << 20;
+};
+
+struct Counters {
+  std::uint64_t connects = 0;
+  std::uint64_t sent = 0;     // acknowledged by the broker, or written for QoS 0
+  std::uint64_t refused = 0;  // publishes the broker declined (ACL)
+  std::uint64_t received = 0;
+  std::uint64_t oversized = 0;           // incoming, longer than kPayloadBytesMax
+  std::uint64_t inbox_dropped = 0;       // incoming, the owner was too slow
+  std::uint64_t dropped[kClasses] = {};  // outgoing, by Class
+
+  [[nodiscard]] std::uint64_t dropped_total() const {
+    std::uint64_t out = inbox_dropped + oversized;
+    for (const std::uint64_t n : dropped) out += n;
+    return out;
+  }
+};
+
+class Client {
+ public:
+  // Starts to connect and returns. A broker that is away is no error; options that can never work
+  // are: no such file, a key that does not fit its certificate, an expired one, a malformed
+  // address.
+  [[nodiscard]] static Result<std::unique_ptr<Client>> create(Options options);
+
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  // Without close() before it, the broker is told to publish the will.
+  ~Client();
+
+  // Readable while take() has something to give.
+  [[nodiscard]] int ready_fd() const;
+
+  struct Batch {
+    std::vector<Incoming> messages;
+    bool link_changed = false;
+    bool connected = false;
+    std::string why;  // of the last change or the failing attempts, for people
+    // Worth a line in the log, each once: a refused topic, an oversized message, a wrong version.
+    std::vector<std::string> problems;
+    std::uint64_t dropped = 0;  // since the last take(), both ways
+  };
+  [[nodiscard]] Batch take();
+
+  // Never blocks.
+  void publish(Outgoing message);
+
+  [[nodiscard]] bool connected() const;
+  [[nodiscard]] Counters counters() const;
+
+  // Sends what waits and then `last_word` (none when its topic is empty), disconnects cleanly, so
+  // that no will is sent, and returns after `wait_max` at the latest.
+  void close(Outgoing last_word, DurationNs wait_max);
+
+ private:
+  struct Core;
+  explicit Client(std::shared_ptr<Core> core);
+
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace laird::mqtt

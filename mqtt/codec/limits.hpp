@@ -1,0 +1,28 @@
+// Every bound of what is sent to and taken from the broker, in one place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace laird::mqtt {
+
+inline constexpr std::size_t kTopicBytesMax = 256;
+inline constexpr std::size_t kTopicLevelsMax = 16;
+inline constexpr std::size_t kPayloadBytesMax = 64 * 1024;
+inline constexpr std::size_t kCommandIdBytesMax = 64;
+inline constexpr std::size_t kCorrelationBytesMax = 256;
+inline constexpr std::size_t kReplyTextBytesMax = 1024;
+inline constexpr std::size_t kCoopFramesMax = 256;  // ledger messages in one MQTT message
+inline constexpr std::size_t kCoopFrameBytesMax = 4'096;
+inline constexpr std::size_t kPublicKeyBytes = 32;  // Ed25519
+inline constexpr std::size_t kSignatureBytes = 64;
+
+// Clocks of operators and boards may differ by this much; a command is good for at most so long.
+inline constexpr std::int64_t kClockSkewMaxMs = 30'000;
+inline constexpr std::int64_t kCommandLifeMaxMs = 600'000;
+
+// The signed text stands inside the envelope as a JSON string, where it can grow by escapes.
+static_assert(kCoopFrameBytesMax + 3 <= kPayloadBytesMax);
+static_assert(kTopicBytesMax < 65'536, "MQTT counts a topic's bytes in 16 bits");
+
+}  // namespace laird::mqtt
