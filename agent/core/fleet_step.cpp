@@ -182,7 +182,7 @@ void Stepper::on(const Commanded& e) {
                                     [&](const SeenCommand& c) { return c.id == e.id; });
   if (repeated) {
     ++fleet.counters.commands_repeated;
-    answer(e.request, 0, "done before");
+    answer(e.request, 0, std::string(kDoneBefore));
     return;
   }
   if (fleet.seen.size() >= kCommandsSeenMax) {

@@ -15,6 +15,7 @@
 #include "agent/shell/agent.hpp"
 #include "agent/shell/control_socket.hpp"
 #include "agent/shell/display.hpp"
+#include "agent/shell/fleet_link.hpp"
 #include "agent/shell/settings.hpp"
 #include "agent/shell/system_clock.hpp"
 
@@ -158,9 +159,6 @@ int run_agent(const RunOptions& options) {
   const char* no_colour = std::getenv("NO_COLOR");
   const bool colour = view == View::kTable && (no_colour == nullptr || *no_colour == '\0');
   Display display(view, stdout, colour);
-  agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
-    display.changed(task, change, agent.now());
-  });
   std::unique_ptr<ControlSocket> control;
   if (!settings.control_socket.empty()) {
     Result<std::unique_ptr<ControlSocket>> opened =
@@ -168,6 +166,18 @@ int run_agent(const RunOptions& options) {
     if (!opened) return give_up(opened.error());
     control = std::move(*opened);
   }
+
+  std::unique_ptr<FleetLink> fleet;
+  if (!settings.fleet.name.empty()) {
+    Result<std::unique_ptr<FleetLink>> opened =
+        FleetLink::open(**loop, agent, clock, settings, options.version, log);
+    if (!opened) return give_up(opened.error());
+    fleet = std::move(*opened);
+  }
+  agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
+    display.changed(task, change, agent.now());
+    if (fleet) fleet->task_changed(task, change);
+  });
 
   int stop_signals = 0;
   const Status watched = (*loop)->watch(signals->get(), EPOLLIN, [&](std::uint32_t) {
@@ -194,6 +204,7 @@ int run_agent(const RunOptions& options) {
   bool leaving = false;
   while (!agent.finished() && stop_signals < 2) {
     agent.process();
+    if (fleet) fleet->flush();
     if (options.until_done && !leaving && agent.idle()) {
       leaving = true;
       agent.shut_down();
