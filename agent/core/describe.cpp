@@ -49,6 +49,8 @@ struct EventName {
   std::string_view operator()(const TrainerExited&) const { return "trainer-exited"; }
   std::string_view operator()(const PowerSampled&) const { return "power-sampled"; }
   std::string_view operator()(const ShutdownRequested&) const { return "shutdown-requested"; }
+  std::string_view operator()(const CapRequested&) const { return "cap-requested"; }
+  std::string_view operator()(const PowerKnobSet&) const { return "power-knob-set"; }
 };
 
 struct EventWords {
@@ -79,6 +81,14 @@ struct EventWords {
     line.add("source", power::name(e.reading.source));
     if (e.reading.total_mw) line.add("power_mw", *e.reading.total_mw);
   }
+  void operator()(const CapRequested& e) {
+    line.add("request", e.request);
+    if (e.cap_mw) line.add("cap_mw", *e.cap_mw).add("for_ns", e.for_ns);
+  }
+  void operator()(const PowerKnobSet& e) {
+    line.add("rung", power::name(e.rung)).add("level_permille", e.actual_permille);
+    line.add("outcome", power::name(e.outcome)).add("note", e.note);
+  }
 };
 
 struct CommandName {
@@ -92,6 +102,9 @@ struct CommandName {
   std::string_view operator()(const Answer&) const { return "answer"; }
   std::string_view operator()(const TaskChanged&) const { return "task-changed"; }
   std::string_view operator()(const ExitNow&) const { return "exit-now"; }
+  std::string_view operator()(const LimitTrainer&) const { return "limit-trainer"; }
+  std::string_view operator()(const SetFreezerDuty&) const { return "set-freezer-duty"; }
+  std::string_view operator()(const SetPowerKnob&) const { return "set-power-knob"; }
 };
 
 struct CommandWords {
@@ -112,6 +125,11 @@ struct CommandWords {
     line.add("task", c.key).add("state", name(c.state)).add("outcome", name(c.outcome));
   }
   void operator()(const ExitNow&) {}
+  void operator()(const LimitTrainer& c) { line.process(c).add("cpu_milli", c.cpu_milli); }
+  void operator()(const SetFreezerDuty& c) { line.add("run_permille", c.run_permille); }
+  void operator()(const SetPowerKnob& c) {
+    line.add("rung", power::name(c.rung)).add("level_permille", c.level_permille);
+  }
 };
 
 }  // namespace

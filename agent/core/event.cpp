@@ -32,6 +32,7 @@ void CoreConfig::archive(Archive& ar) {
   ar(slice);
   ar(timing);
   ar(meter);
+  ar(power);
   ar(seed);
 }
 
@@ -85,6 +86,19 @@ void TrainerExited::archive(Archive& ar) {
   ar(exit_code);
 }
 
+void CapRequested::archive(Archive& ar) {
+  ar(request);
+  ar(cap_mw);
+  ar(for_ns);
+}
+
+void PowerKnobSet::archive(Archive& ar) {
+  ar.bounded(rung, power::Rung::kNvpmodel);
+  ar.bounded(outcome, power::Outcome::kPinned);
+  ar(actual_permille);
+  ar.text(note, kReasonBytesMax);
+}
+
 void Event::archive(Archive& ar) {
   ar(at);
   archive_variant(ar, body);
@@ -133,7 +147,8 @@ std::string clipped(std::string text) {
 bool is_promise(const EventBody& body) {
   return std::holds_alternative<Submitted>(body) || std::holds_alternative<CancelRequested>(body) ||
          std::holds_alternative<HoldRequested>(body) ||
-         std::holds_alternative<ReleaseRequested>(body);
+         std::holds_alternative<ReleaseRequested>(body) ||
+         std::holds_alternative<CapRequested>(body);
 }
 
 }  // namespace laird::core

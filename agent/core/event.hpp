@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/core/power.hpp"
 #include "agent/core/task.hpp"
 #include "base/archive.hpp"
 #include "base/time.hpp"
@@ -44,6 +45,7 @@ struct CoreConfig {
   DurationNs slice = kSecond;
   TrainerTiming timing;
   power::MeterConfig meter;
+  PowerConfig power;
   std::uint64_t seed = 0;
   void archive(Archive& ar);
 };
@@ -112,11 +114,24 @@ struct PowerSampled {  // its time is the event's
 struct ShutdownRequested {
   void archive(Archive&) {}
 };
+struct CapRequested {  // an operator sets a power cap, or with none takes it back
+  std::uint64_t request = 0;
+  std::optional<std::int64_t> cap_mw;
+  DurationNs for_ns = 0;  // 0: until it is taken back
+  void archive(Archive& ar);
+};
+struct PowerKnobSet {  // how a SetPowerKnob ended
+  power::Rung rung = power::Rung::kDevfreq;
+  power::Outcome outcome = power::Outcome::kDone;
+  std::int32_t actual_permille = power::kLevelFull;  // as read back: clocks are rounded
+  std::string note;
+  void archive(Archive& ar);
+};
 
-using EventBody =
-    std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
-                 ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
-                 TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested>;
+using EventBody = std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested,
+                               HoldRequested, ReleaseRequested, TrainerReady, TrainerProgressed,
+                               TrainerCheckpointed, TrainerDone, TrainerFailed, TrainerExited,
+                               PowerSampled, ShutdownRequested, CapRequested, PowerKnobSet>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -23,6 +23,7 @@ struct Lane {
   TaskKey last_task = 0;
   TimeNs slice_ends_at = 0;
   DurationNs slice = 0;
+  LaneGate gate;
   void archive(Archive& ar);
 };
 
@@ -52,6 +53,7 @@ struct State {
   Counters counters;
   power::Meter meter;  // energy of the board and of each task
   power::Source meter_source = power::Source::kNone;
+  PowerState power;  // the cap and what holds it
 
   State() = default;
   State(State&&) = default;

@@ -40,6 +40,10 @@ class Stepper {
   void on(const PowerSampled& e);
   void on(const ShutdownRequested&);
 
+  // The cap (power.cpp).
+  void on(const CapRequested& e);
+  void on(const PowerKnobSet& e);
+
  private:
   // Life cycle (lifecycle.cpp): the only places that change a task's state.
   void move(Task& task, Trigger trigger);
@@ -68,6 +72,27 @@ class Stepper {
   void start_what_fits();
   void make_room();
   [[nodiscard]] TimeNs overrun_at(const Lane& lane) const;
+
+  // The cap and the step gate (power.cpp).
+  void boot_power(const PowerConfig& before);
+  void govern();
+  void govern_reading(const power::PowerReading& reading);
+  void follow_caps();
+  void carry_out(const power::Move& move);
+  void release_power();
+  void update_ceilings();
+  void note_held_back();
+  void lane_filled(Lane& lane);
+  void lane_emptied(Lane& lane);
+  [[nodiscard]] bool is_wanted(const Lane& lane) const;
+  [[nodiscard]] std::int64_t part_permille(const Lane& lane) const;
+  [[nodiscard]] std::int64_t mean_power_mw(std::int64_t total_mw);
+  [[nodiscard]] DurationNs piece_of(const Lane& lane, DurationNs slice) const;
+  [[nodiscard]] bool continue_turn(std::uint32_t index);
+  [[nodiscard]] std::uint64_t gated_samples(const Lane& lane, const Task& task,
+                                            std::uint64_t samples) const;
+  [[nodiscard]] std::uint32_t quota_milli(const Lane& lane, std::uint32_t share_ppm) const;
+  [[nodiscard]] TimeNs power_due_at() const;
 
   void answer(std::uint64_t request, TaskKey key, std::string text);
   void refuse(std::uint64_t request, Code code, std::string text);

@@ -216,6 +216,12 @@ void Agent::release(std::string task, Reply reply) {
   post(core::ReleaseRequested{request, std::move(task)});
 }
 
+void Agent::set_cap(std::optional<std::int64_t> cap_mw, DurationNs for_ns, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::CapRequested{request, cap_mw, for_ns});
+}
+
 void Agent::shut_down() {
   if (blocked_) {
     // Nothing can be recorded any more, so there is nothing to wait for: checkpoints are safe.
@@ -267,6 +273,7 @@ void Agent::step_batch() {
     // The event itself is safe; an answer that could not be recorded is only unverifiable later.
     if (!kept) log_(2, "journal: " + kept.error().context);
     for (const core::Command& command : commands_) carry_out(command);
+    power_->on_stepped();
   }
 }
 
@@ -335,6 +342,9 @@ void Agent::carry_out(const core::Command& command) {
       const core::Task* task = a.state_.find_any(c.key);
       if (task != nullptr && a.changed_) a.changed_(*task, c);
     }
+    void operator()(const core::LimitTrainer& c) { a.pool_->limit(c); }
+    void operator()(const core::SetFreezerDuty& c) { a.pool_->set_duty(c); }
+    void operator()(const core::SetPowerKnob&) {}
     void operator()(const core::ExitNow&) {
       if (const Status ok = a.journal_->close(a.state_); !ok) {
         a.log_(2, "journal: " + ok.error().context);

@@ -36,6 +36,8 @@ class Agent {
   void cancel(std::string task, Reply reply);
   void hold(std::string task, Reply reply);
   void release(std::string task, Reply reply);
+  // A power cap of the operator's for `for_ns` (0: until it is taken back); none takes it back.
+  void set_cap(std::optional<std::int64_t> cap_mw, DurationNs for_ns, Reply reply);
   void shut_down();
 
   // Works through everything queued; call after each round of the loop.

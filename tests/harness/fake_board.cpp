@@ -224,6 +224,9 @@ void FakeBoard::carry_out(const core::Command& command) {
     void operator()(const core::Answer& c) { b.answers.push_back(c); }
     void operator()(const core::TaskChanged&) {}
     void operator()(const core::ExitNow&) { b.exited = true; }
+    void operator()(const core::LimitTrainer&) {}
+    void operator()(const core::SetFreezerDuty&) {}
+    void operator()(const core::SetPowerKnob&) {}
   };
   std::visit(Do{*this}, command.body);
 }
