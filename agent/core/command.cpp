@@ -10,6 +10,16 @@ void RunTrainer::archive(Archive& ar) {
   ar(cpu_milli);
 }
 
+void LimitTrainer::archive(Archive& ar) {
+  ProcessRef::archive(ar);
+  ar(cpu_milli);
+}
+
+void SetPowerKnob::archive(Archive& ar) {
+  ar.bounded(rung, power::Rung::kNvpmodel);
+  ar(level_permille);
+}
+
 void Answer::archive(Archive& ar) {
   ar(request);
   ar(ok);

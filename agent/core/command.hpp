@@ -11,6 +11,7 @@
 #include "agent/core/task.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
+#include "power/model/governor.hpp"
 
 namespace laird::core {
 
@@ -44,6 +45,21 @@ struct TaskChanged {  // for logs, displays and the fleet
   Outcome outcome = Outcome::kNone;
   void archive(Archive& ar);
 };
+struct LimitTrainer : ProcessRef {  // another CPU quota for a trainer at work
+  std::uint32_t cpu_milli = 1000;
+  void archive(Archive& ar);
+};
+// Every trainer runs only for this part of each short period, frozen for the rest of it.
+struct SetFreezerDuty {
+  std::int32_t run_permille = power::kLevelFull;
+  void archive(Archive& ar) { ar(run_permille); }
+};
+// A clock cap or a power mode, through the privileged helper; answered by PowerKnobSet.
+struct SetPowerKnob {
+  power::Rung rung = power::Rung::kDevfreq;
+  std::int32_t level_permille = power::kLevelFull;
+  void archive(Archive& ar);
+};
 struct ExitNow {  // shutdown complete: every trainer has stopped
   void archive(Archive&) {}
 };
@@ -60,9 +76,9 @@ struct Notice {  // something people should hear of
   void archive(Archive& ar);
 };
 
-using CommandBody =
-    std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer, StopTrainer,
-                 KillTrainer, WakeAt, Answer, TaskChanged, ExitNow, SendToPeer, Notice>;
+using CommandBody = std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer,
+                                 StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow,
+                                 LimitTrainer, SetFreezerDuty, SetPowerKnob, SendToPeer, Notice>;
 
 struct Command {
   CommandBody body;

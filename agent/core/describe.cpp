@@ -55,6 +55,8 @@ struct EventName {
   std::string_view operator()(const PlanChanged&) const { return "plan-changed"; }
   std::string_view operator()(const Commanded&) const { return "commanded"; }
   std::string_view operator()(const CommandRefused&) const { return "command-refused"; }
+  std::string_view operator()(const CapRequested&) const { return "cap-requested"; }
+  std::string_view operator()(const PowerKnobSet&) const { return "power-knob-set"; }
 };
 
 struct EventWords {
@@ -105,6 +107,14 @@ struct EventWords {
   void operator()(const CommandRefused& e) {
     line.add("by", e.by).add("id", e.id).add("verb", e.verb).add("why", e.why);
   }
+  void operator()(const CapRequested& e) {
+    line.add("request", e.request);
+    if (e.cap_mw) line.add("cap_mw", *e.cap_mw).add("for_ns", e.for_ns);
+  }
+  void operator()(const PowerKnobSet& e) {
+    line.add("rung", power::name(e.rung)).add("level_permille", e.actual_permille);
+    line.add("outcome", power::name(e.outcome)).add("note", e.note);
+  }
 };
 
 struct CommandName {
@@ -120,6 +130,9 @@ struct CommandName {
   std::string_view operator()(const ExitNow&) const { return "exit-now"; }
   std::string_view operator()(const SendToPeer&) const { return "send-to-peer"; }
   std::string_view operator()(const Notice&) const { return "notice"; }
+  std::string_view operator()(const LimitTrainer&) const { return "limit-trainer"; }
+  std::string_view operator()(const SetFreezerDuty&) const { return "set-freezer-duty"; }
+  std::string_view operator()(const SetPowerKnob&) const { return "set-power-knob"; }
 };
 
 struct CommandWords {
@@ -142,6 +155,11 @@ struct CommandWords {
   void operator()(const ExitNow&) {}
   void operator()(const SendToPeer& c) { line.add("to", c.to).add("bytes", c.bytes.size()); }
   void operator()(const Notice& c) { line.add("kind", name(c.kind)).add("text", c.text); }
+  void operator()(const LimitTrainer& c) { line.process(c).add("cpu_milli", c.cpu_milli); }
+  void operator()(const SetFreezerDuty& c) { line.add("run_permille", c.run_permille); }
+  void operator()(const SetPowerKnob& c) {
+    line.add("rung", power::name(c.rung)).add("level_permille", c.level_permille);
+  }
 };
 
 }  // namespace

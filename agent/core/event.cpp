@@ -32,6 +32,7 @@ void CoreConfig::archive(Archive& ar) {
   ar(slice);
   ar(timing);
   ar(meter);
+  ar(power);
   ar(seed);
   ar(fleet);
 }
@@ -120,6 +121,19 @@ void CommandRefused::archive(Archive& ar) {
   ar.text(why, kReasonBytesMax);
 }
 
+void CapRequested::archive(Archive& ar) {
+  ar(request);
+  ar(cap_mw);
+  ar(for_ns);
+}
+
+void PowerKnobSet::archive(Archive& ar) {
+  ar.bounded(rung, power::Rung::kNvpmodel);
+  ar.bounded(outcome, power::Outcome::kPinned);
+  ar(actual_permille);
+  ar.text(note, kReasonBytesMax);
+}
+
 void Event::archive(Archive& ar) {
   ar(at);
   archive_variant(ar, body);
@@ -171,7 +185,7 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<ReleaseRequested>(body) ||
          std::holds_alternative<DrainRequested>(body) ||
          std::holds_alternative<FleetJoined>(body) || std::holds_alternative<PlanChanged>(body) ||
-         std::holds_alternative<Commanded>(body);
+         std::holds_alternative<Commanded>(body) || std::holds_alternative<CapRequested>(body);
 }
 
 }  // namespace laird::core

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/core/fleet.hpp"
+#include "agent/core/power.hpp"
 #include "agent/core/task.hpp"
 #include "base/archive.hpp"
 #include "base/time.hpp"
@@ -45,6 +46,7 @@ struct CoreConfig {
   DurationNs slice = kSecond;
   TrainerTiming timing;
   power::MeterConfig meter;
+  PowerConfig power;
   std::uint64_t seed = 0;
   FleetConfig fleet;
   void archive(Archive& ar);
@@ -116,6 +118,19 @@ struct PowerSampled {  // its time is the event's
 struct ShutdownRequested {
   void archive(Archive&) {}
 };
+struct CapRequested {  // an operator sets a power cap, or with none takes it back
+  std::uint64_t request = 0;
+  std::optional<std::int64_t> cap_mw;
+  DurationNs for_ns = 0;  // 0: until it is taken back
+  void archive(Archive& ar);
+};
+struct PowerKnobSet {  // how a SetPowerKnob ended
+  power::Rung rung = power::Rung::kDevfreq;
+  power::Outcome outcome = power::Outcome::kDone;
+  std::int32_t actual_permille = power::kLevelFull;  // as read back: clocks are rounded
+  std::string note;
+  void archive(Archive& ar);
+};
 
 // Take no new tasks; what runs goes on.
 struct DrainRequested {
@@ -147,7 +162,7 @@ struct PlanChanged {
 // A command that came over the network, signed by an operator who may give it. Done at most once,
 // however often it arrives.
 using RemoteBody = std::variant<Submitted, CancelRequested, HoldRequested, ReleaseRequested,
-                                DrainRequested, PlanChanged>;
+                                DrainRequested, PlanChanged, CapRequested>;
 struct Commanded {
   std::uint64_t request = 0;
   std::string by;  // the operator
@@ -169,7 +184,8 @@ using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
                  ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
                  TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
-                 DrainRequested, FleetJoined, PeersHeard, PlanChanged, Commanded, CommandRefused>;
+                 CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, PlanChanged,
+                 Commanded, CommandRefused>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -35,6 +35,11 @@ void Stepper::boot_fleet(const Booted& e) {
   fleet.machine_boot = e.machine_boot;
   fleet.tick_at = kNever;
   fleet.told_fenced = true;
+  if (!fleet.member()) {
+    // It may have been in one before this start.
+    fleet.enforced = {kUnlimited, kUnlimited, kUnlimited};
+    apply_shares();
+  }
   if (other_epoch) {
     fleet.ledger.reset();
     fleet.start_at = 0;
@@ -238,12 +243,38 @@ void Stepper::enforce_shares() {
     fleet.enforced[r] = floor + static_cast<std::int64_t>(static_cast<Wide>(divided) * shares[r] /
                                                           consensus::kWhole);
   }
+  apply_shares();
   if (fenced != fleet.told_fenced) {
     fleet.told_fenced = fenced;
     out_.push_back({Notice{fenced ? NoticeKind::kFenced : NoticeKind::kUnfenced,
                            fenced ? "no word from peers: only the floor is used"
                                   : "shares agreed with peers are in use"}});
   }
+}
+
+// Power becomes a cap of the governor's, cpu and gpu a ceiling on the lanes' time: that works on
+// every board, with or without control groups.
+void Stepper::apply_shares() {
+  const Amounts& enforced = s_.fleet.enforced;
+  const std::int64_t power_mw = enforced[static_cast<std::size_t>(Resource::kPower)];
+  s_.power.set_fleet_cap_mw(power_mw == kUnlimited
+                                ? std::nullopt
+                                : std::optional(std::clamp<std::int64_t>(power_mw, 1, kCapMwMax)));
+  Amounts whole{};
+  for (const Lane& lane : s_.lanes) {
+    whole[static_cast<std::size_t>(Resource::kCpu)] += lane.config.cores_milli;
+    if (lane.config.kind == LaneKind::kGpu) {
+      whole[static_cast<std::size_t>(Resource::kGpu)] += 1'000'000;
+    }
+  }
+  const auto ceiling = [&](Resource resource) -> std::uint32_t {
+    const auto r = static_cast<std::size_t>(resource);
+    if (enforced[r] == kUnlimited || enforced[r] >= whole[r]) return kShareWholePpm;
+    return static_cast<std::uint32_t>(static_cast<Wide>(enforced[r]) * kShareWholePpm / whole[r]);
+  };
+  const std::uint32_t cpu = ceiling(Resource::kCpu);
+  s_.power.set_fleet_ceiling_ppm(LaneKind::kCpu, cpu);
+  s_.power.set_fleet_ceiling_ppm(LaneKind::kGpu, std::min(cpu, ceiling(Resource::kGpu)));
 }
 
 }  // namespace laird::core

@@ -17,6 +17,7 @@ void Stepper::on(const Booted& e) {
     LAIRD_REQUIRE(made.has_value(), "booted with a policy that does not exist");
     s_.policy = std::move(*made);
   }
+  const PowerConfig power_before = std::move(s_.config.power);
   s_.config = e.config;
   s_.agent_minus_machine = s_.now - e.machine_ns;
   boot_fleet(e);
@@ -28,6 +29,7 @@ void Stepper::on(const Booted& e) {
     s_.lanes.push_back(Lane{});
     s_.lanes.back().config = config;
   }
+  boot_power(power_before);
   for (Task& task : s_.live) {
     task.lane = -1;
     task.share_ppm = 0;
@@ -48,6 +50,7 @@ void Stepper::on(const PowerSampled& e) {
   reading.at = s_.now;
   s_.meter_source = reading.source;
   s_.meter.on_reading(reading);
+  govern_reading(reading);
 }
 
 // Tells the meter what runs from now on, so that it can say whose energy it was.
@@ -74,6 +77,7 @@ void Stepper::on(const ShutdownRequested&) {
     move(task, Trigger::kEvict);
     out_.push_back({StopTrainer{task.process()}});
   }
+  release_power();
 }
 
 void Stepper::apply(const Event& event) {
@@ -83,7 +87,9 @@ void Stepper::apply(const Event& event) {
   fleet_tick();
   expire_all();
   sweep_ended();
+  govern();
   schedule();
+  note_held_back();
   if (lanes_changed_) meter_running();
   finish_shutdown();
   set_wake();
@@ -104,6 +110,7 @@ Status check_config(const CoreConfig& config) {
       config.memory_bytes > kMemoryBytesMax) {
     return fail(Code::kCorrupt, "the config's slice or memory is off");
   }
+  if (!config.power.fits_limits()) return fail(Code::kCorrupt, "the config's power is off");
   const FleetConfig& fleet = config.fleet;
   if (fleet.tick < kTickMin || fleet.tick > kTickMax || fleet.lease < kLeaseTicksMin * fleet.tick ||
       fleet.lease > kLeaseMax) {

@@ -49,6 +49,10 @@ class Stepper {
   void on(const PowerSampled& e);
   void on(const ShutdownRequested&);
 
+  // The cap (power.cpp).
+  void on(const CapRequested& e);
+  void on(const PowerKnobSet& e);
+
  private:
   // Life cycle (lifecycle.cpp): the only places that change a task's state.
   void move(Task& task, Trigger trigger);
@@ -85,10 +89,32 @@ class Stepper {
   void adopt_plan(const FleetPlan& plan);
   void fleet_tick();
   void enforce_shares();
+  void apply_shares();
   void send(const consensus::Out& out);
   [[nodiscard]] TimeNs wall_now() const { return s_.now + s_.wall_minus_agent; }
   // What the tasks of this board need of the fleet (fleet_need.cpp).
   [[nodiscard]] consensus::Demand demand_for(Resource resource) const;
+
+  // The cap and the step gate (power.cpp).
+  void boot_power(const PowerConfig& before);
+  void govern();
+  void govern_reading(const power::PowerReading& reading);
+  void follow_caps();
+  void carry_out(const power::Move& move);
+  void release_power();
+  void update_ceilings();
+  void note_held_back();
+  void lane_filled(Lane& lane);
+  void lane_emptied(Lane& lane);
+  [[nodiscard]] bool is_wanted(const Lane& lane) const;
+  [[nodiscard]] std::int64_t part_permille(const Lane& lane) const;
+  [[nodiscard]] std::int64_t mean_power_mw(std::int64_t total_mw);
+  [[nodiscard]] DurationNs piece_of(const Lane& lane, DurationNs slice) const;
+  [[nodiscard]] bool continue_turn(std::uint32_t index);
+  [[nodiscard]] std::uint64_t gated_samples(const Lane& lane, const Task& task,
+                                            std::uint64_t samples) const;
+  [[nodiscard]] std::uint32_t quota_milli(const Lane& lane, std::uint32_t share_ppm) const;
+  [[nodiscard]] TimeNs power_due_at() const;
 
   void answer(std::uint64_t request, TaskKey key, std::string text);
   void refuse(std::uint64_t request, Code code, std::string text);

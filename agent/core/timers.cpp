@@ -106,7 +106,7 @@ void Stepper::expire_all() {
 }
 
 void Stepper::set_wake() {
-  TimeNs wake = kNever;
+  TimeNs wake = power_due_at();
   for (const Task& task : s_.live) wake = std::min(wake, due_at(task));
   for (const Lane& lane : s_.lanes) {
     if (!lane.running.empty()) wake = std::min(wake, overrun_at(lane));

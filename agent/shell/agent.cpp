@@ -248,6 +248,12 @@ void Agent::note_refused(core::CommandRefused refused) {
   post(std::move(refused));
 }
 
+void Agent::set_cap(std::optional<std::int64_t> cap_mw, DurationNs for_ns, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::CapRequested{request, cap_mw, for_ns});
+}
+
 void Agent::shut_down() {
   if (blocked_) {
     // Nothing can be recorded any more, so there is nothing to wait for: checkpoints are safe.
@@ -299,6 +305,7 @@ void Agent::step_batch() {
     // The event itself is safe; an answer that could not be recorded is only unverifiable later.
     if (!kept) log_(2, "journal: " + kept.error().context);
     for (const core::Command& command : commands_) carry_out(command);
+    power_->on_stepped();
   }
 }
 
@@ -380,6 +387,9 @@ void Agent::carry_out(const core::Command& command) {
       a.log_(1, std::string(core::name(c.kind)) + ": " + c.text);
       if (a.peers_.notice) a.peers_.notice(c);
     }
+    void operator()(const core::LimitTrainer& c) { a.pool_->limit(c); }
+    void operator()(const core::SetFreezerDuty& c) { a.pool_->set_duty(c); }
+    void operator()(const core::SetPowerKnob&) {}
     void operator()(const core::ExitNow&) {
       if (const Status ok = a.journal_->close(a.state_); !ok) {
         a.log_(2, "journal: " + ok.error().context);

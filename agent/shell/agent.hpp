@@ -37,6 +37,8 @@ class Agent {
   void hold(std::string task, Reply reply);
   void release(std::string task, Reply reply);
   void drain(bool drain, Reply reply);
+  // A power cap of the operator's for `for_ns` (0: until it is taken back); none takes it back.
+  void set_cap(std::optional<std::int64_t> cap_mw, DurationNs for_ns, Reply reply);
   void shut_down();
 
   // The fleet's side: what a link has to say, and what it is asked to send.

@@ -25,6 +25,26 @@ std::string all_problems(const std::vector<config::Problem>& problems) {
   return out;
 }
 
+// {"power_w": 12.5, "for_s": 3600}; without power_w, or with null, the cap is taken back.
+Result<core::RemoteBody> cap_of(const Value& body) {
+  core::CapRequested cap;
+  if (const Value* watts = body.find("power_w"); watts != nullptr && !watts->is(Kind::kNull)) {
+    const double mw = watts->is_number() ? watts->as_double() * 1e3 : 0.0;
+    if (!(mw >= 1.0) || mw > static_cast<double>(core::kCapMwMax)) {
+      return fail(Code::kInvalid, "cap needs \"power_w\", a number above 0, or null for none");
+    }
+    cap.cap_mw = static_cast<std::int64_t>(mw);
+  }
+  if (const Value* seconds = body.find("for_s"); seconds != nullptr && !seconds->is(Kind::kNull)) {
+    const double ns = seconds->is_number() ? seconds->as_double() * 1e9 : 0.0;
+    if (!(ns >= 1e9) || ns > static_cast<double>(core::kCapForMax)) {
+      return fail(Code::kInvalid, "\"for_s\" is a number of seconds from 1 to a year");
+    }
+    cap.for_ns = static_cast<DurationNs>(ns);
+  }
+  return core::RemoteBody(cap);
+}
+
 }  // namespace
 
 Result<std::vector<mqtt::Operator>> operators_of(const FleetSettings& settings) {
@@ -188,6 +208,7 @@ bool CommandDoor::answer_question(const mqtt::Command& command, const Asker& ask
 Result<core::RemoteBody> CommandDoor::on_task(const mqtt::Command& command) const {
   if (command.verb == "drain") return core::RemoteBody(core::DrainRequested{0, true});
   if (command.verb == "undrain") return core::RemoteBody(core::DrainRequested{0, false});
+  if (command.verb == "cap") return cap_of(command.body);
   const Value* task = command.body.find("task", Kind::kString);
   const bool named = task != nullptr && task->as_string().size() <= core::kNameBytesMax;
   if (command.verb == "cancel" || command.verb == "pause" || command.verb == "resume") {
@@ -201,9 +222,10 @@ Result<core::RemoteBody> CommandDoor::on_task(const mqtt::Command& command) cons
     return core::RemoteBody(core::ReleaseRequested{0, task->as_string()});
   }
   if (command.verb != "submit") {
-    return fail(Code::kInvalid, "no command '" + command.verb +
-                                    "'; there are submit, cancel, pause, resume, drain, undrain, "
-                                    "explain, get, bid and ping");
+    return fail(Code::kInvalid,
+                "no command '" + command.verb +
+                    "'; there are submit, cancel, pause, resume, drain, undrain, cap, "
+                    "explain, get, bid and ping");
   }
   const Value* given = command.body.find("task", Kind::kObject);
   if (given == nullptr) return fail(Code::kInvalid, "submit needs \"task\", an object");

@@ -193,6 +193,7 @@ void read_board(const Value& board, std::string_view source, Settings& out,
     out.core.memory_bytes = memory;
   }
   out.core.meter = power::MeterConfig::for_board(out.board);
+  out.core.power = core::PowerConfig::for_board(out.board);
   for (const Value& v : field(board, "lanes").items()) {
     core::LaneConfig lane;
     lane.name = text(v, "name");
@@ -389,6 +390,7 @@ Settings load_settings(const std::string& path, std::vector<Problem>& problems) 
   if (out.power.kind == "recorded" && out.power.file.empty()) {
     problems.push_back(Problem{path, 0, "/power/file", "missing; name the capture to play"});
   }
+  if (const std::int64_t cap_mw = integer(power, "cap"); cap_mw > 0) out.core.power.cap_mw = cap_mw;
   const Value& journal = field(v, "journal");
   out.journal.file_bytes_max = integer(journal, "file_max");
   out.journal.total_bytes_max = integer(journal, "total_max");

@@ -132,8 +132,16 @@ constexpr Field kPowerFields[] = {
      .fallback = "\"1s\"",
      .min = 0.05 * kSecondNs,
      .max = 60 * kSecondNs},
+    {.name = "cap",
+     .type = Type::kPower,
+     .why =
+         "Mean power the board is held to, \"15W\". An operator (`lairctl cap`) and the fleet may "
+         "set lower ones; the lowest holds. Without any the board runs free.",
+     .fallback = kOptional,
+     .min = 100,
+     .max = static_cast<double>(core::kCapMwMax)},
 };
-constexpr Schema kPower{"power", "Metering.", kPowerFields};
+constexpr Schema kPower{"power", "Metering and the cap.", kPowerFields};
 
 constexpr Field kTrainerFields[] = {
     {.name = "exec",

@@ -123,6 +123,9 @@ void CurveBoard::carry_out(const core::Command& command) {
     void operator()(const core::ExitNow&) {}
     void operator()(const core::SendToPeer&) {}
     void operator()(const core::Notice&) {}
+    void operator()(const core::LimitTrainer&) {}
+    void operator()(const core::SetFreezerDuty&) {}
+    void operator()(const core::SetPowerKnob&) {}
   };
   std::visit(Do{*this}, command.body);
 }

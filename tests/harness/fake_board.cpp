@@ -226,6 +226,9 @@ void FakeBoard::carry_out(const core::Command& command) {
     void operator()(const core::ExitNow&) { b.exited = true; }
     void operator()(const core::SendToPeer& c) { b.sent.push_back(c); }
     void operator()(const core::Notice& c) { b.notices.push_back(c); }
+    void operator()(const core::LimitTrainer&) {}
+    void operator()(const core::SetFreezerDuty&) {}
+    void operator()(const core::SetPowerKnob&) {}
   };
   std::visit(Do{*this}, command.body);
 }

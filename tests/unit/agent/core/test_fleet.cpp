@@ -292,3 +292,19 @@ TEST(garbage_from_a_peer_changes_nothing) {
   TEST_ASSERT_EQUAL_INT64(before[kPowerAt], board.state.fleet.ledger->holding()[kPowerAt]);
   TEST_ASSERT_EQUAL_UINT64(3, board.state.fleet.counters.peer_messages_refused);
 }
+
+TEST(shares_become_a_power_cap_and_ceilings_on_the_lanes) {
+  FleetPlan plan = plan_of(2, 20'000, 1'000);
+  plan.budget[static_cast<std::size_t>(Resource::kGpu)] = 1'000'000;  // one of two
+  FakeFleet fleet(plan, 13);
+  fleet.join_all();
+  fleet.run(30);
+  for (const auto& board : fleet.boards) {
+    const State& state = board->state;
+    TEST_ASSERT_EQUAL_INT64(state.fleet.enforced[kPowerAt], *state.power.fleet_cap_mw);
+    const std::int64_t gpu = state.fleet.enforced[static_cast<std::size_t>(Resource::kGpu)];
+    TEST_ASSERT_EQUAL_UINT32(std::min<std::int64_t>(gpu, kShareWholePpm),
+                             state.power.fleet_ceiling_ppm[0]);
+    TEST_ASSERT_EQUAL_UINT32(kShareWholePpm, state.power.fleet_ceiling_ppm[1]);
+  }
+}
