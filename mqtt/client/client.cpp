@@ -267,28 +267,19 @@ void Client::Core::connect_failed(const paho::token& token) {
 }
 
 void Client::Core::subscribed(const paho::token& token) {
-  // The response is there already: this does not wait.
-  std::string refused;
-  try {
-    const auto codes = token.get_subscribe_response().get_reason_codes();
-    for (std::size_t i = 0; i < codes.size() && i < options.subscriptions.size(); ++i) {
-      if (static_cast<int>(codes[i]) >= 0x80) refused += " " + options.subscriptions[i].first;
-    }
-  } catch (const std::exception&) {
-    return;
-  }
-  if (refused.empty()) return;
-  const std::lock_guard<std::mutex> hold(mutex);
-  problem("the broker's ACL does not allow this client to read:" + refused);
+  if (static_cast<int>(token.get_reason_code()) >= 0x80) subscribe_failed(token);
 }
 
 void Client::Core::subscribe_failed(const paho::token& token) {
+  using Subscription = std::pair<std::string, int>;
+  const auto* subscription = static_cast<const Subscription*>(token.get_user_context());
   const std::lock_guard<std::mutex> hold(mutex);
   const int reason = static_cast<int>(token.get_reason_code());
-  if (reason >= 0x80) {
-    problem("the broker refused the subscription" +
-            (options.subscriptions.size() == 1 ? " to " + options.subscriptions[0].first : "") +
-            ": reason " + std::to_string(reason));
+  if (reason == kNotAuthorised) {
+    problem("the broker's ACL does not allow this client to read: " + subscription->first);
+  } else if (reason >= 0x80) {
+    problem("the broker refused the subscription to " + subscription->first + ": reason " +
+            std::to_string(reason));
   } else if (up) {
     resubscribe = true;  // lost on the way; the link still stands
     wake.notify_one();
@@ -391,18 +382,13 @@ void Client::Core::pump(std::unique_lock<std::mutex>& lock) {
 void Client::Core::subscribe(std::unique_lock<std::mutex>& lock) {
   resubscribe = false;
   if (options.subscriptions.empty()) return;
-  std::vector<std::string> filters;
-  paho::async_client::qos_collection qos;
-  for (const auto& [filter, level] : options.subscriptions) {
-    filters.push_back(filter);
-    qos.push_back(level);
-  }
   lock.unlock();
   bool handed = true;
   try {
-    // One set of options per filter: Paho C wants as many as there are filters.
-    const std::vector<paho::subscribe_options> each(filters.size());
-    client->subscribe(paho::string_collection::create(filters), qos, nullptr, on_subscribe, each);
+    // One at a time: with several filters at once Paho 1.2.0 reads options that are not there.
+    for (auto& subscription : options.subscriptions) {
+      client->subscribe(subscription.first, subscription.second, &subscription, on_subscribe);
+    }
   } catch (const std::exception&) {
     handed = false;
   }
