@@ -19,6 +19,7 @@ constexpr DurationNs kReportEvery = 5 * kSecond;
 constexpr DurationNs kTaskEvery = 2 * kSecond;
 constexpr std::size_t kTasksPerSecond = 32;
 constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
+constexpr std::size_t kSharePointsMax = 256;
 constexpr DurationNs kGoodbye = 2 * kSecond;
 
 }  // namespace
@@ -165,7 +166,52 @@ void FleetLink::join() {
   publish_info();
 }
 
+// Before the messages of the same steps leave: whoever receives a share from us notes its rise
+// after our fall. Put together by time, the points of all boards then never show too much.
+void FleetLink::note_share() {
+  const core::Fleet& fleet = agent_.state().fleet;
+  const auto power = static_cast<std::size_t>(core::Resource::kPower);
+  const TimeNs now = agent_.state().now;
+  SharePoint point;
+  if (!fleet.fenced(now)) point.parts = fleet.ledger->effective(now)[power];
+  point.enforced_mw = fleet.enforced[power];
+  if (point.parts == share_.parts && point.enforced_mw == share_.enforced_mw) return;
+  point.unix_us = clock_.wall_ns() / 1000;
+  share_ = point;
+  if (shares_.size() >= kSharePointsMax) publish_shares();
+  shares_.push_back(point);
+}
+
+void FleetLink::publish_shares() {
+  if (shares_.empty()) return;
+  Value points = Value::array();
+  for (const SharePoint& p : shares_) {
+    points.add(Value::array()
+                   .add(Value::integer(p.unix_us))
+                   .add(Value::integer(p.parts))
+                   .add(Value::integer(p.enforced_mw)));
+  }
+  shares_.clear();
+  const core::Fleet& fleet = agent_.state().fleet;
+  const TimeNs fence =
+      fleet.ledger && !fleet.fenced(agent_.now()) ? fleet.ledger->fence_deadline() : agent_.now();
+  mqtt::Outgoing out;
+  out.topic = topic(TopicKind::kTelemetry, "shares");
+  out.payload = json::to_text(
+      Value::object()
+          .set("s", Value::string("laird.tele/1.0"))
+          .set("epoch", Value::integer(static_cast<std::int64_t>(epoch_)))
+          .set("seq", Value::integer(static_cast<std::int64_t>(++seq_)))
+          .set("ts", Value::string(mqtt::time_text(wall_ms())))
+          .set("fence_unix_ms",
+               Value::integer((fence + agent_.state().wall_minus_agent) / kMillisecond))
+          .set("points", std::move(points)));
+  out.kind = mqtt::Class::kTelemetry;
+  client_->publish(std::move(out));
+}
+
 void FleetLink::flush() {
+  note_share();
   for (auto& [peer, writer] : outbound_) {
     if (writer.empty()) continue;
     mqtt::Outgoing out;
@@ -185,6 +231,7 @@ void FleetLink::every_second() {
   publish_report();
   publish_tasks();
   publish_telemetry();
+  publish_shares();
 }
 
 void FleetLink::publish_state(TopicKind kind, std::string_view name, std::string payload) {
