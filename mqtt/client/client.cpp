@@ -96,6 +96,7 @@ struct Client::Core final : LinkEvents {
   void signal();
   void problem(std::string text);
   void broke(std::uint64_t connection);
+  void announce();
   [[nodiscard]] Slot* free_slot();
   [[nodiscard]] std::size_t in_flight() const;
   [[nodiscard]] bool has_work() const {
@@ -123,6 +124,7 @@ struct Client::Core final : LinkEvents {
   std::uint64_t dropped_told = 0;
   std::string why = "connecting";
   bool up = false;
+  bool announced = false;  // up, and subscribed: what we are sent from now on arrives
   bool resubscribe = false;
   bool link_changed = false;
   bool signalled = false;
@@ -142,11 +144,9 @@ void Client::Core::link_up() {
   ++counters.connects;
   up = true;
   resubscribe = true;
-  link_changed = true;
-  why = "connected";
   refused_topics.clear();
   outbox.resend_states();
-  signal();
+  if (options.subscriptions.empty()) announce();
   wake.notify_one();
 }
 
@@ -154,6 +154,7 @@ void Client::Core::link_down(const std::string& cause) {
   const std::lock_guard<std::mutex> hold(mutex);
   if (!up) return;
   up = false;
+  announced = false;
   link_changed = true;
   why = cause.empty() ? "the connection was lost" : "the connection was lost: " + cause;
   diagnose_at = Clock::now() + kDiagnoseAfter;
@@ -220,10 +221,11 @@ void Client::Core::connect_failed(const std::string& reason, bool by_broker) {
 }
 
 void Client::Core::subscribed(const std::vector<std::string>& refused) {
-  if (refused.empty()) return;
   std::string all;
   for (const std::string& filter : refused) all += " " + filter;
   const std::lock_guard<std::mutex> hold(mutex);
+  if (up && !announced) announce();
+  if (refused.empty()) return;
   problem("the broker's ACL does not allow this client to read:" + all);
 }
 
@@ -335,6 +337,7 @@ void Client::Core::hand_over(Slot& slot, std::unique_lock<std::mutex>& lock) {
 void Client::Core::broke(std::uint64_t connection) {
   if (!up || connection != counters.connects) return;
   up = false;
+  announced = false;
   link_changed = true;
   why = "the connection was lost";
   diagnose_at = Clock::now() + kDiagnoseAfter;
@@ -356,6 +359,13 @@ void Client::Core::signal() {
   signalled = true;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(event_fd, &one, sizeof one);
+}
+
+void Client::Core::announce() {
+  announced = true;
+  link_changed = true;
+  why = "connected";
+  signal();
 }
 
 void Client::Core::problem(std::string text) {
@@ -432,7 +442,7 @@ Client::Batch Client::take() {
   c.inbox_bytes = 0;
   out.problems.swap(c.problems);
   out.link_changed = std::exchange(c.link_changed, false);
-  out.connected = c.up;
+  out.connected = c.announced;
   out.why = c.why;
   const std::uint64_t dropped =
       c.outbox.dropped() + c.counters.inbox_dropped + c.counters.oversized;
@@ -449,7 +459,7 @@ void Client::publish(Outgoing message) {
 
 bool Client::connected() const {
   const std::lock_guard<std::mutex> hold(core_->mutex);
-  return core_->up;
+  return core_->announced;
 }
 
 Counters Client::counters() const {
