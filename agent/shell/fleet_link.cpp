@@ -193,8 +193,9 @@ void FleetLink::publish_shares() {
   }
   shares_.clear();
   const core::Fleet& fleet = agent_.state().fleet;
+  const TimeNs now = agent_.now();
   const TimeNs fence =
-      fleet.ledger && !fleet.fenced(agent_.now()) ? fleet.ledger->fence_deadline() : agent_.now();
+      fleet.fenced(now) ? now : std::min(fleet.ledger->fence_deadline(), now + core::kLeaseMax);
   mqtt::Outgoing out;
   out.topic = topic(TopicKind::kTelemetry, "shares");
   out.payload = json::to_text(

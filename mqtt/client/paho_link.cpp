@@ -17,7 +17,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <mutex>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "base/require.hpp"
 #include "mqtt/client/address.hpp"
@@ -111,12 +115,24 @@ struct PahoLink::Parts {
     LinkEvents& events;
   };
 
+  // Filters are asked for one by one: with several at once Paho 1.2.0 reads options that are not
+  // there. A round of asking is over with its last answer; answers of an earlier one do not count.
   struct SubscribeListener final : paho::iaction_listener {
     SubscribeListener(const Options& given, LinkEvents& to) : options(given), events(to) {}
-    void on_success(const paho::token& token) override;
-    void on_failure(const paho::token& token) override;
+    void on_success(const paho::token& token) override { answered(token); }
+    void on_failure(const paho::token& token) override { answered(token, true); }
+    void answered(const paho::token& token, bool failed = false);
+    // The context to give for the filter of that index.
+    [[nodiscard]] void* ask(std::size_t index) const {
+      return reinterpret_cast<void*>(round << kIndexBits | index);
+    }
+    static constexpr std::uintptr_t kIndexBits = 8;
     const Options& options;
     LinkEvents& events;
+    std::mutex mutex;
+    std::uintptr_t round = 0;
+    std::size_t open = 0;  // answers still to come
+    std::vector<std::string> refused;
   };
 
   Parts(const Options& given, LinkEvents& to)
@@ -134,27 +150,24 @@ struct PahoLink::Parts {
   std::unique_ptr<paho::async_client> client;
 };
 
-void PahoLink::Parts::SubscribeListener::on_success(const paho::token& token) {
-  std::vector<std::string> refused;
-  try {
-    // The response is there already: this does not wait.
-    const auto codes = token.get_subscribe_response().get_reason_codes();
-    for (std::size_t i = 0; i < codes.size() && i < options.subscriptions.size(); ++i) {
-      if (static_cast<int>(codes[i]) >= kRefusals)
-        refused.push_back(options.subscriptions[i].first);
+void PahoLink::Parts::SubscribeListener::answered(const paho::token& token, bool failed) {
+  const auto asked = reinterpret_cast<std::uintptr_t>(token.get_user_context());
+  const std::size_t index = asked & ((std::uintptr_t{1} << kIndexBits) - 1);
+  const bool declined = static_cast<int>(token.get_reason_code()) >= kRefusals;
+  std::vector<std::string> all;
+  {
+    const std::lock_guard<std::mutex> hold(mutex);
+    if (asked >> kIndexBits != round || open == 0 || index >= options.subscriptions.size()) return;
+    if (failed && !declined) {
+      open = 0;
+    } else {
+      if (declined) refused.push_back(options.subscriptions[index].first);
+      if (--open > 0) return;
     }
-  } catch (const std::exception&) {
-    return events.subscribe_lost();
+    all = std::exchange(refused, {});
   }
-  events.subscribed(refused);
-}
-
-void PahoLink::Parts::SubscribeListener::on_failure(const paho::token& token) {
-  // A single filter refused is a failure to Paho, several are not.
-  if (static_cast<int>(token.get_reason_code()) < kRefusals) return events.subscribe_lost();
-  std::vector<std::string> refused;
-  for (const auto& [filter, qos] : options.subscriptions) refused.push_back(filter);
-  events.subscribed(refused);
+  if (failed && !declined) return events.subscribe_lost();
+  events.subscribed(all);
 }
 
 void PahoLink::Parts::arrived(const paho::message& message) const {
@@ -260,17 +273,19 @@ PahoLink::Handed PahoLink::publish(const Outgoing& m, void* context) {
 PahoLink::Handed PahoLink::subscribe() {
   const auto& wanted = parts_->options.subscriptions;
   if (wanted.empty()) return Handed::kHanded;
-  std::vector<std::string> filters;
-  paho::async_client::qos_collection qos;
-  for (const auto& [filter, level] : wanted) {
-    filters.push_back(filter);
-    qos.push_back(level);
+  Parts::SubscribeListener& listener = parts_->on_subscribe;
+  std::vector<void*> contexts;
+  {
+    const std::lock_guard<std::mutex> hold(listener.mutex);
+    ++listener.round;
+    listener.open = wanted.size();
+    listener.refused.clear();
+    for (std::size_t i = 0; i < wanted.size(); ++i) contexts.push_back(listener.ask(i));
   }
   try {
-    // As many options as filters: Paho C reads so many.
-    const std::vector<paho::subscribe_options> each(filters.size());
-    parts_->client->subscribe(paho::string_collection::create(filters), qos, nullptr,
-                              parts_->on_subscribe, each);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      parts_->client->subscribe(wanted[i].first, wanted[i].second, contexts[i], listener);
+    }
   } catch (const std::exception& e) {
     return broken_or_unfit(e);
   }
