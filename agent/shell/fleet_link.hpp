@@ -5,6 +5,7 @@
 // operators say goes through the command door, what is published is read from the state.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -81,8 +82,10 @@ class FleetLink {
   std::vector<core::PeerMessage> heard_;
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
   std::map<std::string, PublishedTask> tasks_;
-  std::vector<SharePoint> shares_;  // changes not told yet
+  std::deque<SharePoint> shares_;  // recent changes
   SharePoint share_;
+  bool shares_told_ = true;
+  TimeNs shares_at_ = 0;
   std::uint64_t epoch_ = 0;  // of this run of the agent
   std::uint64_t seq_ = 0;
   bool seen_before_ = false;

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
@@ -47,6 +48,7 @@ class Fleet:
         self.recording = os.path.join(self.folder, "recording.txt")
         self.broker = None
         self.recorder = None
+        self.done = threading.Event()
 
     # --- making it ---
 
@@ -148,16 +150,23 @@ class Fleet:
                 tls["ca"], "--cert", tls["cert"], "--key", tls["key"]]
 
     def start_recorder(self):
-        """Everything the boards and operators say in public, as it comes."""
-        out = open(self.recording, "ab")
+        """Everything the boards and operators say in public, as it comes. The recorder is started
+        again whenever it ends, which it does when the broker is away for long."""
         topics = ["node/+/status", "node/+/info", "node/+/report", "node/+/task/#", "node/+/tele/#",
                   "node/+/evt/#", "ctl/all/config"]
         args = self.mosquitto_args("mosquitto_sub") + ["-i", OPERATOR + "-recorder", "-q", "1",
-                                                       "-c", "-x", "3600", "-F", "%U %t %p"]
+                                                       "-F", "%U %t %p"]
         for topic in topics:
             args += ["-t", "laird/v1/%s/%s" % (self.name, topic)]
-        self.recorder = subprocess.Popen(args, stdout=out, stderr=subprocess.DEVNULL)
-        out.close()
+
+        def record():
+            while not self.done.is_set():
+                with open(self.recording, "ab") as out:
+                    self.recorder = subprocess.Popen(args, stdout=out, stderr=subprocess.DEVNULL)
+                self.recorder.wait()
+                self.done.wait(0.3)
+
+        threading.Thread(target=record, daemon=True).start()
 
     def start_board(self, node):
         board = self.boards[node]
@@ -195,6 +204,7 @@ class Fleet:
                     board.process.wait(10)
                 board.process = None
         time.sleep(0.5)
+        self.done.set()
         for process in (self.recorder, self.broker):
             if process is not None and process.poll() is None:
                 process.terminate()

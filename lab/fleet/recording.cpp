@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "mqtt/codec/envelope.hpp"
 #include "mqtt/codec/topics.hpp"
@@ -88,13 +89,16 @@ class Reader {
     out_.budgets.push_back({now_us_, mw});
   }
 
-  // A board that was silent past its fence had only its floor from then until now.
-  void renew_fence(FleetNode& node, std::int64_t fence_unix_us) {
-    if (node.fence_unix_us != 0 && now_us_ > node.fence_unix_us && !node.shares.empty() &&
-        node.shares.back().unix_us < node.fence_unix_us) {
-      node.shares.push_back({node.fence_unix_us, 0, node.floor_mw});
+  // An agent that died uses nothing any more; what it did between its last word and its death is
+  // not known, and is not held against the fleet. One that was only out of reach tells later
+  // itself what it used meanwhile.
+  void hear(FleetNode& node, const Value& body) {
+    const double epoch = number(body, "epoch", 0.0);
+    if (node.epoch != 0.0 && epoch != node.epoch && !node.shares.empty()) {
+      node.shares.push_back({node.heard_unix_us, 0, node.floor_mw});
     }
-    node.fence_unix_us = fence_unix_us;
+    node.epoch = epoch;
+    node.heard_unix_us = now_us_;
   }
 
   void report(FleetNode& node, const Value& body) {
@@ -102,8 +106,6 @@ class Reader {
     const Value* power = shares == nullptr ? nullptr : shares->find("power", Kind::kObject);
     if (power == nullptr) return;
     node.floor_mw = static_cast<std::int64_t>(number(*power, "floor_w", 0.0) * 1e3);
-    const auto fence_us = static_cast<std::int64_t>(number(body, "fence_in_s", 0.0) * 1e6);
-    renew_fence(node, now_us_ + fence_us);
     // The first budget of all comes from the boards' own files.
     if (out_.budgets.empty())
       budget(static_cast<std::int64_t>(number(*power, "budget_w", 0) * 1e3));
@@ -155,7 +157,7 @@ class Reader {
     }
     const Value* points = body.find("points", Kind::kArray);
     if (topic.name != "shares" || points == nullptr) return;
-    renew_fence(node, static_cast<std::int64_t>(number(body, "fence_unix_ms", 0.0) * 1e3));
+    hear(node, body);
     for (const Value& p : points->items()) {
       const auto& v = p.items();
       if (v.size() != 3 || !v[0].is(Kind::kInteger) || !v[1].is(Kind::kInteger) ||
@@ -163,12 +165,16 @@ class Reader {
         ++out_.unreadable;
         continue;
       }
-      node.shares.push_back({v[0].as_integer(), v[1].as_integer(), v[2].as_integer()});
+      // Messages repeat the points of the last half minute.
+      const std::int64_t at_us = v[0].as_integer();
+      if (!told_.emplace(topic.node, at_us).second) continue;
+      node.shares.push_back({at_us, v[1].as_integer(), v[2].as_integer()});
     }
   }
 
   FleetRecording& out_;
   std::int64_t now_us_ = 0;
+  std::set<std::pair<std::string, std::int64_t>> told_;
 };
 
 }  // namespace

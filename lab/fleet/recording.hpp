@@ -33,7 +33,8 @@ struct StateChange {
 struct FleetNode {
   std::string model;
   std::vector<SharePoint> shares;
-  std::int64_t fence_unix_us = 0;  // by its last word: from then on it uses its floor alone
+  std::int64_t heard_unix_us = 0;  // its last word on its shares
+  double epoch = 0.0;              // of the agent's run
   std::int64_t floor_mw = 0;
   std::vector<Sample> power_w;
   std::vector<StateChange> states;

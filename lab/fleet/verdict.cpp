@@ -10,6 +10,9 @@
 namespace laird::lab {
 namespace {
 
+// Boards speak of their shares every five seconds at least.
+constexpr std::int64_t kSilenceUs = 8'000'000;
+
 struct Change {
   std::int64_t unix_us = 0;
   const FleetNode* node = nullptr;
@@ -23,9 +26,10 @@ std::vector<Change> changes_of(const FleetRecording& recording) {
     for (const SharePoint& p : node.shares) {
       out.push_back({p.unix_us, &node, p.parts, p.enforced_mw});
     }
-    if (!node.shares.empty() && node.fence_unix_us < recording.last_unix_us) {
+    // Silent at the end: it died, or the recording did.
+    if (!node.shares.empty() && node.heard_unix_us + kSilenceUs < recording.last_unix_us) {
       out.push_back(
-          {std::max(node.fence_unix_us, node.shares.back().unix_us), &node, 0, node.floor_mw});
+          {std::max(node.heard_unix_us, node.shares.back().unix_us), &node, 0, node.floor_mw});
     }
   }
   // At one instant falls come before rises: that is the order they happened in.

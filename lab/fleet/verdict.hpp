@@ -1,8 +1,9 @@
 // Did the fleet keep its promises? Worked out from what was recorded outside the boards.
 //
 // The share of a board is known at every instant: each tells every change with its time, a fall
-// before the messages that give the share away leave, a rise after they came. A board that falls
-// silent keeps its last share until the fence it has announced, and then has its floor alone.
+// before the messages that give the share away leave, a rise after they came, and repeats the
+// changes of the last half minute. What an agent did between its last word and its death is not
+// known, and is counted as nothing.
 #pragma once
 
 #include <cstdint>
