@@ -10,6 +10,8 @@
 //   resolved.
 // - The first connect may fail and the library still goes on retrying: connect() is called once.
 //   Of later failures it says nothing at all: mqtt/sign/tls_probe.hpp finds out why.
+// - To subscribe to several filters at once crashes: a copy of response_options loses their
+// options.
 // - disconnect_options cannot carry a reason code (its C struct says version 0).
 #include "mqtt/client/paho_link.hpp"
 
@@ -112,15 +114,20 @@ struct PahoLink::Parts {
   };
 
   struct SubscribeListener final : paho::iaction_listener {
-    SubscribeListener(const Options& given, LinkEvents& to) : options(given), events(to) {}
-    void on_success(const paho::token& token) override;
-    void on_failure(const paho::token& token) override;
-    const Options& options;
+    explicit SubscribeListener(LinkEvents& to) : events(to) {}
+    void on_success(const paho::token& token) override { tell(token, true); }
+    void on_failure(const paho::token& token) override { tell(token, false); }
+    void tell(const paho::token& token, bool good) {
+      const bool refused = static_cast<int>(token.get_reason_code()) >= kRefusals;
+      events.subscribed((*token.get_topics())[0], refused ? LinkEvents::Delivery::kRefused
+                                                  : good  ? LinkEvents::Delivery::kDone
+                                                          : LinkEvents::Delivery::kLost);
+    }
     LinkEvents& events;
   };
 
   Parts(const Options& given, LinkEvents& to)
-      : options(given), events(to), on_publish(to), on_connect(to), on_subscribe(given, to) {}
+      : options(given), events(to), on_publish(to), on_connect(to), on_subscribe(to) {}
 
   void fill(const std::vector<std::string>& servers, bool tls);
   void arrived(const paho::message& message) const;
@@ -133,29 +140,6 @@ struct PahoLink::Parts {
   paho::connect_options connect_options;
   std::unique_ptr<paho::async_client> client;
 };
-
-void PahoLink::Parts::SubscribeListener::on_success(const paho::token& token) {
-  std::vector<std::string> refused;
-  try {
-    // The response is there already: this does not wait.
-    const auto codes = token.get_subscribe_response().get_reason_codes();
-    for (std::size_t i = 0; i < codes.size() && i < options.subscriptions.size(); ++i) {
-      if (static_cast<int>(codes[i]) >= kRefusals)
-        refused.push_back(options.subscriptions[i].first);
-    }
-  } catch (const std::exception&) {
-    return events.subscribe_lost();
-  }
-  events.subscribed(refused);
-}
-
-void PahoLink::Parts::SubscribeListener::on_failure(const paho::token& token) {
-  // A single filter refused is a failure to Paho, several are not.
-  if (static_cast<int>(token.get_reason_code()) < kRefusals) return events.subscribe_lost();
-  std::vector<std::string> refused;
-  for (const auto& [filter, qos] : options.subscriptions) refused.push_back(filter);
-  events.subscribed(refused);
-}
 
 void PahoLink::Parts::arrived(const paho::message& message) const {
   const std::string& payload = message.get_payload_ref().str();
@@ -258,19 +242,10 @@ PahoLink::Handed PahoLink::publish(const Outgoing& m, void* context) {
 }
 
 PahoLink::Handed PahoLink::subscribe() {
-  const auto& wanted = parts_->options.subscriptions;
-  if (wanted.empty()) return Handed::kHanded;
-  std::vector<std::string> filters;
-  paho::async_client::qos_collection qos;
-  for (const auto& [filter, level] : wanted) {
-    filters.push_back(filter);
-    qos.push_back(level);
-  }
   try {
-    // As many options as filters: Paho C reads so many.
-    const std::vector<paho::subscribe_options> each(filters.size());
-    parts_->client->subscribe(paho::string_collection::create(filters), qos, nullptr,
-                              parts_->on_subscribe, each);
+    for (const auto& [filter, qos] : parts_->options.subscriptions) {
+      parts_->client->subscribe(filter, qos, nullptr, parts_->on_subscribe);
+    }
   } catch (const std::exception& e) {
     return broken_or_unfit(e);
   }

@@ -30,6 +30,11 @@ def free_port():
         return s.getsockname()[1]
 
 
+def listening(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def lairctl(*args, code=0):
     """Runs it, asserts its exit code, gives what it said on both outputs."""
     done = subprocess.run([LAIRCTL, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -86,13 +91,9 @@ class Broker:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen([MOSQUITTO, "-c", self.folder + "/mosquitto.conf"],
                                             stdout=log, stderr=log)
-        wait_until(lambda: self.listening() or self.process.poll() is not None, 5)
+        wait_until(lambda: listening(self.port) or self.process.poll() is not None, 5)
         assert self.process.poll() is None, self.log()
         return self
-
-    def listening(self):
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self, how=signal.SIGKILL):
         if self.process is not None:
