@@ -125,6 +125,7 @@ class Client:
         options.update(more)
         self.name = name
         self.seen = []
+        self.unclaimed = []
         self.lines = queue.Queue()
         self.process = subprocess.Popen([DRIVER, json.dumps(options)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
@@ -144,7 +145,13 @@ class Client:
         self.tell("publish", topic=topic, payload=payload, **more)
 
     def expect(self, ev, timeout_s=10.0, **fields):
-        """The next event of the kind with these fields; others that come before are kept in seen."""
+        """The first event of the kind with these fields that was not given before."""
+        def fits(event):
+            return event["ev"] == ev and all(event.get(k) == v for k, v in fields.items())
+        for event in self.unclaimed:
+            if fits(event):
+                self.unclaimed.remove(event)
+                return event
         deadline = time.monotonic() + timeout_s
         while True:
             left = deadline - time.monotonic()
@@ -156,8 +163,9 @@ class Client:
             if event is None:
                 raise AssertionError("%s ended; seen %s" % (self.name, self.seen[-20:]))
             self.seen.append(event)
-            if event["ev"] == ev and all(event.get(k) == v for k, v in fields.items()):
+            if fits(event):
                 return event
+            self.unclaimed.append(event)
 
     def expect_up(self, timeout_s=10.0):
         return self.expect("link", timeout_s, connected=True)
@@ -178,6 +186,7 @@ class Client:
         while not self.lines.empty():
             events.append(self.lines.get())
         self.seen += [e for e in events if e]
+        self.unclaimed += [e for e in events if e]
         found = [e for e in events if e and e["ev"] == ev]
         assert not found, found
 
