@@ -18,7 +18,7 @@ import unittest
 
 BIN = os.environ.get("LAIRD_BIN", "build/release/bin")
 LAIRCTL = os.path.abspath(os.path.join(BIN, "lairctl"))
-DRIVER = os.path.abspath(os.path.join(BIN, "mqtt_client_driver"))
+DRIVER = os.path.abspath(os.environ.get("LAIRD_DRIVER", os.path.join(BIN, "mqtt_client_driver")))
 MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
 FLEET = "lab"
 TOP = "laird/v1/%s/" % FLEET
