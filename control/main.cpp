@@ -83,6 +83,20 @@ int get_tasks(const Connection& to) {
   return 0;
 }
 
+int get_power(const Connection& to) {
+  const auto answer = to.ask(request("power"));
+  if (!answer) return complain(answer.error());
+  const Value* power = answer->find("power", Kind::kObject);
+  const Value* text = power == nullptr ? nullptr : power->find("text", Kind::kString);
+  if (text == nullptr) return complain({Code::kInvalid, "the agent's answer has no power"});
+  if (to.output == "json") {
+    std::printf("%s\n", laird::json::to_text(*power).c_str());
+  } else {
+    std::printf("%s\n", text->as_string().c_str());
+  }
+  return 0;
+}
+
 int replay(const std::string& path) {
   const bool tty = ::isatty(STDERR_FILENO) != 0;
   const auto result = laird::lab::replay(path, [tty](std::uint64_t events) {
@@ -130,6 +144,33 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   tasks->callback([&] { code = get_tasks(to); });
+
+  const auto shows_power = [&](CLI::App* command) {
+    connected(command)
+        ->add_option("-o,--output", to.output, "text or json")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    command->callback([&] { code = get_power(to); });
+  };
+  shows_power(get->add_subcommand("power", "Power now, the cap and what holds it"));
+
+  CLI::App* cap = app.add_subcommand(
+      "cap", "Hold this board to a mean power.\nExample: lairctl cap set 15W --for 1h");
+  cap->require_subcommand(1);
+  shows_power(cap->add_subcommand("get", "The cap in force, whose it is, and what holds it"));
+  std::string watts;
+  std::string duration;
+  CLI::App* cap_set = connected(cap->add_subcommand(
+      "set", "Set the operator's cap; the lowest of config, operator and fleet holds"));
+  cap_set->add_option("power", watts, "With its unit: 15W, 7500mW")->required();
+  cap_set->add_option("--for", duration, "Take it back by itself after this long: 90s, 1h");
+  cap_set->callback([&] {
+    Value ask = request("cap-set").set("cap", Value::string(watts));
+    if (!duration.empty()) ask.set("for", Value::string(duration));
+    code = show_text(to.ask(ask));
+  });
+  CLI::App* cap_clear = connected(cap->add_subcommand("clear", "Take the operator's cap back"));
+  cap_clear->callback([&] { code = show_text(to.ask(request("cap-clear"))); });
 
   std::string task;
   const auto on_task = [&](const char* op, const char* help) {

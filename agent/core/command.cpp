@@ -10,6 +10,16 @@ void RunTrainer::archive(Archive& ar) {
   ar(cpu_milli);
 }
 
+void LimitTrainer::archive(Archive& ar) {
+  ProcessRef::archive(ar);
+  ar(cpu_milli);
+}
+
+void SetPowerKnob::archive(Archive& ar) {
+  ar.bounded(rung, power::Rung::kNvpmodel);
+  ar(level_permille);
+}
+
 void Answer::archive(Archive& ar) {
   ar(request);
   ar(ok);
@@ -22,6 +32,16 @@ void TaskChanged::archive(Archive& ar) {
   ar(key);
   ar.bounded(state, TaskState::kEnded);
   ar.bounded(outcome, Outcome::kCancelled);
+}
+
+void SendToPeer::archive(Archive& ar) {
+  ar.text(to, kNameBytesMax);
+  ar.text(bytes, kPeerMessageBytesMax);
+}
+
+void Notice::archive(Archive& ar) {
+  ar.bounded(kind, NoticeKind::kDrain);
+  ar.text(text, kReasonBytesMax);
 }
 
 void Command::archive(Archive& ar) { archive_variant(ar, body); }

@@ -11,6 +11,7 @@
 #include "agent/core/task.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
+#include "power/model/governor.hpp"
 
 namespace laird::core {
 
@@ -44,12 +45,40 @@ struct TaskChanged {  // for logs, displays and the fleet
   Outcome outcome = Outcome::kNone;
   void archive(Archive& ar);
 };
+struct LimitTrainer : ProcessRef {  // another CPU quota for a trainer at work
+  std::uint32_t cpu_milli = 1000;
+  void archive(Archive& ar);
+};
+// Every trainer runs only for this part of each short period, frozen for the rest of it.
+struct SetFreezerDuty {
+  std::int32_t run_permille = power::kLevelFull;
+  void archive(Archive& ar) { ar(run_permille); }
+};
+// A clock cap or a power mode, through the privileged helper; answered by PowerKnobSet.
+struct SetPowerKnob {
+  power::Rung rung = power::Rung::kDevfreq;
+  std::int32_t level_permille = power::kLevelFull;
+  void archive(Archive& ar);
+};
 struct ExitNow {  // shutdown complete: every trainer has stopped
   void archive(Archive&) {}
 };
 
+struct SendToPeer {  // one message of the ledger
+  std::string to;
+  std::string bytes;
+  void archive(Archive& ar);
+};
+enum class NoticeKind : std::uint8_t { kFenced, kUnfenced, kPlan, kRefusedCommand, kDrain };
+struct Notice {  // something people should hear of
+  NoticeKind kind = NoticeKind::kPlan;
+  std::string text;
+  void archive(Archive& ar);
+};
+
 using CommandBody = std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer,
-                                 StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow>;
+                                 StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow,
+                                 LimitTrainer, SetFreezerDuty, SetPowerKnob, SendToPeer, Notice>;
 
 struct Command {
   CommandBody body;
@@ -58,6 +87,7 @@ struct Command {
 
 using Commands = std::vector<Command>;
 
+[[nodiscard]] std::string_view name(NoticeKind kind);
 [[nodiscard]] std::string_view name(const CommandBody& body);
 [[nodiscard]] std::string describe(const CommandBody& body);
 

@@ -49,6 +49,14 @@ struct EventName {
   std::string_view operator()(const TrainerExited&) const { return "trainer-exited"; }
   std::string_view operator()(const PowerSampled&) const { return "power-sampled"; }
   std::string_view operator()(const ShutdownRequested&) const { return "shutdown-requested"; }
+  std::string_view operator()(const DrainRequested&) const { return "drain-requested"; }
+  std::string_view operator()(const FleetJoined&) const { return "fleet-joined"; }
+  std::string_view operator()(const PeersHeard&) const { return "peers-heard"; }
+  std::string_view operator()(const PlanChanged&) const { return "plan-changed"; }
+  std::string_view operator()(const Commanded&) const { return "commanded"; }
+  std::string_view operator()(const CommandRefused&) const { return "command-refused"; }
+  std::string_view operator()(const CapRequested&) const { return "cap-requested"; }
+  std::string_view operator()(const PowerKnobSet&) const { return "power-knob-set"; }
 };
 
 struct EventWords {
@@ -79,6 +87,34 @@ struct EventWords {
     line.add("source", power::name(e.reading.source));
     if (e.reading.total_mw) line.add("power_mw", *e.reading.total_mw);
   }
+  void operator()(const DrainRequested& e) {
+    line.add("request", e.request).add("drain", e.drain ? "yes" : "no");
+  }
+  void operator()(const FleetJoined& e) { line.add("seen_before", e.seen_before ? "yes" : "no"); }
+  void operator()(const PeersHeard& e) {
+    line.add("messages", e.messages.size());
+    for (const PeerMessage& m : e.messages) line.add("from", m.from);
+  }
+  void operator()(const PlanChanged& e) {
+    line.add("request", e.request).add("rev", e.plan.rev).add("epoch", e.plan.epoch);
+    line.add("members", e.plan.members.size());
+    line.add("power_mw", e.plan.budget[static_cast<std::size_t>(Resource::kPower)]);
+  }
+  void operator()(const Commanded& e) {
+    line.add("request", e.request).add("by", e.by).add("id", e.id);
+    std::visit([this](const auto& body) { (*this)(body); }, e.body);
+  }
+  void operator()(const CommandRefused& e) {
+    line.add("by", e.by).add("id", e.id).add("verb", e.verb).add("why", e.why);
+  }
+  void operator()(const CapRequested& e) {
+    line.add("request", e.request);
+    if (e.cap_mw) line.add("cap_mw", *e.cap_mw).add("for_ns", e.for_ns);
+  }
+  void operator()(const PowerKnobSet& e) {
+    line.add("rung", power::name(e.rung)).add("level_permille", e.actual_permille);
+    line.add("outcome", power::name(e.outcome)).add("note", e.note);
+  }
 };
 
 struct CommandName {
@@ -92,6 +128,11 @@ struct CommandName {
   std::string_view operator()(const Answer&) const { return "answer"; }
   std::string_view operator()(const TaskChanged&) const { return "task-changed"; }
   std::string_view operator()(const ExitNow&) const { return "exit-now"; }
+  std::string_view operator()(const SendToPeer&) const { return "send-to-peer"; }
+  std::string_view operator()(const Notice&) const { return "notice"; }
+  std::string_view operator()(const LimitTrainer&) const { return "limit-trainer"; }
+  std::string_view operator()(const SetFreezerDuty&) const { return "set-freezer-duty"; }
+  std::string_view operator()(const SetPowerKnob&) const { return "set-power-knob"; }
 };
 
 struct CommandWords {
@@ -112,9 +153,27 @@ struct CommandWords {
     line.add("task", c.key).add("state", name(c.state)).add("outcome", name(c.outcome));
   }
   void operator()(const ExitNow&) {}
+  void operator()(const SendToPeer& c) { line.add("to", c.to).add("bytes", c.bytes.size()); }
+  void operator()(const Notice& c) { line.add("kind", name(c.kind)).add("text", c.text); }
+  void operator()(const LimitTrainer& c) { line.process(c).add("cpu_milli", c.cpu_milli); }
+  void operator()(const SetFreezerDuty& c) { line.add("run_permille", c.run_permille); }
+  void operator()(const SetPowerKnob& c) {
+    line.add("rung", power::name(c.rung)).add("level_permille", c.level_permille);
+  }
 };
 
 }  // namespace
+
+std::string_view name(NoticeKind kind) {
+  switch (kind) {
+    case NoticeKind::kFenced: return "fenced";
+    case NoticeKind::kUnfenced: return "unfenced";
+    case NoticeKind::kPlan: return "plan";
+    case NoticeKind::kRefusedCommand: return "refused-command";
+    case NoticeKind::kDrain: return "drain";
+  }
+  return "?";
+}
 
 std::string_view name(const EventBody& body) { return std::visit(EventName{}, body); }
 std::string_view name(const CommandBody& body) { return std::visit(CommandName{}, body); }

@@ -32,12 +32,16 @@ void CoreConfig::archive(Archive& ar) {
   ar(slice);
   ar(timing);
   ar(meter);
+  ar(power);
   ar(seed);
+  ar(fleet);
 }
 
 void Booted::archive(Archive& ar) {
   ar(wall_ns);
   ar(config);
+  ar(machine_ns);
+  ar(machine_boot);
 }
 
 void Submitted::archive(Archive& ar) {
@@ -83,6 +87,51 @@ void TrainerFailed::archive(Archive& ar) {
 void TrainerExited::archive(Archive& ar) {
   ProcessRef::archive(ar);
   ar(exit_code);
+}
+
+void DrainRequested::archive(Archive& ar) {
+  ar(request);
+  ar(drain);
+}
+
+void PeerMessage::archive(Archive& ar) {
+  ar.text(from, kNameBytesMax);
+  ar.text(bytes, kPeerMessageBytesMax);
+}
+
+void PeersHeard::archive(Archive& ar) { ar.sequence(messages, kPeerMessagesMax); }
+
+void PlanChanged::archive(Archive& ar) {
+  ar(request);
+  ar(plan);
+}
+
+void Commanded::archive(Archive& ar) {
+  ar(request);
+  ar.text(by, kNameBytesMax);
+  ar.text(id, kCommandIdBytesMax);
+  ar(expires_wall);
+  archive_variant(ar, body);
+}
+
+void CommandRefused::archive(Archive& ar) {
+  ar.text(by, kNameBytesMax);
+  ar.text(id, kCommandIdBytesMax);
+  ar.text(verb, kNameBytesMax);
+  ar.text(why, kReasonBytesMax);
+}
+
+void CapRequested::archive(Archive& ar) {
+  ar(request);
+  ar(cap_mw);
+  ar(for_ns);
+}
+
+void PowerKnobSet::archive(Archive& ar) {
+  ar.bounded(rung, power::Rung::kNvpmodel);
+  ar.bounded(outcome, power::Outcome::kPinned);
+  ar(actual_permille);
+  ar.text(note, kReasonBytesMax);
 }
 
 void Event::archive(Archive& ar) {
@@ -133,7 +182,10 @@ std::string clipped(std::string text) {
 bool is_promise(const EventBody& body) {
   return std::holds_alternative<Submitted>(body) || std::holds_alternative<CancelRequested>(body) ||
          std::holds_alternative<HoldRequested>(body) ||
-         std::holds_alternative<ReleaseRequested>(body);
+         std::holds_alternative<ReleaseRequested>(body) ||
+         std::holds_alternative<DrainRequested>(body) ||
+         std::holds_alternative<FleetJoined>(body) || std::holds_alternative<PlanChanged>(body) ||
+         std::holds_alternative<Commanded>(body) || std::holds_alternative<CapRequested>(body);
 }
 
 }  // namespace laird::core

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "agent/core/fleet.hpp"
+#include "agent/core/power.hpp"
 #include "agent/core/task.hpp"
 #include "base/archive.hpp"
 #include "base/time.hpp"
@@ -44,7 +46,9 @@ struct CoreConfig {
   DurationNs slice = kSecond;
   TrainerTiming timing;
   power::MeterConfig meter;
+  PowerConfig power;
   std::uint64_t seed = 0;
+  FleetConfig fleet;
   void archive(Archive& ar);
 };
 
@@ -52,6 +56,8 @@ struct CoreConfig {
 struct Booted {
   TimeNs wall_ns = 0;
   CoreConfig config;
+  TimeNs machine_ns = 0;           // the machine's own clock: since its boot, sleep included
+  std::uint64_t machine_boot = 0;  // names that boot; 0: not known
   void archive(Archive& ar);
 };
 struct Ticked {  // a timer the core asked for went off
@@ -112,11 +118,74 @@ struct PowerSampled {  // its time is the event's
 struct ShutdownRequested {
   void archive(Archive&) {}
 };
+struct CapRequested {  // an operator sets a power cap, or with none takes it back
+  std::uint64_t request = 0;
+  std::optional<std::int64_t> cap_mw;
+  DurationNs for_ns = 0;  // 0: until it is taken back
+  void archive(Archive& ar);
+};
+struct PowerKnobSet {  // how a SetPowerKnob ended
+  power::Rung rung = power::Rung::kDevfreq;
+  power::Outcome outcome = power::Outcome::kDone;
+  std::int32_t actual_permille = power::kLevelFull;  // as read back: clocks are rounded
+  std::string note;
+  void archive(Archive& ar);
+};
+
+// Take no new tasks; what runs goes on.
+struct DrainRequested {
+  std::uint64_t request = 0;
+  bool drain = true;  // false: take tasks again
+  void archive(Archive& ar);
+};
+// The link is up and the broker was asked: has a board of this name been in the fleet before?
+struct FleetJoined {
+  bool seen_before = false;
+  void archive(Archive& ar) { ar(seen_before); }
+};
+// What peers' ledgers said since the last tick.
+struct PeerMessage {
+  std::string from;
+  std::string bytes;
+  void archive(Archive& ar);
+};
+struct PeersHeard {
+  std::vector<PeerMessage> messages;
+  void archive(Archive& ar);
+};
+// A newer plan for the fleet.
+struct PlanChanged {
+  std::uint64_t request = 0;
+  FleetPlan plan;
+  void archive(Archive& ar);
+};
+// A command that came over the network, signed by an operator who may give it. Done at most once,
+// however often it arrives.
+using RemoteBody = std::variant<Submitted, CancelRequested, HoldRequested, ReleaseRequested,
+                                DrainRequested, PlanChanged, CapRequested>;
+struct Commanded {
+  std::uint64_t request = 0;
+  std::string by;  // the operator
+  std::string id;
+  TimeNs expires_wall = 0;
+  RemoteBody body;
+  void archive(Archive& ar);
+};
+// One that was refused before it got here: kept for the audit.
+struct CommandRefused {
+  std::string by;  // as claimed
+  std::string id;
+  std::string verb;
+  std::string why;
+  void archive(Archive& ar);
+};
 
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
                  ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
-                 TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested>;
+                 TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
+                 CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, PlanChanged,
+                 Commanded, CommandRefused>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -58,6 +58,7 @@ void Stepper::leave_lane(Task& task) {
   task.lane = -1;
   task.share_ppm = 0;
   lanes_changed_ = true;
+  if (lane.running.empty()) lane_emptied(lane);
 }
 
 void Stepper::sweep_ended() {

@@ -25,6 +25,17 @@ inline constexpr DurationNs kDeadlineMax = 366 * kDay;
 inline constexpr TimeNs kTimeMax = 4'000'000'000'000'000'000;
 inline constexpr DurationNs kWaitMax = 366 * kDay;  // of any timeout in a config
 inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 50;
+// The fleet.
+inline constexpr std::size_t kMembersMax = 1024;
+inline constexpr std::size_t kCommandIdBytesMax = 64;
+inline constexpr std::size_t kCommandsSeenMax = 1024;  // remembered until they expire
+inline constexpr std::size_t kPeerMessagesMax = 256;   // heard between two ticks
+inline constexpr std::size_t kPeerMessageBytesMax = 4096;
+inline constexpr std::int64_t kAmountMax = 1'000'000'000'000;  // of any resource: a gigawatt
+inline constexpr DurationNs kTickMin = 50 * kMillisecond;
+inline constexpr DurationNs kTickMax = kMinute;
+inline constexpr DurationNs kLeaseMax = kHour;
+inline constexpr int kLeaseTicksMin = 20;  // the ledger needs many tries within a lease
 inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
 inline constexpr DurationNs kSliceMax = kHour;
 

@@ -31,6 +31,9 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
   if (s_.shutting_down) {
     return fail(Code::kRefused, "the agent is shutting down; submit again when it is back");
   }
+  if (s_.draining) {
+    return fail(Code::kRefused, "the board is draining; submit elsewhere, or `lairctl undrain` it");
+  }
   if (spec.name.empty()) return fail(Code::kInvalid, "the task has no name");
   if (spec.report_every < 1 || spec.report_every > kReportEveryMax) {
     return fail(Code::kInvalid, "report_every must be 1 to " + std::to_string(kReportEveryMax));
@@ -69,6 +72,12 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
                                  " unfinished tasks, the limit; wait or cancel one");
   }
   return {};
+}
+
+Status admits(const State& state, const TaskSpec& spec) {
+  Commands none;
+  // Only reads: the stepper wants a state it may change, and does not.
+  return Stepper(const_cast<State&>(state), none).check_admission(spec);
 }
 
 void Stepper::on(const Submitted& e) {

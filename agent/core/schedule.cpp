@@ -60,6 +60,7 @@ void Stepper::schedule_lane(std::uint32_t index) {
     }
     return;
   }
+  if (s_.now < rest_ends_at(lane.gate) || continue_turn(index)) return;
   if (!decide_lane(index, false)) decide_lane(index, true);
 }
 
@@ -82,6 +83,9 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
       decision);
   ++s_.counters.decisions;
   const DurationNs slice = std::clamp(decision.slice, kSliceMin, kSliceMax);
+  LaneGate& gate = s_.lanes[index].gate;
+  gate.turn.clear();
+  gate.turn_left = gate.ceiling_ppm < kShareWholePpm ? slice : 0;
   std::uint64_t shares = 0;
   bool granted = false;
   for (const policies::Choice& choice : decision.choices) {
@@ -96,7 +100,8 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
     LAIRD_REQUIRE(task->state == TaskState::kReady, "a policy chose a task that was no candidate");
     shares += choice.share_ppm;
     LAIRD_REQUIRE(shares <= kShareWholePpm, "a policy gave out more than the whole lane");
-    grant(index, *task, choice.share_ppm, slice);
+    if (gate.turn_left > 0) gate.turn.push_back({choice.key, choice.share_ppm});
+    grant(index, *task, choice.share_ppm, piece_of(lane, slice));
     granted = true;
   }
   return granted || decision.choices.empty();
@@ -112,8 +117,10 @@ void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, Du
     samples = static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kSamplesMax)));
     // Whole reports where the slice allows: each loss is then a mean over the same count.
     if (samples > every) samples -= samples % every;
+    samples = gated_samples(lane, task, samples);
   }
   if (lane.running.empty()) {
+    lane_filled(lane);
     lane.slice = slice;
     lane.slice_ends_at = s_.now + slice;
     if (lane.last_task != task.key) ++s_.counters.switches;
@@ -132,10 +139,7 @@ void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, Du
   ++task.grants;
   ++task.grants_since_ready;
   move(task, Trigger::kGrant);
-  const std::uint64_t cpu_milli =
-      static_cast<std::uint64_t>(lane.config.cores_milli) * share_ppm / kShareWholePpm;
-  out_.push_back({RunTrainer{task.process(), task.grant_until,
-                             std::max<std::uint32_t>(1, static_cast<std::uint32_t>(cpu_milli))}});
+  out_.push_back({RunTrainer{task.process(), task.grant_until, quota_milli(lane, share_ppm)}});
 }
 
 void Stepper::start(Task& task) {

@@ -12,6 +12,7 @@ void Lane::archive(Archive& ar) {
   ar(last_task);
   ar(slice_ends_at);
   ar(slice);
+  ar(gate);
 }
 
 void Counters::archive(Archive& ar) {
@@ -72,6 +73,10 @@ void State::archive(Archive& ar) {
   ar(counters);
   ar(meter);
   ar.bounded(meter_source, power::Source::kModelled);
+  ar(power);
+  ar(draining);
+  ar(agent_minus_machine);
+  fleet.archive(ar, config.fleet, config.node);
   bool has_policy = policy != nullptr;
   ar(has_policy);
   if (ar.failed()) return;
@@ -134,6 +139,7 @@ Status check_snapshot(const State& state) {
       state.wall_minus_agent > kTimeMax) {
     return corrupt("times are off");
   }
+  if (!state.power.fits_limits()) return corrupt("caps are beyond the limits");
   if (state.policy != nullptr) {
     if (Status ok = check_config(state.config); !ok) return ok;
     if (state.lanes.size() != state.config.lanes.size())
@@ -156,7 +162,8 @@ Status check_snapshot(const State& state) {
   }
   for (std::size_t i = 0; i < state.lanes.size(); ++i) {
     const Lane& lane = state.lanes[i];
-    if (lane.slice < 0 || lane.slice > kSliceMax || !is_due(lane.slice_ends_at)) {
+    if (lane.slice < 0 || lane.slice > kSliceMax || !is_due(lane.slice_ends_at) ||
+        !lane.gate.fits_limits()) {
       return corrupt("slices are off");
     }
     for (auto key = lane.running.begin(); key != lane.running.end(); ++key) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/core/event.hpp"
+#include "agent/core/fleet.hpp"
 #include "agent/core/task.hpp"
 #include "agent/policies/policy.hpp"
 #include "base/archive.hpp"
@@ -23,6 +24,7 @@ struct Lane {
   TaskKey last_task = 0;
   TimeNs slice_ends_at = 0;
   DurationNs slice = 0;
+  LaneGate gate;
   void archive(Archive& ar);
 };
 
@@ -52,6 +54,10 @@ struct State {
   Counters counters;
   power::Meter meter;  // energy of the board and of each task
   power::Source meter_source = power::Source::kNone;
+  PowerState power;                    // the cap and what holds it
+  bool draining = false;               // takes no new tasks
+  DurationNs agent_minus_machine = 0;  // agent time = the machine's clock + this
+  Fleet fleet;
 
   State() = default;
   State(State&&) = default;

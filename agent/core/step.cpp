@@ -17,7 +17,10 @@ void Stepper::on(const Booted& e) {
     LAIRD_REQUIRE(made.has_value(), "booted with a policy that does not exist");
     s_.policy = std::move(*made);
   }
+  const PowerConfig power_before = std::move(s_.config.power);
   s_.config = e.config;
+  s_.agent_minus_machine = s_.now - e.machine_ns;
+  boot_fleet(e);
   s_.meter.set_config(e.config.meter);
   s_.meter.on_restart();
   lanes_changed_ = true;
@@ -26,6 +29,7 @@ void Stepper::on(const Booted& e) {
     s_.lanes.push_back(Lane{});
     s_.lanes.back().config = config;
   }
+  boot_power(power_before);
   for (Task& task : s_.live) {
     task.lane = -1;
     task.share_ppm = 0;
@@ -46,6 +50,7 @@ void Stepper::on(const PowerSampled& e) {
   reading.at = s_.now;
   s_.meter_source = reading.source;
   s_.meter.on_reading(reading);
+  govern_reading(reading);
 }
 
 // Tells the meter what runs from now on, so that it can say whose energy it was.
@@ -72,15 +77,19 @@ void Stepper::on(const ShutdownRequested&) {
     move(task, Trigger::kEvict);
     out_.push_back({StopTrainer{task.process()}});
   }
+  release_power();
 }
 
 void Stepper::apply(const Event& event) {
   LAIRD_REQUIRE(event.at >= s_.now, "time went back");
   s_.now = event.at;
   std::visit([this](const auto& body) { on(body); }, event.body);
+  fleet_tick();
   expire_all();
   sweep_ended();
+  govern();
   schedule();
+  note_held_back();
   if (lanes_changed_) meter_running();
   finish_shutdown();
   set_wake();
@@ -101,7 +110,13 @@ Status check_config(const CoreConfig& config) {
       config.memory_bytes > kMemoryBytesMax) {
     return fail(Code::kCorrupt, "the config's slice or memory is off");
   }
-  return {};
+  if (!config.power.fits_limits()) return fail(Code::kCorrupt, "the config's power is off");
+  const FleetConfig& fleet = config.fleet;
+  if (fleet.tick < kTickMin || fleet.tick > kTickMax || fleet.lease < kLeaseTicksMin * fleet.tick ||
+      fleet.lease > kLeaseMax) {
+    return fail(Code::kCorrupt, "the config's tick or lease is off");
+  }
+  return check_plan(fleet.plan);
 }
 
 Status admissible(const State& state, const Event& event) {
@@ -109,6 +124,15 @@ Status admissible(const State& state, const Event& event) {
   if (!is_instant(event.at)) return fail(Code::kCorrupt, "an event is of no possible time");
   if (const auto* stepped = std::get_if<ClockStepped>(&event.body)) {
     if (!is_instant(stepped->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
+  }
+  if (const auto* changed = std::get_if<PlanChanged>(&event.body)) {
+    if (const Status ok = check_plan(changed->plan); !ok) return ok;
+  }
+  if (const auto* commanded = std::get_if<Commanded>(&event.body)) {
+    const auto* changed = std::get_if<PlanChanged>(&commanded->body);
+    if (changed != nullptr) {
+      if (const Status ok = check_plan(changed->plan); !ok) return ok;
+    }
   }
   const Booted* booted = std::get_if<Booted>(&event.body);
   if (booted == nullptr) {

@@ -22,6 +22,12 @@ void step(State& state, const Event& event, Commands& out);
 // on.
 [[nodiscard]] Status admissible(const State& state, const Event& event);
 
+// The answer to a command that was carried out already.
+inline constexpr std::string_view kDoneBefore = "done before";
+
+// Whether the board would take the task now, and why not.
+[[nodiscard]] Status admits(const State& state, const TaskSpec& spec);
+
 // The numbers behind the last decision about a task, in words.
 [[nodiscard]] Result<std::string> explain(const State& state, std::string_view task);
 

@@ -18,6 +18,7 @@ class Stepper {
   Stepper(State& state, Commands& out) : s_(state), out_(out) {}
 
   void apply(const Event& event);
+  [[nodiscard]] Status check_admission(const TaskSpec& spec) const;
 
   // Requests (requests.cpp).
   void on(const Submitted& e);
@@ -33,12 +34,24 @@ class Stepper {
   void on(const TrainerFailed& e);
   void on(const TrainerExited& e);
 
+  // The fleet (fleet_step.cpp).
+  void on(const DrainRequested& e);
+  void on(const FleetJoined& e);
+  void on(const PeersHeard& e);
+  void on(const PlanChanged& e);
+  void on(const Commanded& e);
+  void on(const CommandRefused& e);
+
   // The board and its clock (step.cpp).
   void on(const Booted& e);
   void on(const Ticked&) {}
   void on(const ClockStepped& e);
   void on(const PowerSampled& e);
   void on(const ShutdownRequested&);
+
+  // The cap (power.cpp).
+  void on(const CapRequested& e);
+  void on(const PowerKnobSet& e);
 
  private:
   // Life cycle (lifecycle.cpp): the only places that change a task's state.
@@ -69,9 +82,42 @@ class Stepper {
   void make_room();
   [[nodiscard]] TimeNs overrun_at(const Lane& lane) const;
 
+  // The fleet (fleet_step.cpp).
+  void boot_fleet(const Booted& e);
+  void found_or_join(bool seen_before);
+  void begin_ledger(std::uint32_t incarnation);
+  void adopt_plan(const FleetPlan& plan);
+  void fleet_tick();
+  void enforce_shares();
+  void apply_shares();
+  void send(const consensus::Out& out);
+  [[nodiscard]] TimeNs wall_now() const { return s_.now + s_.wall_minus_agent; }
+  // What the tasks of this board need of the fleet (fleet_need.cpp).
+  [[nodiscard]] consensus::Demand demand_for(Resource resource) const;
+
+  // The cap and the step gate (power.cpp).
+  void boot_power(const PowerConfig& before);
+  void govern();
+  void govern_reading(const power::PowerReading& reading);
+  void follow_caps();
+  void carry_out(const power::Move& move);
+  void release_power();
+  void update_ceilings();
+  void note_held_back();
+  void lane_filled(Lane& lane);
+  void lane_emptied(Lane& lane);
+  [[nodiscard]] bool is_wanted(const Lane& lane) const;
+  [[nodiscard]] std::int64_t part_permille(const Lane& lane) const;
+  [[nodiscard]] std::int64_t mean_power_mw(std::int64_t total_mw);
+  [[nodiscard]] DurationNs piece_of(const Lane& lane, DurationNs slice) const;
+  [[nodiscard]] bool continue_turn(std::uint32_t index);
+  [[nodiscard]] std::uint64_t gated_samples(const Lane& lane, const Task& task,
+                                            std::uint64_t samples) const;
+  [[nodiscard]] std::uint32_t quota_milli(const Lane& lane, std::uint32_t share_ppm) const;
+  [[nodiscard]] TimeNs power_due_at() const;
+
   void answer(std::uint64_t request, TaskKey key, std::string text);
   void refuse(std::uint64_t request, Code code, std::string text);
-  [[nodiscard]] Status check_admission(const TaskSpec& spec) const;
   [[nodiscard]] Task* live_named(std::string_view task);
   [[nodiscard]] Task* undecided(std::uint64_t request, const std::string& name);
 

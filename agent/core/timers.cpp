@@ -106,11 +106,12 @@ void Stepper::expire_all() {
 }
 
 void Stepper::set_wake() {
-  TimeNs wake = kNever;
+  TimeNs wake = power_due_at();
   for (const Task& task : s_.live) wake = std::min(wake, due_at(task));
   for (const Lane& lane : s_.lanes) {
     if (!lane.running.empty()) wake = std::min(wake, overrun_at(lane));
   }
+  if (!s_.exit_sent) wake = std::min(wake, s_.fleet.tick_at);
   if (wake == s_.wake_at) return;
   s_.wake_at = wake;
   out_.push_back({WakeAt{wake}});

@@ -36,6 +36,8 @@ class Trainers {
   virtual void checkpoint(const core::CheckpointTrainer& command) = 0;
   virtual void stop(const core::StopTrainer& command) = 0;
   virtual void kill(const core::KillTrainer& command) = 0;
+  virtual void limit(const core::LimitTrainer& command) = 0;
+  virtual void set_duty(const core::SetFreezerDuty& command) = 0;
 };
 
 // Where readings come from: sysfs, tegrastats, a recording or a model; never blocks.

@@ -112,11 +112,19 @@ Agent::~Agent() = default;
 
 void Agent::boot(const core::CoreConfig& config) {
   const TimeNs wall = clock_.wall_ns();
+  const TimeNs machine = clock_.boot_ns();
+  const std::uint64_t machine_boot = digest_of(read_text("/proc/sys/kernel/random/boot_id"));
   // Agent time starts from the wall clock and from then on only counts; a clock set back while
-  // the board was off does not take it back before what is journalled.
-  base_ns_ = std::max(wall, state_.now + 1) - clock_.boot_ns();
+  // the board was off does not take it back before what is journalled. While the machine stayed
+  // up, at least the time its own clock counted has passed, whatever the wall clock says.
+  base_ns_ = std::max(wall, state_.now + 1) - machine;
+  if (machine_boot == state_.fleet.machine_boot) {
+    base_ns_ = std::max(base_ns_, state_.agent_minus_machine);
+  }
   core::Booted booted;
   booted.wall_ns = wall;
+  booted.machine_ns = machine;
+  booted.machine_boot = machine_boot;
   booted.config = config;
   post(std::move(booted));
 }
@@ -216,6 +224,36 @@ void Agent::release(std::string task, Reply reply) {
   post(core::ReleaseRequested{request, std::move(task)});
 }
 
+void Agent::drain(bool drain, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::DrainRequested{request, drain});
+}
+
+void Agent::change_plan(core::FleetPlan plan, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::PlanChanged{request, std::move(plan)});
+}
+
+void Agent::command(core::Commanded command, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  command.request = expect(std::move(reply));
+  std::visit([&](auto& body) { body.request = command.request; }, command.body);
+  post(std::move(command));
+}
+
+void Agent::note_refused(core::CommandRefused refused) {
+  if (blocked_ || queue_.size() >= kQueueMax / 2) return;
+  post(std::move(refused));
+}
+
+void Agent::set_cap(std::optional<std::int64_t> cap_mw, DurationNs for_ns, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::CapRequested{request, cap_mw, for_ns});
+}
+
 void Agent::shut_down() {
   if (blocked_) {
     // Nothing can be recorded any more, so there is nothing to wait for: checkpoints are safe.
@@ -267,6 +305,7 @@ void Agent::step_batch() {
     // The event itself is safe; an answer that could not be recorded is only unverifiable later.
     if (!kept) log_(2, "journal: " + kept.error().context);
     for (const core::Command& command : commands_) carry_out(command);
+    power_->on_stepped();
   }
 }
 
@@ -298,7 +337,13 @@ void Agent::set_wake(TimeNs at) {
   if (at == kNever) return;
   wake_ = loop_.after(at - now(), [this] {
     wake_ = 0;
-    post(core::Ticked{});
+    std::vector<core::PeerMessage> heard;
+    if (peers_.gather && !blocked_) heard = peers_.gather();
+    if (heard.empty()) {
+      post(core::Ticked{});
+    } else {
+      post(core::PeersHeard{std::move(heard)});
+    }
   });
 }
 
@@ -335,6 +380,16 @@ void Agent::carry_out(const core::Command& command) {
       const core::Task* task = a.state_.find_any(c.key);
       if (task != nullptr && a.changed_) a.changed_(*task, c);
     }
+    void operator()(const core::SendToPeer& c) {
+      if (a.peers_.send) a.peers_.send(c);
+    }
+    void operator()(const core::Notice& c) {
+      a.log_(1, std::string(core::name(c.kind)) + ": " + c.text);
+      if (a.peers_.notice) a.peers_.notice(c);
+    }
+    void operator()(const core::LimitTrainer& c) { a.pool_->limit(c); }
+    void operator()(const core::SetFreezerDuty& c) { a.pool_->set_duty(c); }
+    void operator()(const core::SetPowerKnob&) {}
     void operator()(const core::ExitNow&) {
       if (const Status ok = a.journal_->close(a.state_); !ok) {
         a.log_(2, "journal: " + ok.error().context);

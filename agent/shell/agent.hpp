@@ -36,7 +36,23 @@ class Agent {
   void cancel(std::string task, Reply reply);
   void hold(std::string task, Reply reply);
   void release(std::string task, Reply reply);
+  void drain(bool drain, Reply reply);
+  // A power cap of the operator's for `for_ns` (0: until it is taken back); none takes it back.
+  void set_cap(std::optional<std::int64_t> cap_mw, DurationNs for_ns, Reply reply);
   void shut_down();
+
+  // The fleet's side: what a link has to say, and what it is asked to send.
+  struct Peers {
+    std::function<std::vector<core::PeerMessage>()> gather;  // what was heard since the last tick
+    std::function<void(const core::SendToPeer&)> send;
+    std::function<void(const core::Notice&)> notice;
+  };
+  void set_peers(Peers peers) { peers_ = std::move(peers); }
+  void join_fleet(bool seen_before) { post(core::FleetJoined{seen_before}); }
+  void change_plan(core::FleetPlan plan, Reply reply);
+  // A signed command of an operator who may give it.
+  void command(core::Commanded command, Reply reply);
+  void note_refused(core::CommandRefused refused);
 
   // Works through everything queued; call after each round of the loop.
   void process();
@@ -78,6 +94,7 @@ class Agent {
   ports::Clock& clock_;
   Log log_;
   Changed changed_;
+  Peers peers_;
   Fd lock_;
   core::State state_;
   std::unique_ptr<journal::Journal> journal_;

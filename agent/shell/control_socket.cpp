@@ -12,6 +12,7 @@
 
 #include "agent/shell/line_buffer.hpp"
 #include "agent/shell/status.hpp"
+#include "config/units.hpp"
 
 namespace laird::shell {
 namespace {
@@ -207,11 +208,41 @@ bool ControlSocket::submit(int fd, const Value& request) {
   return true;
 }
 
+void ControlSocket::set_cap(int fd, const Value& request) {
+  const Value* cap = request.find("cap", Kind::kString);
+  const Value* duration = request.find("for", Kind::kString);
+  if (cap == nullptr) {
+    answer(fd, failure(Code::kInvalid, "cap-set needs \"cap\", a text like \"15W\""));
+    return;
+  }
+  const Result<std::int64_t> cap_mw = config::parse_power(cap->as_string());
+  const Result<DurationNs> for_ns =
+      duration == nullptr ? Result<DurationNs>(0) : config::parse_duration(duration->as_string());
+  if (!cap_mw || !for_ns) {
+    const Error& error = cap_mw ? for_ns.error() : cap_mw.error();
+    answer(fd, failure(Code::kInvalid, core::clipped(error.context)));
+    return;
+  }
+  if (duration != nullptr && *for_ns <= 0) {
+    answer(fd, failure(Code::kInvalid, "\"for\" must be more than nothing"));
+    return;
+  }
+  const std::weak_ptr<Client> client = clients_[fd];
+  agent_.set_cap(*cap_mw, *for_ns, [this, fd, client](const core::Answer& a) {
+    if (!client.expired()) answer(fd, answer_of(a));
+  });
+}
+
 Value ControlSocket::read_only(std::string_view op, const Value& request) {
   if (op == "tasks") {
     Value tasks = Value::array();
     for (const TaskRow& row : task_rows(agent_.state(), agent_.now())) tasks.add(task_json(row));
     return Value::object().set("ok", Value::boolean(true)).set("tasks", std::move(tasks));
+  }
+  if (op == "power") {
+    return Value::object()
+        .set("ok", Value::boolean(true))
+        .set("power", power_json(agent_.state(), agent_.now()));
   }
   if (op == "status") {
     return Value::object()
@@ -230,7 +261,9 @@ Value ControlSocket::read_only(std::string_view op, const Value& request) {
     return Value::object().set("ok", Value::boolean(true)).set("text", Value::string(*why));
   }
   return failure(Code::kInvalid,
-                 "unknown op; there are submit, cancel, pause, resume, tasks, status, explain");
+                 "unknown op; there are submit, cancel, pause, resume, drain, undrain, cap-set, "
+                 "cap-clear, tasks, "
+                 "power, status, explain");
 }
 
 void ControlSocket::on_request(int fd, std::string_view line) {
@@ -252,6 +285,17 @@ void ControlSocket::on_request(int fd, std::string_view line) {
     answer(fd, failure(Code::kInvalid, "submit needs \"task\", an object"));
     return;
   }
+  if (what == "cap-set") {
+    set_cap(fd, *request);
+    return;
+  }
+  if (what == "cap-clear") {
+    const std::weak_ptr<Client> client = clients_[fd];
+    agent_.set_cap(std::nullopt, 0, [this, fd, client](const core::Answer& a) {
+      if (!client.expired()) answer(fd, answer_of(a));
+    });
+    return;
+  }
   if (what == "cancel" || what == "pause" || what == "resume") {
     const Value* task = request->find("task", Kind::kString);
     if (task == nullptr || task->as_string().size() > core::kNameBytesMax) {
@@ -266,6 +310,13 @@ void ControlSocket::on_request(int fd, std::string_view line) {
     if (what == "cancel") agent_.cancel(task->as_string(), reply);
     if (what == "pause") agent_.hold(task->as_string(), reply);
     if (what == "resume") agent_.release(task->as_string(), reply);
+    return;
+  }
+  if (what == "drain" || what == "undrain") {
+    const std::weak_ptr<Client> client = clients_[fd];
+    agent_.drain(what == "drain", [this, fd, client](const core::Answer& a) {
+      if (!client.expired()) answer(fd, answer_of(a));
+    });
     return;
   }
   answer(fd, read_only(what, *request));

@@ -32,6 +32,7 @@ class ControlSocket {
   void answer(int fd, const json::Value& value);
   void drop(int fd);
   [[nodiscard]] json::Value read_only(std::string_view op, const json::Value& request);
+  void set_cap(int fd, const json::Value& request);
   [[nodiscard]] bool submit(int fd, const json::Value& request);
 
   Loop& loop_;

@@ -96,6 +96,7 @@ std::string Display::table(const core::State& state, TimeNs now) const {
       format("%s  policy %s  %.0f s  decisions %" PRIu64 "  switches %" PRIu64 "\n",
              state.config.node.c_str(), state.config.policy.c_str(), seconds(now - state.booted_at),
              state.counters.decisions, state.counters.switches);
+  out += power_line(state, now) + "\n";
   out += colour_ ? "\033[1m" + std::string(kHeader) + "\033[0m\n" : std::string(kHeader) + "\n";
   for (const TaskRow& row : task_rows(state, now)) out += coloured(row, line_of(row)) + "\n";
   return out;

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   int code = 0;
 
   laird::shell::RunOptions options;
+  options.version = LAIRD_VERSION;
   CLI::App* run =
       app.add_subcommand("run", "Run this board.\nExample: laird run --config laird.json");
   run->add_option("--config,-c", options.config_path, "The agent's config, JSON with comments")

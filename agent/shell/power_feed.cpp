@@ -58,12 +58,28 @@ void PowerFeed::arm() {
 }
 
 void PowerFeed::show_load(TimeNs now) {
-  power::ModelledLoad load;
+  // Lanes of one kind share one processor: each counts by its part of their cores.
+  double cores[2] = {0, 0};
+  double busy[2] = {0, 0};
   for (const core::Lane& lane : state_.lanes) {
-    if (lane.running.empty()) continue;
-    (lane.config.kind == core::LaneKind::kGpu ? load.gpu_use : load.cpu_use) = 1.0;
+    const auto kind = static_cast<std::size_t>(lane.config.kind);
+    cores[kind] += lane.config.cores_milli;
+    if (!lane.running.empty()) busy[kind] += lane.config.cores_milli;
   }
+  power::ModelledLoad load;
+  if (cores[0] > 0) load.gpu_use = busy[0] / cores[0];
+  if (cores[1] > 0) load.cpu_use = busy[1] / cores[1];
+  // Trainers held by quota or freezer use their lane only in part.
+  const power::Governor& governor = state_.power.governor;
+  const double held =
+      governor.level(power::Rung::kCpuQuota) * 1e-3 * governor.level(power::Rung::kFreezer) * 1e-3;
+  load.gpu_use *= held;
+  load.cpu_use *= held;
   modelled_->set_load(now, load);
+}
+
+void PowerFeed::on_stepped() {
+  if (modelled_ != nullptr) show_load(power::monotonic_now());
 }
 
 void PowerFeed::poll() {

@@ -25,6 +25,8 @@ class PowerFeed {
   PowerFeed(const PowerFeed&) = delete;
   PowerFeed& operator=(const PowerFeed&) = delete;
   [[nodiscard]] std::string describe() const;
+  // After each step of the core: a modelled board follows what runs from one moment to the next.
+  void on_stepped();
 
  private:
   PowerFeed(Loop& loop, const core::State& state, Emit emit)

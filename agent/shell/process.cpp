@@ -38,6 +38,13 @@ struct ChildSetup {
   ::_exit(127);
 }
 
+void mark_close_on_exec(int first) {
+  if (::close_range(static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+  // Kernels before 5.11, which older boards run.
+  constexpr int kOpenMax = 1024;
+  for (int fd = first; fd < kOpenMax; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 [[noreturn]] void run_child(const ChildSetup& setup) {
   ::setsid();
   // If the agent dies, this process must not outlive it and train on beside its successor.
@@ -64,6 +71,9 @@ struct ChildSetup {
       ::dup2(setup.output, 2) < 0 || ::dup2(setup.socket, kChildSocketFd) < 0) {
     fail_in_child(setup.status);
   }
+  // Libraries of the agent open descriptors that would pass through exec; the trainer gets its own
+  // four and nothing else. Marked rather than closed: the status pipe must last until exec.
+  mark_close_on_exec(kChildSocketFd + 1);
   ::execve(setup.argv[0], setup.argv, setup.envp);
   fail_in_child(setup.status);
 }

@@ -15,6 +15,8 @@
 #include "agent/shell/agent.hpp"
 #include "agent/shell/control_socket.hpp"
 #include "agent/shell/display.hpp"
+#include "agent/shell/fleet_link.hpp"
+#include "agent/shell/notify.hpp"
 #include "agent/shell/settings.hpp"
 #include "agent/shell/system_clock.hpp"
 
@@ -158,9 +160,6 @@ int run_agent(const RunOptions& options) {
   const char* no_colour = std::getenv("NO_COLOR");
   const bool colour = view == View::kTable && (no_colour == nullptr || *no_colour == '\0');
   Display display(view, stdout, colour);
-  agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
-    display.changed(task, change, agent.now());
-  });
   std::unique_ptr<ControlSocket> control;
   if (!settings.control_socket.empty()) {
     Result<std::unique_ptr<ControlSocket>> opened =
@@ -169,6 +168,19 @@ int run_agent(const RunOptions& options) {
     control = std::move(*opened);
   }
 
+  std::unique_ptr<FleetLink> fleet;
+  if (!settings.fleet.name.empty()) {
+    Result<std::unique_ptr<FleetLink>> opened =
+        FleetLink::open(**loop, agent, clock, settings, options.version, log);
+    if (!opened) return give_up(opened.error());
+    fleet = std::move(*opened);
+  }
+  agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
+    display.changed(task, change, agent.now());
+    if (fleet) fleet->task_changed(task, change);
+  });
+
+  const Notifier notifier;
   int stop_signals = 0;
   const Status watched = (*loop)->watch(signals->get(), EPOLLIN, [&](std::uint32_t) {
     signalfd_siginfo info{};
@@ -177,6 +189,7 @@ int run_agent(const RunOptions& options) {
       if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) continue;
       if (++stop_signals == 1) {
         log(1, "stopping: trainers write a last checkpoint; a second signal kills them");
+        notifier.say("STOPPING=1");
         agent.shut_down();
       }
     }
@@ -190,10 +203,19 @@ int run_agent(const RunOptions& options) {
   };
   if (view != View::kNone) (*loop)->after(every, draw);
 
+  // The loop feeds the watchdog, so it is the one thread that decides anything that is watched.
+  std::function<void()> feed = [&] {
+    notifier.say("WATCHDOG=1");
+    (*loop)->after(notifier.watchdog_every(), feed);
+  };
+  if (notifier.watchdog_every() > 0) feed();
+  notifier.say("READY=1\nSTATUS=" + agent.state().config.node + " runs");
+
   for (const core::TaskSpec& spec : settings.tasks) submit_configured(**loop, agent, spec, log);
   bool leaving = false;
   while (!agent.finished() && stop_signals < 2) {
     agent.process();
+    if (fleet) fleet->flush();
     if (options.until_done && !leaving && agent.idle()) {
       leaving = true;
       agent.shut_down();

@@ -6,6 +6,7 @@
 namespace laird::shell {
 
 struct RunOptions {
+  std::string version;
   std::string config_path;
   std::string state_dir;      // overrides the config's
   std::string view = "auto";  // auto, table, lines, none

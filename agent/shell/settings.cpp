@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 
 #include "config/units.hpp"
 
@@ -192,6 +193,7 @@ void read_board(const Value& board, std::string_view source, Settings& out,
     out.core.memory_bytes = memory;
   }
   out.core.meter = power::MeterConfig::for_board(out.board);
+  out.core.power = core::PowerConfig::for_board(out.board);
   for (const Value& v : field(board, "lanes").items()) {
     core::LaneConfig lane;
     lane.name = text(v, "name");
@@ -230,6 +232,80 @@ void read_tasks(const Value& raw, const Value& checked, std::string_view source,
                                  "'" + spec.trainer + "' is not under \"trainers\"; add it there"});
     }
     out.tasks.push_back(std::move(spec));
+  }
+}
+
+std::int64_t scaled(const Value& object, std::string_view name, double scale,
+                    std::int64_t otherwise) {
+  const Value& value = field(object, name);
+  return value.is_number() ? static_cast<std::int64_t>(value.as_double() * scale + 0.5) : otherwise;
+}
+
+core::FleetPlan plan_of(const Value& fleet) {
+  core::FleetPlan plan;
+  plan.epoch = static_cast<std::uint32_t>(integer(fleet, "epoch"));
+  for (const auto& [id, floors] : field(fleet, "members").members()) {
+    plan.founders.push_back(id);
+    plan.members.push_back(
+        {id,
+         {scaled(floors, "cpu", 1e3, 0), scaled(floors, "gpu", 1e6, 0), integer(floors, "power")}});
+  }
+  std::sort(plan.founders.begin(), plan.founders.end());
+  std::sort(plan.members.begin(), plan.members.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
+  const Value& budget = field(fleet, "budget");
+  plan.budget = {scaled(budget, "cpu", 1e3, core::kUnlimited),
+                 scaled(budget, "gpu", 1e6, core::kUnlimited),
+                 scaled(budget, "power", 1.0, core::kUnlimited)};
+  return plan;
+}
+
+void read_fleet(const Value& fleet, std::string_view source,
+                const std::function<std::string(const std::string&)>& resolved, Settings& out,
+                std::vector<Problem>& problems) {
+  if (!fleet.is(json::Kind::kObject)) return;
+  const auto report = [&](const std::string& path, const std::string& what) {
+    problems.push_back(Problem{std::string(source), fleet.line(), "/fleet" + path, what});
+  };
+  FleetSettings& to = out.fleet;
+  to.name = text(fleet, "name");
+  to.insecure_lab = boolean(fleet, "insecure_lab");
+  for (const Value& broker : field(fleet, "brokers").items()) {
+    const std::string uri = broker.as_string();
+    const bool safe = uri.starts_with("mqtts://");
+    if (!safe && !uri.starts_with("mqtt://")) {
+      report("/brokers", "'" + uri + "' is no broker; write mqtts://HOST:8883");
+    } else if (!safe && !to.insecure_lab) {
+      report("/brokers", "'" + uri +
+                             "' is not encrypted; write mqtts://, or set \"insecure_lab\" for a "
+                             "broker on this machine");
+    }
+    to.brokers.push_back(uri);
+  }
+  if (const Value& tls = field(fleet, "tls"); tls.is(json::Kind::kObject)) {
+    to.ca = resolved(text(tls, "ca"));
+    to.cert = resolved(text(tls, "cert"));
+    to.key = resolved(text(tls, "key"));
+  } else if (!to.insecure_lab) {
+    report("/tls", "missing; `lairctl pki issue` makes the files");
+  }
+  for (const Value& v : field(fleet, "operators").items()) {
+    Operator who{text(v, "name"), text(v, "key"), {}};
+    for (const Value& verb : field(v, "may").items()) who.may.push_back(verb.as_string());
+    to.operators.push_back(std::move(who));
+  }
+  out.core.fleet.tick = integer(fleet, "tick");
+  out.core.fleet.lease = integer(fleet, "lease");
+  if (out.core.fleet.lease < core::kLeaseTicksMin * out.core.fleet.tick) {
+    report("/lease", "shorter than 20 ticks; lengthen it or shorten \"tick\"");
+  }
+  out.core.fleet.plan = plan_of(fleet);
+  if (const Status ok = core::check_plan(out.core.fleet.plan); !ok) {
+    report("", ok.error().context);
+  }
+  if (out.core.fleet.plan.member(out.core.node) == nullptr) {
+    // Allowed: a board that joins later is made a member by an operator.
+    out.board_notes.push_back("this board is not among the fleet's founding members");
   }
 }
 
@@ -282,6 +358,11 @@ std::string kind_of_file(const Value& value) {
   return "";
 }
 
+bool Operator::may_do(std::string_view verb) const {
+  return std::any_of(may.begin(), may.end(),
+                     [verb](const std::string& m) { return m == "*" || m == verb; });
+}
+
 Settings load_settings(const std::string& path, std::vector<Problem>& problems) {
   Settings out;
   const std::size_t before = problems.size();
@@ -309,6 +390,7 @@ Settings load_settings(const std::string& path, std::vector<Problem>& problems) 
   if (out.power.kind == "recorded" && out.power.file.empty()) {
     problems.push_back(Problem{path, 0, "/power/file", "missing; name the capture to play"});
   }
+  if (const std::int64_t cap_mw = integer(power, "cap"); cap_mw > 0) out.core.power.cap_mw = cap_mw;
   const Value& journal = field(v, "journal");
   out.journal.file_bytes_max = integer(journal, "file_max");
   out.journal.total_bytes_max = integer(journal, "total_max");
@@ -319,6 +401,7 @@ Settings load_settings(const std::string& path, std::vector<Problem>& problems) 
     out.trainers[name] = trainer_of(name, trainer, path, problems);
     out.core.trainers.push_back(name);
   }
+  read_fleet(field(v, "fleet"), path, resolved, out, problems);
   read_tasks(raw, v, path, out, problems);
   return out;
 }

@@ -14,6 +14,24 @@
 
 namespace laird::shell {
 
+struct Operator {
+  std::string name;
+  std::string key;  // base64 of the public Ed25519 key
+  std::vector<std::string> may;
+  [[nodiscard]] bool may_do(std::string_view verb) const;
+};
+
+// How the board reaches its fleet; what it agrees on there is in core::FleetConfig.
+struct FleetSettings {
+  std::string name;  // empty: the board is alone
+  std::vector<std::string> brokers;
+  std::string ca;
+  std::string cert;
+  std::string key;
+  bool insecure_lab = false;
+  std::vector<Operator> operators;
+};
+
 struct Settings {
   std::string state_dir;
   std::string control_socket;
@@ -23,6 +41,7 @@ struct Settings {
   power::ReaderOptions power;
   journal::Limits journal;
   std::map<std::string, TrainerProgram> trainers;
+  FleetSettings fleet;
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
   bool use_cgroups = true;
   std::string log_level = "info";

@@ -132,8 +132,16 @@ constexpr Field kPowerFields[] = {
      .fallback = "\"1s\"",
      .min = 0.05 * kSecondNs,
      .max = 60 * kSecondNs},
+    {.name = "cap",
+     .type = Type::kPower,
+     .why =
+         "Mean power the board is held to, \"15W\". An operator (`lairctl cap`) and the fleet may "
+         "set lower ones; the lowest holds. Without any the board runs free.",
+     .fallback = kOptional,
+     .min = 100,
+     .max = static_cast<double>(core::kCapMwMax)},
 };
-constexpr Schema kPower{"power", "Metering.", kPowerFields};
+constexpr Schema kPower{"power", "Metering and the cap.", kPowerFields};
 
 constexpr Field kTrainerFields[] = {
     {.name = "exec",
@@ -231,6 +239,136 @@ constexpr Field kJournalFields[] = {
 };
 constexpr Schema kJournal{"journal", "Limits of the journal on disk.", kJournalFields};
 
+constexpr Field kFloorFields[] = {
+    {.name = "power",
+     .type = Type::kPower,
+     .why = "Reserved for the board whatever happens; at least what it draws when idle.",
+     .fallback = "\"0W\"",
+     .max = 1e9},
+    {.name = "cpu",
+     .type = Type::kNumber,
+     .why = "Cores reserved for it.",
+     .fallback = "0",
+     .max = 4096},
+    {.name = "gpu",
+     .type = Type::kNumber,
+     .why = "Part of one gpu's time reserved for it.",
+     .fallback = "0",
+     .max = 64},
+};
+constexpr Schema kFloor{"member", "A board of the fleet, and its floors.", kFloorFields};
+
+constexpr Field kBudgetFields[] = {
+    {.name = "power",
+     .type = Type::kPower,
+     .why = "Of all boards together. Left out: not limited.",
+     .fallback = kOptional,
+     .min = 1,
+     .max = 1e12},
+    {.name = "cpu",
+     .type = Type::kNumber,
+     .why = "Cores of all boards together. Left out: not limited.",
+     .fallback = kOptional,
+     .min = 0.001,
+     .max = 1e6},
+    {.name = "gpu",
+     .type = Type::kNumber,
+     .why = "Gpus of all boards together, in whole gpus' time. Left out: not limited.",
+     .fallback = kOptional,
+     .min = 0.001,
+     .max = 1e5},
+};
+constexpr Schema kBudget{"budget", "What the whole fleet may use.", kBudgetFields};
+
+constexpr Field kTlsFields[] = {
+    {.name = "ca",
+     .type = Type::kText,
+     .why = "The fleet's certificate authority, PEM.",
+     .min = 1,
+     .max = 512},
+    {.name = "cert",
+     .type = Type::kText,
+     .why = "This board's certificate, CN = its node name.",
+     .min = 1,
+     .max = 512},
+    {.name = "key",
+     .type = Type::kText,
+     .why = "Its key, readable by the agent alone.",
+     .min = 1,
+     .max = 512},
+};
+constexpr Schema kTls{"tls", "How the board proves who it is.", kTlsFields};
+
+constexpr Field kOperatorFields[] = {
+    {.name = "name", .type = Type::kName, .why = "As in the operator's certificate."},
+    {.name = "key",
+     .type = Type::kText,
+     .why = "The public half of the operator's signing key, base64 (`lairctl pki issue` shows it).",
+     .min = 44,
+     .max = 44},
+    {.name = "may",
+     .type = Type::kList,
+     .why = "The commands the operator may give; \"*\" for all.",
+     .fallback = "[\"*\"]",
+     .max = 32},
+};
+constexpr Schema kOperator{"operator", "Who may give commands over the network.", kOperatorFields};
+
+constexpr Field kFleetFields[] = {
+    {.name = "name", .type = Type::kName, .why = "Names the fleet's topics on the broker."},
+    {.name = "brokers",
+     .type = Type::kList,
+     .why = "Tried in order: \"mqtts://broker.local:8883\".",
+     .min = 1,
+     .max = 8},
+    {.name = "tls",
+     .type = Type::kObject,
+     .why = "Required, unless insecure_lab is set.",
+     .fallback = kOptional,
+     .of = &kTls},
+    {.name = "insecure_lab",
+     .type = Type::kBool,
+     .why = "Allow mqtt:// without TLS: for a broker on this machine only.",
+     .fallback = "false"},
+    {.name = "operators",
+     .type = Type::kList,
+     .why = "Whose signed commands are obeyed; nobody else's are.",
+     .fallback = "[]",
+     .max = 64,
+     .of = &kOperator},
+    {.name = "epoch",
+     .type = Type::kInteger,
+     .why = "Which founding of the fleet this is; a higher one starts the ledger anew.",
+     .fallback = "1",
+     .min = 1,
+     .max = 1e9},
+    {.name = "members",
+     .type = Type::kMap,
+     .why = "The founding boards by node name; the same in every board's file.",
+     .max = core::kMembersMax,
+     .of = &kFloor},
+    {.name = "budget",
+     .type = Type::kObject,
+     .why = "What the members share until an operator sets another.",
+     .fallback = "{}",
+     .of = &kBudget},
+    {.name = "tick",
+     .type = Type::kDuration,
+     .why = "How often peers speak to each other.",
+     .fallback = "\"1s\"",
+     .min = static_cast<double>(core::kTickMin),
+     .max = static_cast<double>(core::kTickMax)},
+    {.name = "lease",
+     .type = Type::kDuration,
+     .why = "A board unheard for so long falls to its floor, and its share goes to the others; at "
+            "least 20 ticks.",
+     .fallback = "\"30s\"",
+     .min = static_cast<double>(core::kLeaseTicksMin * core::kTickMin),
+     .max = static_cast<double>(core::kLeaseMax)},
+};
+constexpr Schema kFleet{"fleet", "The board's place in a fleet; without it the board is alone.",
+                        kFleetFields};
+
 const Field* settings_fields() {
   // Not constexpr: the names of the policies come from their registry.
   static const Field fields[] = {
@@ -291,6 +429,11 @@ const Field* settings_fields() {
        .why = "Limits of the journal on disk.",
        .fallback = "{}",
        .of = &kJournal},
+      {.name = "fleet",
+       .type = Type::kObject,
+       .why = "Join a fleet over MQTT; without it the board is alone.",
+       .fallback = kOptional,
+       .of = &kFleet},
       {.name = "cgroups",
        .type = Type::kBool,
        .why = "Use control groups where they are writable: quotas, memory limits, freezer.",
@@ -303,7 +446,7 @@ const Field* settings_fields() {
   };
   return fields;
 }
-constexpr std::size_t kSettingsFields = 13;
+constexpr std::size_t kSettingsFields = 14;
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "agent/shell/status.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace laird::shell {
 namespace {
@@ -89,6 +90,107 @@ json::Value task_json(const TaskRow& row) {
   out.set("share", Value::number(row.share));
   out.set("switches", Value::integer(row.switches));
   out.set("reason", Value::string(row.reason));
+  return out;
+}
+
+namespace {
+
+// The harshest rung in use: everything gentler is at its floor by then.
+const char* rung_in_use(const power::Governor& governor) {
+  for (std::size_t i = power::kRungCount; i-- > 0;) {
+    const auto rung = static_cast<power::Rung>(i);
+    if (governor.level(rung) < power::kLevelFull) return power::name(rung).data();
+  }
+  return "none";
+}
+
+std::string watts(std::int64_t mw) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f W", static_cast<double>(mw) * 1e-3);
+  return text;
+}
+
+// Older than this, a reading says nothing about now.
+constexpr DurationNs kReadingAgeMax = 10 * kSecond;
+
+bool is_fresh(const core::State& state, TimeNs now) {
+  return state.power.mean_mw && now - state.power.mean_at <= kReadingAgeMax;
+}
+
+}  // namespace
+
+json::Value power_json(const core::State& state, TimeNs now) {
+  using json::Value;
+  const core::PowerState& p = state.power;
+  const power::Governor& governor = p.governor;
+  const auto milliwatts = [](const std::optional<std::int64_t>& mw) {
+    return mw ? Value::integer(*mw) : Value();
+  };
+  const core::CapInForce cap = p.in_force(state.config.power);
+  const bool ends = p.operator_cap_mw && p.operator_cap_until != kNever;
+  Value levels = Value::object();
+  for (std::size_t i = 0; i < power::kRungCount; ++i) {
+    const auto rung = static_cast<power::Rung>(i);
+    if (!state.config.power.governor.rungs[i].available) continue;
+    levels.set(std::string(power::name(rung)), Value::integer(governor.level(rung)));
+  }
+  Value lanes = Value::array();
+  for (const core::Lane& lane : state.lanes) {
+    lanes.add(Value::object()
+                  .set("name", Value::string(lane.config.name))
+                  .set("kind", Value::string(std::string(name(lane.config.kind))))
+                  .set("ceiling", Value::number(lane.gate.ceiling_ppm * 1e-6))
+                  .set("running", Value::boolean(!lane.running.empty())));
+  }
+  const power::MeterTotals& totals = state.meter.totals();
+  return Value::object()
+      .set("source", Value::string(std::string(power::name(state.meter_source))))
+      .set("power_mw", is_fresh(state, now) ? milliwatts(p.mean_mw) : Value())
+      .set("hottest_c",
+           p.hottest_mc ? Value::number(static_cast<double>(*p.hottest_mc) * 1e-3) : Value())
+      .set("energy_j", Value::number(totals.board.joules()))
+      .set("metered_s", Value::number(seconds(totals.metered_ns)))
+      .set("cap_mw", milliwatts(cap.mw))
+      .set("cap_source", Value::string(std::string(name(cap.source))))
+      .set("caps", Value::object()
+                       .set("config_mw", milliwatts(state.config.power.cap_mw))
+                       .set("operator_mw", milliwatts(p.operator_cap_mw))
+                       .set("operator_left_s",
+                            ends ? Value::number(seconds(p.operator_cap_until - now)) : Value())
+                       .set("fleet_mw", milliwatts(p.fleet_cap_mw)))
+      .set("rung", Value::string(rung_in_use(governor)))
+      .set("levels_permille", std::move(levels))
+      .set("lanes", std::move(lanes))
+      .set("moves", Value::integer(static_cast<std::int64_t>(governor.moves())))
+      .set("roundings", Value::integer(static_cast<std::int64_t>(governor.roundings())))
+      .set("hot", Value::boolean(governor.hot()))
+      .set("blind", Value::boolean(governor.blind()))
+      .set("exhausted", Value::boolean(governor.exhausted()))
+      .set("text", Value::string(power_line(state, now)));
+}
+
+std::string power_line(const core::State& state, TimeNs now) {
+  const core::PowerState& p = state.power;
+  std::string out = "power " + (is_fresh(state, now) ? watts(*p.mean_mw) : "unknown");
+  if (state.meter_source == power::Source::kModelled) out += " (modelled)";
+  const core::CapInForce cap = p.in_force(state.config.power);
+  if (!cap.mw) return out + ", no cap";
+  out += ", cap " + watts(*cap.mw) + " by " + std::string(name(cap.source));
+  if (cap.source == core::CapSource::kOperator && p.operator_cap_until != kNever) {
+    char left[32];
+    std::snprintf(left, sizeof left, " for %.0f s", seconds(p.operator_cap_until - now));
+    out += left;
+  }
+  if (p.governor.throttling()) {
+    out += std::string(", ") + rung_in_use(p.governor);
+    std::uint32_t lowest = core::kShareWholePpm;
+    for (const core::Lane& lane : state.lanes) lowest = std::min(lowest, lane.gate.ceiling_ppm);
+    char ceiling[48];
+    std::snprintf(ceiling, sizeof ceiling, ", ceiling %.1f%%", lowest * 1e-4);
+    out += ceiling;
+  }
+  if (p.governor.blind()) out += ", no readings";
+  if (p.governor.exhausted()) out += ", cannot be held: nothing is left to throttle";
   return out;
 }
 

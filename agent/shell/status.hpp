@@ -39,4 +39,9 @@ struct TaskRow {
 [[nodiscard]] std::vector<TaskRow> task_rows(const core::State& state, TimeNs now);
 [[nodiscard]] json::Value task_json(const TaskRow& row);
 
+// Power now, the cap and whose it is, what holds it.
+[[nodiscard]] json::Value power_json(const core::State& state, TimeNs now);
+// The same on one line: "power 11.9 W (modelled), cap 12.0 W by operator for 58m, step-gate 43%".
+[[nodiscard]] std::string power_line(const core::State& state, TimeNs now);
+
 }  // namespace laird::shell

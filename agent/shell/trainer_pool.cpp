@@ -30,6 +30,8 @@ constexpr std::size_t kLogBytesMax = 1024 * 1024;
 constexpr std::size_t kLogLineMax = 2048;
 // Reports closer together than this are merged into the later one before they reach the journal.
 constexpr DurationNs kProgressEvery = 50 * kMillisecond;
+// Of the freezer's duty cycle: shorter than any timeout, longer than a batch usually takes.
+constexpr DurationNs kDutyPeriod = 100 * kMillisecond;
 
 // Appends to a file that starts over (keeping one older) when it is full.
 class BoundedLog {
@@ -101,15 +103,25 @@ class TrainerPool::Trainer {
   void run(const core::RunTrainer& command) {
     until_ = command.until;
     grant_reported_ = false;
-    if (group_ != nullptr && command.cpu_milli != cpu_milli_) {
-      cpu_milli_ = command.cpu_milli;
-      static_cast<void>(group_->limit_cpu(cpu_milli_));
-    }
+    limit(command.cpu_milli);
     if (lines_only_) {
       set_frozen(false);
     } else {
       send(run_line(until_));
     }
+  }
+
+  void limit(std::uint32_t cpu_milli) {
+    if (group_ == nullptr || cpu_milli == cpu_milli_) return;
+    cpu_milli_ = cpu_milli;
+    static_cast<void>(group_->limit_cpu(cpu_milli_));
+  }
+
+  // The part of the duty cycle in which nothing runs. One frozen between grants stays so.
+  void freeze_for_duty(bool frozen) {
+    if (dying_) return;  // a frozen process does not die
+    duty_frozen_ = frozen;
+    apply_frozen();
   }
 
   void pause() {
@@ -135,6 +147,7 @@ class TrainerPool::Trainer {
   }
 
   void kill() {
+    dying_ = true;
     ::kill(-handle_.pid, SIGKILL);
     if (group_ != nullptr) group_->kill_all();
   }
@@ -181,6 +194,13 @@ class TrainerPool::Trainer {
   }
 
   void set_frozen(bool frozen) {
+    grant_frozen_ = frozen;
+    apply_frozen();
+  }
+  void apply_frozen() {
+    const bool frozen = grant_frozen_ || duty_frozen_;
+    if (frozen == frozen_) return;
+    frozen_ = frozen;
     if (group_ != nullptr && group_->freeze(frozen)) return;
     ::kill(-handle_.pid, frozen ? SIGSTOP : SIGCONT);
   }
@@ -392,6 +412,10 @@ class TrainerPool::Trainer {
   bool is_ready_ = false;       // it said so itself: never of one that only prints
   std::uint64_t samples_ = 0;
   std::uint32_t cpu_milli_ = 0;
+  bool grant_frozen_ = false;  // one that only prints, between its grants
+  bool duty_frozen_ = false;
+  bool frozen_ = false;
+  bool dying_ = false;
   TrainerMessage pending_;
   bool has_pending_ = false;
   TimeNs progress_at_ = 0;
@@ -410,7 +434,10 @@ TrainerPool::TrainerPool(Loop& loop, std::map<std::string, TrainerProgram> progr
       emit_(std::move(emit)),
       log_(std::move(log)) {}
 
-TrainerPool::~TrainerPool() { kill_everything(); }
+TrainerPool::~TrainerPool() {
+  if (duty_timer_ != 0) loop_.cancel(duty_timer_);
+  kill_everything();
+}
 
 TrainerPool::Trainer* TrainerPool::find(const core::ProcessRef& process) {
   for (auto& [pid, trainer] : running_) {
@@ -486,6 +513,27 @@ void TrainerPool::stop(const core::StopTrainer& command) {
 }
 void TrainerPool::kill(const core::KillTrainer& command) {
   if (Trainer* trainer = find(command)) trainer->kill();
+}
+
+void TrainerPool::limit(const core::LimitTrainer& command) {
+  if (Trainer* trainer = find(command)) trainer->limit(command.cpu_milli);
+}
+
+void TrainerPool::set_duty(const core::SetFreezerDuty& command) {
+  run_permille_ = std::clamp(command.run_permille, 0, power::kLevelFull);
+  if (run_permille_ < power::kLevelFull && duty_timer_ == 0) turn_duty();
+}
+
+// One half of the cycle ends and the other begins; with nothing to hold back it stays thawed.
+void TrainerPool::turn_duty() {
+  duty_timer_ = 0;
+  const bool full = run_permille_ >= power::kLevelFull;
+  duty_frozen_ = !full && !duty_frozen_;
+  for (auto& [pid, trainer] : running_) trainer->freeze_for_duty(duty_frozen_);
+  if (full) return;
+  const std::int32_t part = duty_frozen_ ? power::kLevelFull - run_permille_ : run_permille_;
+  duty_timer_ = loop_.after(std::max(kMillisecond, kDutyPeriod / power::kLevelFull * part),
+                            [this] { turn_duty(); });
 }
 
 void TrainerPool::reap() {

@@ -39,6 +39,8 @@ class TrainerPool final : public ports::Trainers {
   void checkpoint(const core::CheckpointTrainer& command) override;
   void stop(const core::StopTrainer& command) override;
   void kill(const core::KillTrainer& command) override;
+  void limit(const core::LimitTrainer& command) override;
+  void set_duty(const core::SetFreezerDuty& command) override;
 
   // Call on SIGCHLD.
   void reap();
@@ -50,6 +52,7 @@ class TrainerPool final : public ports::Trainers {
   class Trainer;
   friend class Trainer;
   [[nodiscard]] Trainer* find(const core::ProcessRef& process);
+  void turn_duty();
   void start_now(const core::StartTrainer& command, const core::TaskSpec& spec);
 
   Loop& loop_;
@@ -59,6 +62,10 @@ class TrainerPool final : public ports::Trainers {
   Emit emit_;
   Log log_;
   std::map<int, std::unique_ptr<Trainer>> running_;  // by pid
+  // The freezer's duty cycle: all trainers run and are frozen together.
+  std::int32_t run_permille_ = power::kLevelFull;
+  bool duty_frozen_ = false;
+  Loop::TimerId duty_timer_ = 0;
 };
 
 }  // namespace laird::shell

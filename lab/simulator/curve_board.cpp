@@ -121,6 +121,11 @@ void CurveBoard::carry_out(const core::Command& command) {
       if (c.outcome == core::Outcome::kSucceeded) b.succeeded_[b.index_of_[c.key]] = true;
     }
     void operator()(const core::ExitNow&) {}
+    void operator()(const core::SendToPeer&) {}
+    void operator()(const core::Notice&) {}
+    void operator()(const core::LimitTrainer&) {}
+    void operator()(const core::SetFreezerDuty&) {}
+    void operator()(const core::SetPowerKnob&) {}
   };
   std::visit(Do{*this}, command.body);
 }

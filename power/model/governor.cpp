@@ -87,6 +87,63 @@ void Governor::RungState::archive(Archive& ar) {
   ar(refused_until);
 }
 
+std::string_view name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kDone: return "done";
+    case Outcome::kRefused: return "refused";
+    case Outcome::kPinned: return "pinned";
+  }
+  return "unknown";
+}
+
+namespace {
+
+bool is_level(std::int32_t level) { return level >= 0 && level <= kLevelFull; }
+bool is_power(std::int64_t mw) { return mw >= 0 && mw <= kGovernorPowerMaxMw; }
+bool is_power(const std::optional<std::int64_t>& mw) { return !mw || is_power(*mw); }
+// Instants are those of a clock that starts at 0, or one for "never yet".
+bool is_past(TimeNs at) { return at >= INT64_MIN / 2 && at <= INT64_MAX / 2; }
+
+bool fits(const RungConfig& rung) {
+  const bool ends_full = rung.levels.empty() || rung.levels.back() == kLevelFull;
+  return is_level(rung.floor_permille) && rung.levels.size() <= kRungLevelsMax && ends_full &&
+         std::is_sorted(rung.levels.begin(), rung.levels.end()) &&
+         (rung.levels.empty() || rung.levels.front() >= 0);
+}
+
+}  // namespace
+
+bool GovernorConfig::fits_limits() const {
+  bool out = std::all_of(rungs.begin(), rungs.end(), fits) && is_power(idle_mw) &&
+             is_power(dynamic_mw) && std::abs(limit_mc) <= 1'000'000 &&
+             std::abs(thermal_hysteresis_mc) <= 1'000'000;
+  for (const std::int32_t permille :
+       {target_permille, band_permille, urgent_permille, blind_level_permille, thermal_cut_permille,
+        thermal_raise_permille}) {
+    out = out && is_level(permille);
+  }
+  for (const DurationNs wait : {settle_ns, window_ns, steady_interval_ns, raise_wait_max_ns,
+                                blind_after_ns, thermal_interval_ns, retry_ns}) {
+    out = out && wait >= 0 && wait <= kDay;
+  }
+  return out;
+}
+
+bool Governor::fits_limits() const {
+  bool out = config_.fits_limits() && is_power(cap_mw_) && is_power(thermal_cap_mw_) &&
+             is_power(followed_cap_mw_) && raise_wait_ns_ >= 0 && raise_wait_ns_ <= kDay &&
+             previous_mw_ >= -1 && previous_mw_ <= kGovernorPowerMaxMw &&
+             window_mw_.size() == window_at_.size() && (!followed_cap_mw_ || *followed_cap_mw_ > 0);
+  for (const RungState& rung : rungs_) out = out && is_level(rung.level) && is_level(rung.asked);
+  for (const TimeNs at :
+       {thermal_at_, moved_at_, seen_at_, binding_changed_at_, high_at_, raised_at_, waited_at_}) {
+    out = out && is_past(at);
+  }
+  for (const std::int64_t mw : window_mw_) out = out && is_power(mw);
+  for (const TimeNs at : window_at_) out = out && is_past(at);
+  return out;
+}
+
 Governor::Governor(const GovernorConfig& config)
     : config_(config), raise_wait_ns_(config.steady_interval_ns) {
   for (const RungConfig& rung : config_.rungs) {
@@ -96,6 +153,32 @@ Governor::Governor(const GovernorConfig& config)
     LAIRD_REQUIRE(std::is_sorted(rung.levels.begin(), rung.levels.end()),
                   "levels of a rung ascend");
   }
+}
+
+void Governor::set_config(const GovernorConfig& config) {
+  config_ = config;
+  raise_wait_ns_ = std::max(raise_wait_ns_, config.steady_interval_ns);
+  for (std::size_t i = 0; i < kRungCount; ++i) {
+    if (config.rungs[i].available) continue;
+    rungs_[i] = RungState{};
+  }
+}
+
+void Governor::on_restart(TimeNs at) {
+  for (std::size_t i = 0; i < kRungCount; ++i) {
+    if (i != index(Rung::kStepGate)) rungs_[i] = RungState{};
+  }
+  moved_at_ = at;
+  if (cap_mw_) seen_at_ = std::max(seen_at_, at);
+  window_mw_.clear();
+  window_at_.clear();
+  previous_mw_ = -1;
+  blind_ = false;
+  exhausted_ = false;
+}
+
+TimeNs Governor::blind_at() const {
+  return cap_mw_ && !blind_ ? seen_at_ + config_.blind_after_ns : kNever;
 }
 
 void Governor::set_cap(TimeNs at, std::optional<std::int64_t> cap_mw) {
@@ -359,7 +442,7 @@ void Governor::archive(Archive& ar) {
   ar(exhausted_);
   ar(moves_);
   ar(roundings_);
-  if (ar.reading() && window_mw_.size() != window_at_.size()) ar.fail();
+  if (ar.reading() && !fits_limits()) ar.fail();
 }
 
 }  // namespace laird::power

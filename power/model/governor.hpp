@@ -49,6 +49,7 @@ inline constexpr std::size_t kRungCount = 5;
 
 inline constexpr std::int32_t kLevelFull = 1000;
 inline constexpr std::size_t kRungLevelsMax = 32;
+inline constexpr std::int64_t kGovernorPowerMaxMw = 10'000'000;
 
 struct RungConfig {
   bool available = false;
@@ -83,6 +84,7 @@ struct GovernorConfig {
   // The board's idle and dynamic power, its temperature limit, and the step gate as the one rung
   // every machine has; the caller adds the rungs it finds it can use.
   [[nodiscard]] static GovernorConfig for_board(const Board& board);
+  [[nodiscard]] bool fits_limits() const;
   void archive(Archive& ar);
 };
 
@@ -102,6 +104,8 @@ enum class Outcome : std::uint8_t {
   kPinned,   // something else holds it, as jetson_clocks does when min equals max
 };
 
+[[nodiscard]] std::string_view name(Outcome outcome);
+
 struct GovernorInput {
   TimeNs at = 0;
   std::optional<std::int64_t> total_mw;
@@ -120,6 +124,12 @@ class Governor {
   [[nodiscard]] std::optional<Move> step(const GovernorInput& input);
   // `actual_permille` is what was read back: a rounded clock, or the old level when refused.
   void on_applied(TimeNs at, Rung rung, Outcome outcome, std::int32_t actual_permille);
+  // Another board file, or other rungs than before: levels stay where they still can.
+  void set_config(const GovernorConfig& config);
+  // The program started anew: whatever was set beside the gate is gone, readings begin again.
+  void on_restart(TimeNs at);
+  // When the next step is due even without a reading; kNever for none.
+  [[nodiscard]] TimeNs blind_at() const;
   // Everything back to full, the harshest rung first: for exit and for giving the cap up.
   [[nodiscard]] std::vector<Move> release_all(TimeNs at);
 
@@ -146,6 +156,7 @@ class Governor {
     void archive(Archive& ar);
   };
 
+  [[nodiscard]] bool fits_limits() const;
   static constexpr std::size_t index(Rung rung) { return static_cast<std::size_t>(rung); }
   [[nodiscard]] bool usable(std::size_t rung, TimeNs at) const;
   [[nodiscard]] std::int32_t next_level(std::size_t rung, std::int64_t num, std::int64_t den,

@@ -11,6 +11,7 @@ constexpr double kForget = 0.998;
 constexpr double kNoiseW = 0.1;
 constexpr double kTraceMax = 1e4;
 constexpr double kFactor = 4.0;
+constexpr double kValueMax = 1e15;  // of anything in a snapshot
 
 }  // namespace
 
@@ -62,7 +63,10 @@ std::int64_t LaneWeights::gpu_part_mw(std::int64_t full_mw) const {
 }
 
 void LaneWeights::limit() {
-  for (std::size_t i = 0; i < 3; ++i) theta_[i] = std::clamp(theta_[i], low_[i], high_[i]);
+  for (std::size_t i = 0; i < 3; ++i) {
+    // Written so that what is no number ends at the low end.
+    theta_[i] = theta_[i] >= low_[i] ? std::min(theta_[i], high_[i]) : low_[i];
+  }
 }
 
 void LaneWeights::archive(Archive& ar) {
@@ -70,6 +74,16 @@ void LaneWeights::archive(Archive& ar) {
     for (double& value : *v) ar(value);
   }
   ar(observations_);
+  if (!ar.reading()) return;
+  for (const Vector* v :
+       {&low_, &high_, &theta_, &covariance_[0], &covariance_[1], &covariance_[2]}) {
+    for (const double value : *v) {
+      if (!(value > -kValueMax && value < kValueMax)) ar.fail();
+    }
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!(low_[i] <= high_[i])) ar.fail();
+  }
 }
 
 }  // namespace laird::power

@@ -152,6 +152,8 @@ class Meter {
   [[nodiscard]] std::span<const TaskEnergy> tasks() const { return tasks_; }
   [[nodiscard]] std::span<const RailEnergy> rails() const { return rails_; }
   [[nodiscard]] const TaskEnergy* task(TaskKey task) const;
+  // The board's power at the last reading that had a total.
+  [[nodiscard]] std::optional<std::int64_t> last_total_mw() const { return last_mw_; }
   [[nodiscard]] const MeterConfig& config() const { return config_; }
   void set_config(const MeterConfig& config) {
     config_ = config;

@@ -108,6 +108,39 @@ core::PowerSampled power_sample(Feed& feed) {
   return out;
 }
 
+std::int32_t level(Feed& feed) {
+  return feed.below(16) == 15 ? static_cast<std::int32_t>(signed_number(feed))
+                              : static_cast<std::int32_t>(feed.below(64)) * 16;
+}
+
+core::EventBody power_says(Feed& feed) {
+  if (feed.below(3) == 0) {
+    return core::PowerKnobSet{static_cast<power::Rung>(feed.below(5)),
+                              static_cast<power::Outcome>(feed.below(3)), level(feed), "note"};
+  }
+  core::CapRequested out;
+  out.request = feed.byte();
+  if (feed.below(3) != 0) out.cap_mw = signed_number(feed) / 1000;
+  if (feed.below(3) == 0) out.for_ns = signed_number(feed);
+  return out;
+}
+
+core::PowerConfig power_config(Feed& feed) {
+  core::PowerConfig out;
+  for (power::RungConfig& rung : out.governor.rungs) {
+    rung.available = feed.below(2) == 0;
+    rung.floor_permille = level(feed);
+    if (feed.below(4) == 0) rung.levels = {level(feed), power::kLevelFull};
+  }
+  out.governor.idle_mw = signed_number(feed) / 100'000;
+  out.governor.dynamic_mw = signed_number(feed) / 100'000;
+  out.gpu_dynamic_mw = signed_number(feed) / 100'000;
+  out.cpu_dynamic_mw = signed_number(feed) / 100'000;
+  if (feed.below(4) == 0) out.cap_mw = signed_number(feed) / 100'000;
+  if (feed.below(8) == 0) out.governor.settle_ns = signed_number(feed);
+  return out;
+}
+
 core::EventBody trainer_says(Feed& feed, const core::State& state) {
   const std::uint32_t what = feed.below(8);
   const ProcessRef who = process(feed, state);
@@ -147,6 +180,7 @@ core::CoreConfig board_config(Feed& feed) {
     }
     t.attempts_max = feed.byte();
   }
+  if (which % 4 == 1) out.power = power_config(feed);
   if (which % 16 == 10) {
     out.meter = {signed_number(feed), signed_number(feed), signed_number(feed),
                  signed_number(feed)};
@@ -173,8 +207,8 @@ core::Event next_event(Feed& feed, const core::State& state) {
     case 11: event.body = power_sample(feed); break;
     case 12: event.body = core::ShutdownRequested{}; break;
     case 13:
-    case 14:
-    case 15: event.body = core::Ticked{}; break;
+    case 14: event.body = core::Ticked{}; break;
+    case 15: event.body = power_says(feed); break;
     default: event.body = trainer_says(feed, state); break;
   }
   return event;

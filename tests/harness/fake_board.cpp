@@ -30,7 +30,7 @@ core::TaskSpec small_task(const std::string& name, DurationNs deadline, double t
 }
 
 FakeBoard::FakeBoard(core::CoreConfig given) : config(std::move(given)) {
-  tell(core::Booted{now_, config});
+  tell(core::Booted{now_, config, now_, machine_boot});
 }
 
 void FakeBoard::tell(core::EventBody body) { apply(std::move(body)); }
@@ -71,7 +71,7 @@ void FakeBoard::restart() {
   LAIRD_REQUIRE(back->digest() == state.digest(), "decoding must not change the state");
   state = std::move(*back);
   exited = false;
-  tell(core::Booted{now_, config});
+  tell(core::Booted{now_, config, now_, machine_boot});
 }
 
 void FakeBoard::apply(core::EventBody body) {
@@ -224,6 +224,11 @@ void FakeBoard::carry_out(const core::Command& command) {
     void operator()(const core::Answer& c) { b.answers.push_back(c); }
     void operator()(const core::TaskChanged&) {}
     void operator()(const core::ExitNow&) { b.exited = true; }
+    void operator()(const core::SendToPeer& c) { b.sent.push_back(c); }
+    void operator()(const core::Notice& c) { b.notices.push_back(c); }
+    void operator()(const core::LimitTrainer&) {}
+    void operator()(const core::SetFreezerDuty&) {}
+    void operator()(const core::SetPowerKnob&) {}
   };
   std::visit(Do{*this}, command.body);
 }

@@ -35,6 +35,8 @@ class FakeBoard {
   void tell(core::EventBody body);
   // Lets virtual time pass.
   void run_for(DurationNs duration);
+  // Time passes while the agent is dead.
+  void skip(DurationNs duration) { now_ += duration; }
   void submit(core::TaskSpec spec, FakeTrainer trainer = {});
   // All processes die; the state goes through its encoding, as through a journal.
   void restart();
@@ -48,6 +50,9 @@ class FakeBoard {
 
   core::State state;
   core::CoreConfig config;
+  std::uint64_t machine_boot = 1;  // change it before restart(): the whole machine went down
+  std::vector<core::SendToPeer> sent;
+  std::vector<core::Notice> notices;
   std::vector<core::Answer> answers;
   bool exited = false;
   // Called after every step with the event just applied.

@@ -41,21 +41,36 @@ TEST(every_event_and_command_survives_its_encoding) {
   submitted.spec.params = "{\"x\":1}";
   Booted booted;
   booted.config.lanes.push_back({"cpu0", LaneKind::kCpu, 500});
-  const EventBody bodies[] = {booted,
-                              Ticked{},
-                              ClockStepped{5},
-                              submitted,
-                              CancelRequested{1, "a"},
-                              HoldRequested{2, "b"},
-                              ReleaseRequested{3, "c"},
-                              TrainerReady{{1, 2}, 3, 4},
-                              TrainerProgressed{{1, 2}, 3, 0.25},
-                              TrainerCheckpointed{{1, 2}, 3},
-                              TrainerDone{{1, 2}},
-                              TrainerFailed{{1, 2}, "why"},
-                              TrainerExited{{1, 2}, -9},
-                              PowerSampled{},
-                              ShutdownRequested{}};
+  FleetPlan plan;
+  plan.rev = 3;
+  plan.epoch = 2;
+  plan.founders = {"n-1"};
+  plan.members = {{"n-1", {1, 2, 3}}};
+  plan.budget = {4, 5, 6};
+  const EventBody bodies[] = {
+      booted,
+      Ticked{},
+      ClockStepped{5},
+      submitted,
+      CancelRequested{1, "a"},
+      HoldRequested{2, "b"},
+      ReleaseRequested{3, "c"},
+      TrainerReady{{1, 2}, 3, 4},
+      TrainerProgressed{{1, 2}, 3, 0.25},
+      TrainerCheckpointed{{1, 2}, 3},
+      TrainerDone{{1, 2}},
+      TrainerFailed{{1, 2}, "why"},
+      TrainerExited{{1, 2}, -9},
+      PowerSampled{},
+      ShutdownRequested{},
+      CapRequested{4, 15'000, kHour},
+      PowerKnobSet{power::Rung::kDevfreq, power::Outcome::kPinned, 640, "x"},
+      DrainRequested{4, false},
+      FleetJoined{true},
+      PeersHeard{{{"n-1", std::string("a\0b", 3)}, {"n-2", ""}}},
+      PlanChanged{5, plan},
+      Commanded{6, "op-a", "id-1", 77, PlanChanged{6, plan}},
+      CommandRefused{"op-b", "id-2", "submit", "no"}};
   TEST_ASSERT_EQUAL_UINT64(std::variant_size_v<EventBody>, std::size(bodies));
   for (const EventBody& body : bodies) {
     Event event{123, body};

@@ -1,0 +1,213 @@
+#include "agent/core/fleet.hpp"
+
+#include <algorithm>
+
+namespace laird::core {
+namespace {
+
+__extension__ using Wide = __int128;
+
+}  // namespace
+
+std::string_view name(Resource resource) {
+  switch (resource) {
+    case Resource::kCpu: return "cpu";
+    case Resource::kGpu: return "gpu";
+    case Resource::kPower: return "power";
+  }
+  return "?";
+}
+
+void FleetMember::archive(Archive& ar) {
+  ar.text(id, kNameBytesMax);
+  for (std::int64_t& amount : floor) ar(amount);
+}
+
+void FleetPlan::archive(Archive& ar) {
+  ar(rev);
+  ar(epoch);
+  ar.sequence(founders, kMembersMax);
+  ar.sequence(members, kMembersMax);
+  for (std::int64_t& amount : budget) ar(amount);
+  ar(power_mw_for_now);
+  ar(power_for_now_until_wall);
+}
+
+void FleetConfig::archive(Archive& ar) {
+  ar(plan);
+  ar(tick);
+  ar(lease);
+}
+
+void SeenCommand::archive(Archive& ar) {
+  ar.text(id, kCommandIdBytesMax);
+  ar(expires_wall);
+}
+
+void FleetCounters::archive(Archive& ar) {
+  ar(commands);
+  ar(commands_refused);
+  ar(commands_repeated);
+  ar(peer_messages);
+  ar(peer_messages_refused);
+}
+
+const FleetMember* FleetPlan::member(std::string_view id) const {
+  const auto at =
+      std::lower_bound(members.begin(), members.end(), id,
+                       [](const FleetMember& m, std::string_view i) { return m.id < i; });
+  return at != members.end() && at->id == id ? &*at : nullptr;
+}
+
+std::int64_t FleetPlan::budget_at(Resource resource, TimeNs wall_ns) const {
+  if (resource == Resource::kPower && power_mw_for_now != kUnlimited &&
+      wall_ns < power_for_now_until_wall) {
+    return power_mw_for_now;
+  }
+  return budget[static_cast<std::size_t>(resource)];
+}
+
+std::int64_t FleetPlan::divided_at(Resource resource, TimeNs wall_ns) const {
+  const std::int64_t whole = budget_at(resource, wall_ns);
+  if (whole == kUnlimited) return kUnlimited;
+  Wide floors = 0;
+  for (const FleetMember& m : members) floors += m.floor[static_cast<std::size_t>(resource)];
+  return whole > floors ? static_cast<std::int64_t>(whole - floors) : 0;
+}
+
+consensus::NodeId node_number(std::string_view id) {
+  const std::uint64_t digest = digest_of(id);
+  return static_cast<consensus::NodeId>(digest ^ (digest >> 32));
+}
+
+const std::string* name_of(const FleetPlan& plan, consensus::NodeId number) {
+  for (const FleetMember& m : plan.members) {
+    if (node_number(m.id) == number) return &m.id;
+  }
+  for (const std::string& id : plan.founders) {
+    if (node_number(id) == number) return &id;
+  }
+  return nullptr;
+}
+
+Status check_plan(const FleetPlan& plan) {
+  if (plan.epoch == 0) return {};
+  if (plan.founders.empty() || plan.members.empty() || plan.founders.size() > kMembersMax ||
+      plan.members.size() > kMembersMax) {
+    return fail(Code::kInvalid,
+                "a fleet has 1 to " + std::to_string(kMembersMax) + " founders and members");
+  }
+  std::vector<std::pair<consensus::NodeId, std::string_view>> numbers;
+  for (const std::string& id : plan.founders) numbers.emplace_back(node_number(id), id);
+  for (std::size_t i = 0; i < plan.members.size(); ++i) {
+    const FleetMember& m = plan.members[i];
+    if (i > 0 && plan.members[i - 1].id >= m.id) {
+      return fail(Code::kInvalid, "members must be in order, each once: see '" + m.id + "'");
+    }
+    for (const std::int64_t amount : m.floor) {
+      if (amount < 0 || amount > kAmountMax) {
+        return fail(Code::kInvalid, "the floor of '" + m.id + "' is out of range");
+      }
+    }
+    numbers.emplace_back(node_number(m.id), m.id);
+  }
+  for (const auto& [number, id] : numbers) {
+    if (id.empty() || id.size() > kNameBytesMax) {
+      return fail(Code::kInvalid, "a board's id has 1 to 32 characters");
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    if (numbers[i - 1].first == numbers[i].first && numbers[i - 1].second != numbers[i].second) {
+      return fail(Code::kInvalid, "'" + std::string(numbers[i - 1].second) + "' and '" +
+                                      std::string(numbers[i].second) +
+                                      "' have the same number in the ledger; rename one");
+    }
+  }
+  for (const std::int64_t amount : plan.budget) {
+    if (amount < kUnlimited || amount > kAmountMax) {
+      return fail(Code::kInvalid, "the budget is out of range");
+    }
+  }
+  if (plan.power_mw_for_now < kUnlimited || plan.power_mw_for_now > kAmountMax ||
+      plan.power_for_now_until_wall < 0 || plan.power_for_now_until_wall > kTimeMax) {
+    return fail(Code::kInvalid, "the power budget for now is out of range");
+  }
+  // Floors are promised to every member, so no budget may be smaller than all of them together.
+  for (std::size_t r = 0; r < kResources; ++r) {
+    Wide floors = 0;
+    for (const FleetMember& m : plan.members) floors += m.floor[r];
+    const bool short_now = r == static_cast<std::size_t>(Resource::kPower) &&
+                           plan.power_mw_for_now != kUnlimited && plan.power_mw_for_now < floors;
+    if ((plan.budget[r] != kUnlimited && plan.budget[r] < floors) || short_now) {
+      return fail(Code::kInvalid,
+                  "the " + std::string(name(static_cast<Resource>(r))) +
+                      " budget is below the floors of the members, which add up to " +
+                      std::to_string(static_cast<std::int64_t>(floors)) +
+                      (r == 2   ? " mW"
+                       : r == 0 ? " thousandths of a core"
+                                : " millionths"));
+    }
+  }
+  return {};
+}
+
+DurationNs fence_margin(DurationNs slice, DurationNs lease) { return std::min(slice, lease / 4); }
+
+consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch) {
+  consensus::LedgerConfig out;
+  out.epoch = epoch;
+  out.tick = config.tick;
+  out.lease = config.lease;
+  return out;
+}
+
+namespace {
+
+std::shared_ptr<const consensus::Overlay> overlay_of(std::vector<consensus::NodeId> nodes) {
+  return std::make_shared<const consensus::Overlay>(std::move(nodes));
+}
+
+}  // namespace
+
+std::shared_ptr<const consensus::Overlay> overlay_of_founders(const FleetPlan& plan) {
+  std::vector<consensus::NodeId> nodes;
+  for (const std::string& id : plan.founders) nodes.push_back(node_number(id));
+  return overlay_of(std::move(nodes));
+}
+
+std::shared_ptr<const consensus::Overlay> overlay_of_members(const FleetPlan& plan) {
+  std::vector<consensus::NodeId> nodes;
+  for (const FleetMember& m : plan.members) nodes.push_back(node_number(m.id));
+  return overlay_of(std::move(nodes));
+}
+
+void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view self) {
+  ar(plan);
+  ar(machine_boot);
+  ar(start_at);
+  ar(found_at_start);
+  ar(tick_at);
+  ar(told_fenced);
+  ar.sequence(seen, kCommandsSeenMax);
+  ar(counters);
+  for (std::int64_t& amount : enforced) ar(amount);
+  bool joined = ledger != nullptr;
+  ar(joined);
+  if (ar.failed()) return;
+  if (ar.reading()) {
+    ledger.reset();
+    if (joined) {
+      if (plan.epoch == 0 || !check_plan(plan)) {
+        ar.fail();
+        return;
+      }
+      ledger = std::make_unique<consensus::Ledger>(ledger_config(config, plan.epoch),
+                                                   node_number(self), 2, overlay_of_founders(plan),
+                                                   overlay_of_members(plan), 0);
+    }
+  }
+  if (ledger) ar(*ledger);
+}
+
+}  // namespace laird::core

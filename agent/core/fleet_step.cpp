@@ -1,0 +1,280 @@
+// The fleet's part of a step: joining, the ledger's ticks, the shares, operators' commands.
+#include <algorithm>
+
+#include "agent/core/stepper.hpp"
+#include "base/require.hpp"
+#include "consensus/codec.hpp"
+
+namespace laird::core {
+namespace {
+
+__extension__ using Wide = __int128;
+
+// Incarnations must grow even when a board has lost its journal: they count seconds from here.
+constexpr TimeNs kIncarnationsBegin = 1'577'836'800LL * kSecond;  // 2020-01-01
+
+std::uint32_t incarnation_at(TimeNs wall_ns) {
+  const TimeNs seconds = (wall_ns - kIncarnationsBegin) / kSecond;
+  return static_cast<std::uint32_t>(
+      std::clamp<TimeNs>(seconds, 2, static_cast<TimeNs>(consensus::kIncarnationMax)));
+}
+
+}  // namespace
+
+// A ledger lives on only within one boot of the machine. Its numbers are in the journal before
+// they are sent, which a crash of the agent cannot undo but a power cut can, and after one not
+// even the clock says how long the board was away.
+void Stepper::boot_fleet(const Booted& e) {
+  Fleet& fleet = s_.fleet;
+  const FleetPlan& given = e.config.fleet.plan;
+  const bool newer = given.epoch > fleet.plan.epoch || given.epoch == 0 ||
+                     (fleet.plan.rev == 0 && given.epoch == fleet.plan.epoch);
+  const bool other_epoch = newer && given.epoch != fleet.plan.epoch;
+  const bool same_machine_boot = e.machine_boot != 0 && e.machine_boot == fleet.machine_boot;
+  if (newer) fleet.plan = given;
+  fleet.machine_boot = e.machine_boot;
+  fleet.tick_at = kNever;
+  fleet.told_fenced = true;
+  if (!fleet.member()) {
+    // It may have been in one before this start.
+    fleet.enforced = {kUnlimited, kUnlimited, kUnlimited};
+    apply_shares();
+  }
+  if (other_epoch) {
+    fleet.ledger.reset();
+    fleet.start_at = 0;
+  }
+  if (fleet.ledger == nullptr) return;
+  if (fleet.plan.member(s_.config.node) == nullptr) {
+    fleet.ledger.reset();
+    return;
+  }
+  if (!same_machine_boot) {
+    const std::uint32_t after = fleet.ledger->account().incarnation + 1;
+    begin_ledger(std::max(after, incarnation_at(e.wall_ns)));
+    return;
+  }
+  fleet.ledger->attach(overlay_of_founders(fleet.plan), overlay_of_members(fleet.plan));
+  fleet.tick_at = s_.now;
+}
+
+void Stepper::begin_ledger(std::uint32_t incarnation) {
+  Fleet& fleet = s_.fleet;
+  fleet.ledger = std::make_unique<consensus::Ledger>(
+      ledger_config(s_.config.fleet, fleet.plan.epoch), node_number(s_.config.node), incarnation,
+      overlay_of_founders(fleet.plan), overlay_of_members(fleet.plan), s_.now);
+  fleet.tick_at = s_.now;
+}
+
+// Only a founder that was never seen before takes its genesis; everyone else starts with nothing
+// and is given its share by its peers.
+void Stepper::found_or_join(bool seen_before) {
+  Fleet& fleet = s_.fleet;
+  const std::vector<std::string>& founders = fleet.plan.founders;
+  const bool founder =
+      std::find(founders.begin(), founders.end(), s_.config.node) != founders.end();
+  begin_ledger(founder && !seen_before ? 1 : incarnation_at(wall_now()));
+}
+
+void Stepper::on(const FleetJoined& e) {
+  Fleet& fleet = s_.fleet;
+  if (fleet.ledger || fleet.plan.member(s_.config.node) == nullptr) return;
+  fleet.found_at_start = !e.seen_before;
+  if (s_.now < fleet.start_at) {
+    fleet.tick_at = fleet.start_at;
+    return;
+  }
+  found_or_join(e.seen_before);
+}
+
+void Stepper::adopt_plan(const FleetPlan& plan) {
+  Fleet& fleet = s_.fleet;
+  const bool other_epoch = plan.epoch != fleet.plan.epoch;
+  fleet.plan = plan;
+  const bool in = plan.member(s_.config.node) != nullptr;
+  if (other_epoch || !in) {
+    // Whoever has not heard of the new founding is fenced once its lease ends: wait for that.
+    const bool had_ledger = fleet.ledger != nullptr;
+    fleet.ledger.reset();
+    fleet.found_at_start = true;
+    fleet.start_at = s_.now + s_.config.fleet.lease + 4 * s_.config.fleet.tick;
+    fleet.tick_at = in && (had_ledger || fleet.tick_at != kNever) ? fleet.start_at : kNever;
+    return;
+  }
+  if (fleet.ledger) fleet.ledger->set_members(overlay_of_members(plan));
+}
+
+void Stepper::on(const PlanChanged& e) {
+  Fleet& fleet = s_.fleet;
+  if (!fleet.member()) {
+    refuse(e.request, Code::kRefused, "this board is in no fleet; see \"fleet\" in its config");
+    return;
+  }
+  if (e.plan.epoch < fleet.plan.epoch ||
+      (e.plan.epoch == fleet.plan.epoch && e.plan.rev < fleet.plan.rev)) {
+    refuse(e.request, Code::kRefused,
+           "the plan is older than revision " + std::to_string(fleet.plan.rev) + " in force");
+    return;
+  }
+  if (e.plan == fleet.plan) {
+    answer(e.request, 0, "in force already");
+    return;
+  }
+  if (e.plan.epoch == fleet.plan.epoch && e.plan.rev == fleet.plan.rev) {
+    refuse(e.request, Code::kExists,
+           "another plan has revision " + std::to_string(e.plan.rev) + "; raise it");
+    return;
+  }
+  if (e.plan.epoch == fleet.plan.epoch && e.plan.founders != fleet.plan.founders) {
+    refuse(e.request, Code::kRefused, "the founders of an epoch never change; raise the epoch");
+    return;
+  }
+  adopt_plan(e.plan);
+  out_.push_back({Notice{NoticeKind::kPlan, "plan " + std::to_string(e.plan.rev) + " in force"}});
+  answer(e.request, 0, "plan " + std::to_string(e.plan.rev) + " in force");
+}
+
+void Stepper::on(const DrainRequested& e) {
+  if (s_.draining == e.drain) {
+    answer(e.request, 0, e.drain ? "draining already" : "not draining");
+    return;
+  }
+  s_.draining = e.drain;
+  const std::string text =
+      e.drain ? "draining: takes no new tasks, finishes what it has" : "takes tasks again";
+  out_.push_back({Notice{NoticeKind::kDrain, text}});
+  answer(e.request, 0, text);
+}
+
+void Stepper::on(const PeersHeard& e) {
+  Fleet& fleet = s_.fleet;
+  consensus::Out out;
+  for (const PeerMessage& m : e.messages) {
+    ++fleet.counters.peer_messages;
+    const Result<consensus::Message> message = consensus::decode(m.bytes);
+    // A peer we no longer or do not yet count as one may still have something to settle.
+    const consensus::NodeId from = node_number(m.from);
+    if (!message || !fleet.ledger || name_of(fleet.plan, from) == nullptr) {
+      ++fleet.counters.peer_messages_refused;
+      continue;
+    }
+    fleet.ledger->on_message(from, *message, s_.now, out);
+  }
+  send(out);
+}
+
+void Stepper::send(const consensus::Out& out) {
+  for (const consensus::Outgoing& o : out.messages) {
+    const std::string* to = name_of(s_.fleet.plan, o.to);
+    if (to == nullptr) continue;
+    Bytes bytes;
+    consensus::encode(o.message, bytes);
+    LAIRD_REQUIRE(bytes.size() <= kPeerMessageBytesMax, "a ledger message fits its limit");
+    out_.push_back({SendToPeer{*to, std::string(bytes.begin(), bytes.end())}});
+  }
+}
+
+void Stepper::on(const Commanded& e) {
+  Fleet& fleet = s_.fleet;
+  const TimeNs wall = wall_now();
+  std::erase_if(fleet.seen, [wall](const SeenCommand& c) { return c.expires_wall < wall; });
+  if (e.expires_wall < wall) {
+    ++fleet.counters.commands_refused;
+    refuse(e.request, Code::kRefused, "the command has expired");
+    return;
+  }
+  const bool repeated = std::any_of(fleet.seen.begin(), fleet.seen.end(),
+                                    [&](const SeenCommand& c) { return c.id == e.id; });
+  if (repeated) {
+    ++fleet.counters.commands_repeated;
+    answer(e.request, 0, std::string(kDoneBefore));
+    return;
+  }
+  if (fleet.seen.size() >= kCommandsSeenMax) {
+    ++fleet.counters.commands_refused;
+    refuse(e.request, Code::kFull, "too many commands at once; wait until some have expired");
+    return;
+  }
+  ++fleet.counters.commands;
+  fleet.seen.push_back({e.id, e.expires_wall});
+  std::visit([this](const auto& body) { on(body); }, e.body);
+}
+
+void Stepper::on(const CommandRefused& e) {
+  ++s_.fleet.counters.commands_refused;
+  out_.push_back(
+      {Notice{NoticeKind::kRefusedCommand, clipped(e.verb + " by " + e.by + ": " + e.why)}});
+}
+
+void Stepper::fleet_tick() {
+  Fleet& fleet = s_.fleet;
+  if (s_.now >= fleet.tick_at) {
+    if (!fleet.ledger) {
+      found_or_join(!fleet.found_at_start);
+    }
+    for (std::size_t r = 0; r < kResources; ++r) {
+      fleet.ledger->set_demand(r, demand_for(static_cast<Resource>(r)));
+    }
+    consensus::Out out;
+    fleet.ledger->on_tick(s_.now, out);
+    send(out);
+    // A tick that comes late is not made up for: the next one is a whole tick away.
+    fleet.tick_at = std::max(fleet.tick_at + s_.config.fleet.tick, s_.now + 1);
+    if (fleet.tick_at - s_.now < s_.config.fleet.tick / 2) {
+      fleet.tick_at = s_.now + s_.config.fleet.tick;
+    }
+  }
+  enforce_shares();
+}
+
+void Stepper::enforce_shares() {
+  Fleet& fleet = s_.fleet;
+  if (!fleet.member()) return;
+  const bool fenced = fleet.fenced(s_.now + fence_margin(s_.config.slice, s_.config.fleet.lease));
+  const consensus::Shares shares = fenced ? consensus::Shares{} : fleet.ledger->effective(s_.now);
+  const FleetMember* self = fleet.plan.member(s_.config.node);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    const std::int64_t divided = fleet.plan.divided_at(static_cast<Resource>(r), wall_now());
+    if (divided == kUnlimited) {
+      fleet.enforced[r] = kUnlimited;
+      continue;
+    }
+    const std::int64_t floor = self == nullptr ? 0 : self->floor[r];
+    fleet.enforced[r] = floor + static_cast<std::int64_t>(static_cast<Wide>(divided) * shares[r] /
+                                                          consensus::kWhole);
+  }
+  apply_shares();
+  if (fenced != fleet.told_fenced) {
+    fleet.told_fenced = fenced;
+    out_.push_back({Notice{fenced ? NoticeKind::kFenced : NoticeKind::kUnfenced,
+                           fenced ? "no word from peers: only the floor is used"
+                                  : "shares agreed with peers are in use"}});
+  }
+}
+
+// Power becomes a cap of the governor's, cpu and gpu a ceiling on the lanes' time: that works on
+// every board, with or without control groups.
+void Stepper::apply_shares() {
+  const Amounts& enforced = s_.fleet.enforced;
+  const std::int64_t power_mw = enforced[static_cast<std::size_t>(Resource::kPower)];
+  s_.power.set_fleet_cap_mw(power_mw == kUnlimited
+                                ? std::nullopt
+                                : std::optional(std::clamp<std::int64_t>(power_mw, 1, kCapMwMax)));
+  Amounts whole{};
+  for (const Lane& lane : s_.lanes) {
+    whole[static_cast<std::size_t>(Resource::kCpu)] += lane.config.cores_milli;
+    if (lane.config.kind == LaneKind::kGpu) {
+      whole[static_cast<std::size_t>(Resource::kGpu)] += 1'000'000;
+    }
+  }
+  const auto ceiling = [&](Resource resource) -> std::uint32_t {
+    const auto r = static_cast<std::size_t>(resource);
+    if (enforced[r] == kUnlimited || enforced[r] >= whole[r]) return kShareWholePpm;
+    return static_cast<std::uint32_t>(static_cast<Wide>(enforced[r]) * kShareWholePpm / whole[r]);
+  };
+  const std::uint32_t cpu = ceiling(Resource::kCpu);
+  s_.power.set_fleet_ceiling_ppm(LaneKind::kCpu, cpu);
+  s_.power.set_fleet_ceiling_ppm(LaneKind::kGpu, std::min(cpu, ceiling(Resource::kGpu)));
+}
+
+}  // namespace laird::core

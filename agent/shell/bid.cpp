@@ -1,0 +1,103 @@
+#include "agent/shell/bid.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "agent/core/step.hpp"
+
+namespace laird::shell {
+namespace {
+
+using core::Outcome;
+using core::Task;
+
+constexpr double kFreeShareMin = 0.02;
+// Without history of the trainer nothing is promised.
+constexpr double kProbabilityUnknown = 0.5;
+
+double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
+
+bool is_alike(const Task& task, const core::TaskSpec& spec) {
+  return task.spec.trainer == spec.trainer && task.spec.lane == spec.lane && task.busy_ns > kSecond;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// What the live tasks of that kind of lane still ask of it, in whole lanes.
+double owed_share(const core::State& state, core::LaneKind kind, TimeNs now) {
+  double owed = 0.0;
+  for (const Task& task : state.live) {
+    if (task.spec.lane != kind || task.outcome != Outcome::kNone) continue;
+    const double left = std::max(1.0, seconds(task.deadline_at - now));
+    double needed = left / 2.0;
+    if (task.rate > 0.0 && task.forecast.reports() > 1) {
+      const auto need = task.forecast.samples_to_reach(task.spec.target_loss,
+                                                       static_cast<double>(task.planned_samples));
+      needed = need.samples / task.rate;
+    }
+    owed += needed > left ? 0.1 : needed / left;
+  }
+  return owed;
+}
+
+}  // namespace
+
+Bid bid_for(const core::State& state, const core::TaskSpec& spec, TimeNs now) {
+  Bid bid;
+  bid.admits = core::admits(state, spec);
+  if (!bid.admits) return bid;
+  std::vector<double> rates;
+  std::vector<double> works;
+  const auto learn = [&](const Task& task) {
+    if (!is_alike(task, spec)) return;
+    rates.push_back(task.rate);
+    if (task.outcome == Outcome::kSucceeded && task.spec.params == spec.params) {
+      works.push_back(static_cast<double>(task.samples));
+    }
+  };
+  for (const Task& task : state.ended) learn(task);
+  for (const Task& task : state.live) learn(task);
+  bid.rate = median(rates);
+  bid.samples = median(works);
+  if (bid.samples == 0.0) bid.samples = static_cast<double>(spec.planned_samples);
+
+  double lanes = 0.0;
+  for (const core::Lane& lane : state.lanes) lanes += lane.config.kind == spec.lane ? 1.0 : 0.0;
+  bid.free_share = std::clamp(lanes - owed_share(state, spec.lane, now), kFreeShareMin, 1.0);
+  bid.basis = std::to_string(rates.size()) + " tasks of trainer '" + spec.trainer + "', " +
+              std::to_string(works.size()) + " of the same work";
+  bid.probability = kProbabilityUnknown * bid.free_share;
+  if (bid.rate <= 0.0 || bid.samples <= 0.0) return bid;
+  const double busy_s = bid.samples / bid.rate;
+  bid.finish_in_s = busy_s / bid.free_share;
+  const double lane_mw =
+      static_cast<double>(spec.lane == core::LaneKind::kGpu ? state.config.meter.gpu_weight
+                                                            : state.config.meter.cpu_weight);
+  bid.energy_j = lane_mw * 1e-3 * busy_s;
+  const double left = spec.deadline_wall > 0
+                          ? seconds(spec.deadline_wall - state.wall_minus_agent - now)
+                          : seconds(spec.deadline_after);
+  // A simple odds: half as much time as needed leaves little hope, twice as much little doubt.
+  const double ratio = std::max(left, 0.0) / std::max(bid.finish_in_s, 1e-3);
+  bid.probability = ratio * ratio / (1.0 + ratio * ratio);
+  return bid;
+}
+
+json::Value bid_json(const Bid& bid) {
+  using json::Value;
+  const auto known = [](double value) { return value < 0.0 ? Value() : Value::number(value); };
+  Value out = Value::object().set("admits", Value::boolean(bid.admits.has_value()));
+  if (!bid.admits) return out.set("why", Value::string(bid.admits.error().context));
+  return out.set("probability", Value::number(bid.probability))
+      .set("finish_in_s", known(bid.finish_in_s))
+      .set("energy_j", known(bid.energy_j))
+      .set("free_share", Value::number(bid.free_share))
+      .set("basis", Value::string(bid.basis));
+}
+
+}  // namespace laird::shell

@@ -1,0 +1,364 @@
+#include "agent/shell/fleet_link.hpp"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "agent/shell/fleet_report.hpp"
+#include "agent/shell/status.hpp"
+
+namespace laird::shell {
+namespace {
+
+using json::Value;
+using mqtt::TopicKind;
+
+// How long the broker has to tell of an earlier life of this board before it counts as new.
+constexpr DurationNs kLookBack = 2 * kSecond;
+constexpr DurationNs kReportEvery = 5 * kSecond;
+constexpr DurationNs kTaskEvery = 2 * kSecond;
+constexpr std::size_t kTasksPerSecond = 32;
+constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
+constexpr std::size_t kSharePointsMax = 256;
+constexpr DurationNs kSharesRepeated = 30 * kSecond;
+constexpr DurationNs kGoodbye = 2 * kSecond;
+
+}  // namespace
+
+FleetLink::FleetLink(Loop& loop, Agent& agent, ports::Clock& clock, const Settings& settings,
+                     std::string version, Agent::Log log)
+    : loop_(loop),
+      agent_(agent),
+      clock_(clock),
+      fleet_(settings.fleet.name),
+      node_(settings.core.node),
+      version_(std::move(version)),
+      model_(settings.board.title),
+      coop_expiry_s_(static_cast<std::uint32_t>(
+          std::max<DurationNs>(1, 2 * settings.core.fleet.tick / kSecond))),
+      log_(std::move(log)) {}
+
+std::string FleetLink::topic(TopicKind kind, std::string_view name) const {
+  return mqtt::node_topic(fleet_, node_, kind, name);
+}
+
+Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, ports::Clock& clock,
+                                                   const Settings& settings, std::string version,
+                                                   Agent::Log log) {
+  if (const auto operators = operators_of(settings.fleet); !operators) {
+    return tl::make_unexpected(operators.error());
+  }
+  std::unique_ptr<FleetLink> link(
+      new FleetLink(loop, agent, clock, settings, std::move(version), std::move(log)));
+  FleetLink* self = link.get();
+  // Agent time never goes back, so neither does the number of this run.
+  link->epoch_ = static_cast<std::uint64_t>(agent.now() / kMillisecond);
+
+  mqtt::Options options;
+  options.brokers = settings.fleet.brokers;
+  options.client_id = link->node_;
+  options.ca = settings.fleet.ca;
+  options.cert = settings.fleet.cert;
+  options.key = settings.fleet.key;
+  options.insecure_lab = settings.fleet.insecure_lab;
+  options.will.topic = link->topic(TopicKind::kStatus);
+  options.will.payload =
+      mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kLost, link->epoch_, link->wall_ms()});
+  options.will.qos = 1;
+  options.will.retained = true;
+  options.subscriptions = {
+      {mqtt::command_topic(link->fleet_, link->node_, "+"), 1},
+      {mqtt::command_topic(link->fleet_, mqtt::kEveryone, "+"), 1},
+      {mqtt::config_topic(link->fleet_, mqtt::kEveryone), 1},
+      {mqtt::config_topic(link->fleet_, link->node_), 1},
+      {mqtt::node_topic(link->fleet_, "+", TopicKind::kCoop, link->node_), 0},
+      // Our own, of an earlier life.
+      {link->topic(TopicKind::kInfo), 1},
+  };
+  Result<std::unique_ptr<mqtt::Client>> client = mqtt::Client::create(std::move(options));
+  if (!client) return tl::make_unexpected(client.error());
+  link->client_ = std::move(*client);
+  link->door_ = std::make_unique<CommandDoor>(agent, clock, settings, [self](mqtt::Outgoing out) {
+    self->client_->publish(std::move(out));
+  });
+  const Status watched =
+      loop.watch(link->client_->ready_fd(), EPOLLIN, [self](std::uint32_t) { self->on_ready(); });
+  if (!watched) return tl::make_unexpected(watched.error());
+  Agent::Peers peers;
+  peers.gather = [self] { return std::exchange(self->heard_, {}); };
+  peers.send = [self](const core::SendToPeer& message) {
+    mqtt::CoopWriter& writer = self->outbound_[message.to];
+    // What does not fit is lost like any other message of the ledger: the next tick says it again.
+    static_cast<void>(writer.add(message.bytes));
+  };
+  peers.notice = [self](const core::Notice& notice) {
+    self->publish_event(std::string(core::name(notice.kind)), notice.text);
+  };
+  agent.set_peers(std::move(peers));
+  link->timer_ = loop.after(kSecond, [self] { self->every_second(); });
+  return link;
+}
+
+FleetLink::~FleetLink() {
+  agent_.set_peers({});
+  loop_.cancel(timer_);
+  loop_.forget(client_->ready_fd());
+  mqtt::Outgoing last;
+  last.topic = topic(TopicKind::kStatus);
+  last.payload = mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kOffline, epoch_, wall_ms()});
+  last.kind = mqtt::Class::kState;
+  last.retained = true;
+  last.qos = 1;
+  client_->close(std::move(last), kGoodbye);
+}
+
+void FleetLink::on_ready() {
+  mqtt::Client::Batch batch = client_->take();
+  for (const std::string& problem : batch.problems) log_(2, "mqtt: " + problem);
+  if (batch.link_changed) {
+    log_(batch.connected ? 1 : 2, std::string(batch.connected ? "joined the broker" : "no broker") +
+                                      (batch.why.empty() ? "" : ": " + batch.why));
+    if (batch.connected) on_connected();
+  }
+  for (mqtt::Incoming& message : batch.messages) on_message(message);
+}
+
+void FleetLink::on_message(mqtt::Incoming& message) {
+  const Result<mqtt::Topic> at = mqtt::parse_topic(message.topic);
+  if (!at || at->fleet != fleet_) return;
+  switch (at->kind) {
+    case TopicKind::kCoop: {
+      const auto frames = mqtt::parse_coop(message.payload);
+      if (!frames || at->name != node_ || at->node == node_) return;
+      for (const std::string_view frame : *frames) {
+        if (heard_.size() >= core::kPeerMessagesMax) heard_.erase(heard_.begin());
+        heard_.push_back({at->node, std::string(frame)});
+      }
+      return;
+    }
+    case TopicKind::kInfo: {
+      if (!message.retained || joined_) return;
+      const Result<Value> info = mqtt::parse_message(message.payload, "laird.info");
+      if (!info) return;
+      const Value* epoch = info->find("ledger_epoch", json::Kind::kInteger);
+      seen_before_ = epoch != nullptr && epoch->as_integer() >= agent_.state().fleet.plan.epoch;
+      return;
+    }
+    case TopicKind::kCommand:
+    case TopicKind::kFleetConfig:
+    case TopicKind::kNodeConfig: door_->on_message(message, *at); return;
+    default: return;
+  }
+}
+
+void FleetLink::on_connected() {
+  if (joined_ || join_planned_) return;
+  // Retained messages come right after subscribing; so does our own last word, if there is one.
+  join_planned_ = true;
+  loop_.after(kLookBack, [this] { join(); });
+}
+
+void FleetLink::join() {
+  join_planned_ = false;
+  if (!client_->connected()) return;
+  joined_ = true;
+  agent_.join_fleet(seen_before_);
+  publish_status();
+  publish_info();
+}
+
+// Before the messages of the same steps leave: whoever receives a share from us notes its rise
+// after our fall. Put together by time, the points of all boards then never show too much.
+void FleetLink::note_share() {
+  const core::Fleet& fleet = agent_.state().fleet;
+  const auto power = static_cast<std::size_t>(core::Resource::kPower);
+  const TimeNs now = agent_.state().now;
+  const core::CoreConfig& config = agent_.state().config;
+  const DurationNs margin = core::fence_margin(config.slice, config.fleet.lease);
+  const bool fenced = fleet.fenced(now + margin);
+  SharePoint point;
+  if (!fenced) point.parts = fleet.ledger->effective(now)[power];
+  point.enforced_mw = fleet.enforced[power];
+  if (point.parts == share_.parts && point.enforced_mw == share_.enforced_mw) return;
+  TimeNs wall = clock_.wall_ns();
+  if (fenced && fleet.ledger && fleet.ledger->fence_deadline() > 0) {
+    // An agent that was stopped past its fence granted nothing meanwhile: it fell at the fence.
+    const TimeNs fell = fleet.ledger->fence_deadline() - margin + agent_.state().wall_minus_agent;
+    wall = std::min(wall, std::max(fell, share_.unix_us * 1000 + 1000));
+  }
+  point.unix_us = wall / 1000;
+  share_ = point;
+  if (shares_.size() >= kSharePointsMax) shares_.pop_front();
+  shares_.push_back(point);
+  shares_told_ = false;
+}
+
+// Every change of the last half minute again: one lost message leaves no hole.
+void FleetLink::publish_shares() {
+  const TimeNs now = agent_.now();
+  if (shares_.empty() || (shares_told_ && now - shares_at_ < kReportEvery)) return;
+  shares_told_ = true;
+  shares_at_ = now;
+  const std::int64_t since_us = (clock_.wall_ns() - kSharesRepeated) / 1000;
+  while (shares_.size() > 1 && shares_[1].unix_us < since_us) shares_.pop_front();
+  Value points = Value::array();
+  for (const SharePoint& p : shares_) {
+    points.add(Value::array()
+                   .add(Value::integer(p.unix_us))
+                   .add(Value::integer(p.parts))
+                   .add(Value::integer(p.enforced_mw)));
+  }
+  mqtt::Outgoing out;
+  out.topic = topic(TopicKind::kTelemetry, "shares");
+  out.payload = json::to_text(Value::object()
+                                  .set("s", Value::string("laird.tele/1.0"))
+                                  .set("epoch", Value::integer(static_cast<std::int64_t>(epoch_)))
+                                  .set("seq", Value::integer(static_cast<std::int64_t>(++seq_)))
+                                  .set("ts", Value::string(mqtt::time_text(wall_ms())))
+                                  .set("points", std::move(points)));
+  out.kind = mqtt::Class::kTelemetry;
+  client_->publish(std::move(out));
+}
+
+void FleetLink::flush() {
+  note_share();
+  for (auto& [peer, writer] : outbound_) {
+    if (writer.empty()) continue;
+    mqtt::Outgoing out;
+    out.topic = topic(TopicKind::kCoop, peer);
+    out.payload = writer.take();
+    out.kind = mqtt::Class::kPeer;
+    out.expiry_s = coop_expiry_s_;
+    out.json = false;
+    client_->publish(std::move(out));
+  }
+}
+
+void FleetLink::every_second() {
+  timer_ = loop_.after(kSecond, [this] { every_second(); });
+  if (!joined_) return;
+  publish_status();
+  publish_report();
+  publish_tasks();
+  publish_telemetry();
+  publish_shares();
+}
+
+void FleetLink::publish_state(TopicKind kind, std::string_view name, std::string payload) {
+  mqtt::Outgoing out;
+  out.topic = topic(kind, name);
+  out.payload = std::move(payload);
+  out.kind = mqtt::Class::kState;
+  out.retained = true;
+  out.qos = 1;
+  client_->publish(std::move(out));
+}
+
+void FleetLink::publish_status() {
+  mqtt::NodeState state = mqtt::NodeState::kReady;
+  if (agent_.state().draining) state = mqtt::NodeState::kDraining;
+  if (agent_.journal_blocked()) state = mqtt::NodeState::kAlert;
+  const std::string word(mqtt::name(state));
+  if (word == last_status_) return;
+  last_status_ = word;
+  publish_state(TopicKind::kStatus, {}, mqtt::to_text(mqtt::NodeStatus{state, epoch_, wall_ms()}));
+}
+
+void FleetLink::publish_info() {
+  publish_state(TopicKind::kInfo, {}, mqtt::to_text(info_of(agent_.state(), model_, version_)));
+}
+
+void FleetLink::publish_report() {
+  const TimeNs now = agent_.now();
+  mqtt::NodeReport report = report_of(agent_.state(), now);
+  // Changes of these few are worth a message at once; the rest waits for its turn.
+  const std::string brief = brief_of(report);
+  if (brief == last_report_ && now - report_at_ < kReportEvery) return;
+  last_report_ = brief;
+  report_at_ = now;
+  const mqtt::Counters link = client_->counters();
+  report.epoch = epoch_;
+  report.seq = ++seq_;
+  report.unix_ms = wall_ms();
+  report.link_dropped = link.dropped_total();
+  report.link_connects = link.connects;
+  add_own_footprint(report);
+  publish_state(TopicKind::kReport, {}, mqtt::to_text(report));
+}
+
+void FleetLink::publish_tasks() {
+  const TimeNs now = agent_.now();
+  std::size_t sent = 0;
+  for (const TaskRow& row : task_rows(agent_.state(), now)) {
+    PublishedTask& last = tasks_[row.name];
+    const bool changed = last.state != row.state;
+    if (!changed && (row.ended || now - last.at < kTaskEvery)) continue;
+    if (!changed && sent >= kTasksPerSecond) continue;
+    ++sent;
+    last.state = row.state;
+    last.at = now;
+    last.clear_at = row.ended ? now + kTaskKeptAfterEnd : kNever;
+    Value task = task_json(row);
+    task.set("s", Value::string("laird.task/1.0"));
+    task.set("epoch", Value::integer(static_cast<std::int64_t>(epoch_)));
+    task.set("seq", Value::integer(static_cast<std::int64_t>(++seq_)));
+    task.set("ts", Value::string(mqtt::time_text(wall_ms())));
+    publish_state(TopicKind::kTask, row.name, json::to_text(task));
+  }
+  for (auto task = tasks_.begin(); task != tasks_.end();) {
+    const bool kept = agent_.state().find_named(task->first) != nullptr;
+    if (now < task->second.clear_at && kept) {
+      ++task;
+      continue;
+    }
+    if (task->second.state != "") publish_state(TopicKind::kTask, task->first, "");
+    if (kept) {
+      // Stays known as cleared, so that it is not published again.
+      task->second.clear_at = kNever;
+      ++task;
+    } else {
+      task = tasks_.erase(task);
+    }
+  }
+}
+
+void FleetLink::publish_telemetry() {
+  if (!client_->connected()) return;
+  mqtt::Outgoing out;
+  out.topic = topic(TopicKind::kTelemetry, "power");
+  out.payload = json::to_text(power_telemetry(agent_.state(), agent_.now(), epoch_, wall_ms()));
+  out.kind = mqtt::Class::kTelemetry;
+  out.expiry_s = 10;
+  client_->publish(std::move(out));
+}
+
+void FleetLink::publish_event(std::string kind, std::string text, Value more) {
+  mqtt::NodeEvent event;
+  event.epoch = epoch_;
+  event.seq = ++seq_;
+  event.unix_ms = wall_ms();
+  event.kind = std::move(kind);
+  event.text = std::move(text);
+  event.more = std::move(more);
+  event.historical = !client_->connected();
+  mqtt::Outgoing out;
+  out.topic = topic(TopicKind::kEvent, event.kind);
+  out.payload = mqtt::to_text(event);
+  out.kind = mqtt::Class::kEvent;
+  out.qos = 1;
+  client_->publish(std::move(out));
+}
+
+void FleetLink::task_changed(const core::Task& task, const core::TaskChanged& change) {
+  if (change.state != core::TaskState::kQueued && change.outcome == core::Outcome::kNone) return;
+  if (change.outcome != core::Outcome::kNone && change.state != core::TaskState::kEnded) return;
+  const bool missed = change.outcome == core::Outcome::kMissed;
+  const std::string state(change.outcome == core::Outcome::kNone ? core::name(change.state)
+                                                                 : core::name(change.outcome));
+  publish_event(missed ? "deadline-miss" : "task", task.spec.name + ": " + state,
+                Value::object()
+                    .set("task", Value::string(task.spec.name))
+                    .set("state", Value::string(state)));
+}
+
+}  // namespace laird::shell

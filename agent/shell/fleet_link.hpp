@@ -1,0 +1,100 @@
+// The board's side of the fleet: one MQTT connection that carries its states, events and ledger
+// messages out, and peers' messages and operators' commands in.
+//
+// Owns the link, decides nothing: what peers say becomes events of the core at its next tick, what
+// operators say goes through the command door, what is published is read from the state.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/shell/agent.hpp"
+#include "agent/shell/command_door.hpp"
+#include "agent/shell/settings.hpp"
+#include "mqtt/client/client.hpp"
+#include "mqtt/codec/coop.hpp"
+#include "mqtt/codec/topics.hpp"
+
+namespace laird::shell {
+
+class FleetLink {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<FleetLink>> open(Loop& loop, Agent& agent,
+                                                               ports::Clock& clock,
+                                                               const Settings& settings,
+                                                               std::string version, Agent::Log log);
+  ~FleetLink();
+  FleetLink(const FleetLink&) = delete;
+  FleetLink& operator=(const FleetLink&) = delete;
+
+  void task_changed(const core::Task& task, const core::TaskChanged& change);
+  // Sends the ledger messages of the last steps; call after Agent::process().
+  void flush();
+  [[nodiscard]] bool connected() const { return client_->connected(); }
+
+ private:
+  struct PublishedTask {
+    std::string state;
+    TimeNs at = 0;
+    TimeNs clear_at = kNever;
+  };
+
+  // From when on what is enforced of the power budget.
+  struct SharePoint {
+    std::int64_t unix_us = 0;
+    consensus::Parts parts = 0;
+    std::int64_t enforced_mw = 0;
+  };
+
+  FleetLink(Loop& loop, Agent& agent, ports::Clock& clock, const Settings& settings,
+            std::string version, Agent::Log log);
+  void on_ready();
+  void on_message(mqtt::Incoming& message);
+  void on_connected();
+  void join();
+  void every_second();
+  void publish_status();
+  void publish_info();
+  void publish_report();
+  void publish_tasks();
+  void publish_telemetry();
+  void note_share();
+  void publish_shares();
+  void publish_event(std::string kind, std::string text, json::Value more = {});
+  void publish_state(mqtt::TopicKind kind, std::string_view name, std::string payload);
+  [[nodiscard]] std::string topic(mqtt::TopicKind kind, std::string_view name = {}) const;
+  [[nodiscard]] std::int64_t wall_ms() { return clock_.wall_ns() / kMillisecond; }
+
+  Loop& loop_;
+  Agent& agent_;
+  ports::Clock& clock_;
+  const std::string fleet_;
+  const std::string node_;
+  const std::string version_;
+  const std::string model_;
+  const std::uint32_t coop_expiry_s_;
+  Agent::Log log_;
+  std::unique_ptr<mqtt::Client> client_;
+  std::unique_ptr<CommandDoor> door_;
+  std::vector<core::PeerMessage> heard_;
+  std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
+  std::map<std::string, PublishedTask> tasks_;
+  std::deque<SharePoint> shares_;  // recent changes
+  SharePoint share_;
+  bool shares_told_ = true;
+  TimeNs shares_at_ = 0;
+  std::uint64_t epoch_ = 0;  // of this run of the agent
+  std::uint64_t seq_ = 0;
+  bool seen_before_ = false;
+  bool joined_ = false;
+  bool join_planned_ = false;
+  std::string last_status_;
+  std::string last_report_;
+  TimeNs report_at_ = 0;
+  Loop::TimerId timer_ = 0;
+};
+
+}  // namespace laird::shell

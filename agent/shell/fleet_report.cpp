@@ -1,0 +1,129 @@
+#include "agent/shell/fleet_report.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace laird::shell {
+namespace {
+
+using core::Resource;
+using json::Value;
+
+constexpr std::size_t kCurvePointsMax = 32;
+
+mqtt::Share share_of(const core::State& state, Resource resource, TimeNs now) {
+  const auto r = static_cast<std::size_t>(resource);
+  const core::Fleet& fleet = state.fleet;
+  mqtt::Share out;
+  if (fleet.ledger && !fleet.fenced(now)) out.parts = fleet.ledger->effective(now)[r];
+  out.enforced = fleet.enforced[r];
+  const core::FleetMember* self = fleet.plan.member(state.config.node);
+  out.floor = self == nullptr ? 0 : self->floor[r];
+  out.budget = fleet.plan.budget_at(resource, now + state.wall_minus_agent);
+  return out;
+}
+
+std::int64_t resident_kb() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  long size = 0;
+  long resident = 0;
+  const int read = std::fscanf(file, "%ld %ld", &size, &resident);
+  std::fclose(file);
+  return read == 2 ? resident * (::sysconf(_SC_PAGESIZE) / 1024) : 0;
+}
+
+}  // namespace
+
+mqtt::NodeInfo info_of(const core::State& state, const std::string& model,
+                       const std::string& version) {
+  mqtt::NodeInfo info;
+  info.model = model;
+  info.version = version;
+  for (const core::Lane& lane : state.lanes) info.lanes.push_back(lane.config.name);
+  info.trainers = state.config.trainers;
+  info.memory_bytes = state.config.memory_bytes;
+  info.power_source = power::name(state.meter_source);
+  info.ledger_epoch = state.fleet.plan.epoch;
+  if (state.fleet.ledger) info.incarnation = state.fleet.ledger->account().incarnation;
+  return info;
+}
+
+mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
+  mqtt::NodeReport report;
+  const core::Fleet& fleet = state.fleet;
+  report.config_rev = fleet.plan.rev;
+  report.draining = state.draining;
+  report.fenced = fleet.fenced(now);
+  if (fleet.ledger && !report.fenced) {
+    const TimeNs fence = std::min(fleet.ledger->fence_deadline(), now + core::kLeaseMax);
+    report.fence_in_ms = (fence - now) / kMillisecond;
+  }
+  report.power_mw = share_of(state, Resource::kPower, now);
+  report.cpu_milli = share_of(state, Resource::kCpu, now);
+  report.gpu_ppm = share_of(state, Resource::kGpu, now);
+  report.power_mw_now = state.meter.last_total_mw().value_or(0);
+  report.cap_mw = fleet.enforced[static_cast<std::size_t>(Resource::kPower)];
+  report.energy_mj = state.meter.totals().board.uj() / 1000;
+  for (const core::Task& task : state.live) {
+    if (task.state == core::TaskState::kRunning || task.state == core::TaskState::kPausing) {
+      ++report.tasks_running;
+    } else {
+      ++report.tasks_queued;
+    }
+  }
+  report.tasks_ended = state.ended.size();
+  return report;
+}
+
+std::string brief_of(const mqtt::NodeReport& report) {
+  const auto words = {report.config_rev,
+                      std::uint64_t{report.draining},
+                      std::uint64_t{report.fenced},
+                      static_cast<std::uint64_t>(report.power_mw.enforced),
+                      static_cast<std::uint64_t>(report.cpu_milli.enforced),
+                      static_cast<std::uint64_t>(report.gpu_ppm.enforced),
+                      report.tasks_queued,
+                      report.tasks_running,
+                      report.tasks_ended};
+  std::string out;
+  for (const std::uint64_t word : words) out += std::to_string(word) + ' ';
+  return out;
+}
+
+void add_own_footprint(mqtt::NodeReport& report) {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto ms = [](const timeval& t) { return std::int64_t{t.tv_sec} * 1000 + t.tv_usec / 1000; };
+  report.agent_cpu_ms = ms(used.ru_utime) + ms(used.ru_stime);
+  report.agent_rss_kb = resident_kb();
+}
+
+Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
+                      std::int64_t unix_ms) {
+  Value out = Value::object();
+  out.set("s", Value::string("laird.tele/1.0"));
+  out.set("epoch", Value::integer(static_cast<std::int64_t>(epoch)));
+  out.set("mono_ms", Value::integer(now / kMillisecond));
+  out.set("ts", Value::string(mqtt::time_text(unix_ms)));
+  const auto mw = state.meter.last_total_mw();
+  out.set("power_w", mw ? Value::number(static_cast<double>(*mw) / 1e3) : Value());
+  const std::int64_t cap = state.fleet.enforced[static_cast<std::size_t>(Resource::kPower)];
+  out.set("cap_w",
+          cap == core::kUnlimited ? Value() : Value::number(static_cast<double>(cap) / 1e3));
+  Value curves = Value::array();
+  for (const core::Task& task : state.live) {
+    if (!task.loss_known || task.lane < 0 || curves.items().size() >= kCurvePointsMax) continue;
+    curves.add(Value::object()
+                   .set("task", Value::string(task.spec.name))
+                   .set("samples", Value::integer(static_cast<std::int64_t>(task.samples)))
+                   .set("loss", Value::number(task.loss)));
+  }
+  out.set("running", std::move(curves));
+  return out;
+}
+
+}  // namespace laird::shell

@@ -1,0 +1,144 @@
+#include "agent/shell/plan_json.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "config/schema.hpp"
+
+namespace laird::shell {
+namespace {
+
+using core::Amounts;
+using core::Resource;
+using json::Kind;
+using json::Value;
+
+struct AmountName {
+  const char* name;
+  double scale;  // to the core's unit
+};
+// In the order of core::Resource.
+constexpr AmountName kAmounts[] = {{"cpu_cores", 1e3}, {"gpus", 1e6}, {"power_w", 1e3}};
+
+Result<std::int64_t> amount(const Value& object, const AmountName& what, std::int64_t otherwise,
+                            const std::string& where) {
+  const Value* value = object.find(what.name);
+  if (value == nullptr || value->is(Kind::kNull)) return otherwise;
+  const double given = value->is_number() ? value->as_double() : -1.0;
+  const double scaled = given * what.scale;
+  if (!(scaled >= 0.0) || scaled > static_cast<double>(core::kAmountMax)) {
+    return fail(Code::kInvalid, where + "/" + what.name + ": expected a number, 0 or more");
+  }
+  return static_cast<std::int64_t>(scaled + 0.5);
+}
+
+Result<Amounts> amounts(const Value& object, std::int64_t otherwise, const std::string& where) {
+  Amounts out{};
+  for (std::size_t r = 0; r < core::kResources; ++r) {
+    const Result<std::int64_t> one = amount(object, kAmounts[r], otherwise, where);
+    if (!one) return tl::make_unexpected(one.error());
+    out[r] = *one;
+  }
+  return out;
+}
+
+Result<std::int64_t> integer(const Value& body, const char* name, std::int64_t min,
+                             std::int64_t max) {
+  const Value* value = body.find(name, Kind::kInteger);
+  if (value == nullptr || value->as_integer() < min || value->as_integer() > max) {
+    return fail(Code::kInvalid, std::string("/") + name + ": expected a whole number from " +
+                                    std::to_string(min) + " to " + std::to_string(max));
+  }
+  return value->as_integer();
+}
+
+Value amounts_json(const Amounts& amounts) {
+  Value out = Value::object();
+  for (std::size_t r = 0; r < core::kResources; ++r) {
+    if (amounts[r] == core::kUnlimited) continue;
+    out.set(kAmounts[r].name, Value::number(static_cast<double>(amounts[r]) / kAmounts[r].scale));
+  }
+  return out;
+}
+
+Status read_members(const Value& body, core::FleetPlan& plan) {
+  const Value* founders = body.find("founders", Kind::kArray);
+  const Value* members = body.find("members", Kind::kObject);
+  if (founders == nullptr || members == nullptr) {
+    return fail(Code::kInvalid, "a plan needs \"founders\", a list, and \"members\", an object");
+  }
+  if (founders->items().size() > core::kMembersMax ||
+      members->members().size() > core::kMembersMax) {
+    return fail(Code::kInvalid, "a fleet has at most " + std::to_string(core::kMembersMax) +
+                                    " founders and members");
+  }
+  for (const Value& id : founders->items()) {
+    if (!id.is(Kind::kString) || !config::is_name(id.as_string())) {
+      return fail(Code::kInvalid, "/founders: expected names of boards");
+    }
+    plan.founders.push_back(id.as_string());
+  }
+  for (const auto& [id, floors] : members->members()) {
+    if (!config::is_name(id) || !floors.is(Kind::kObject)) {
+      return fail(Code::kInvalid, "/members/" + id + ": expected a board's name and its floors");
+    }
+    const Result<Amounts> floor = amounts(floors, 0, "/members/" + id);
+    if (!floor) return tl::make_unexpected(floor.error());
+    plan.members.push_back({id, *floor});
+  }
+  std::sort(plan.founders.begin(), plan.founders.end());
+  std::sort(plan.members.begin(), plan.members.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
+  return {};
+}
+
+}  // namespace
+
+Result<core::FleetPlan> parse_plan(const Value& body) {
+  core::FleetPlan plan;
+  const Result<std::int64_t> rev = integer(body, "rev", 1, 1'000'000'000'000);
+  if (!rev) return tl::make_unexpected(rev.error());
+  const Result<std::int64_t> epoch = integer(body, "epoch", 1, 1'000'000'000);
+  if (!epoch) return tl::make_unexpected(epoch.error());
+  plan.rev = static_cast<std::uint64_t>(*rev);
+  plan.epoch = static_cast<std::uint32_t>(*epoch);
+  if (const Status ok = read_members(body, plan); !ok) return tl::make_unexpected(ok.error());
+  if (const Value* budget = body.find("budget", Kind::kObject)) {
+    const Result<Amounts> given = amounts(*budget, core::kUnlimited, "/budget");
+    if (!given) return tl::make_unexpected(given.error());
+    plan.budget = *given;
+  }
+  if (const Value* now = body.find("power_for_now", Kind::kObject)) {
+    const AmountName& power = kAmounts[static_cast<std::size_t>(Resource::kPower)];
+    const Result<std::int64_t> mw = amount(*now, power, core::kUnlimited, "/power_for_now");
+    if (!mw) return tl::make_unexpected(mw.error());
+    const Result<std::int64_t> until = integer(*now, "until_ms", 0, core::kTimeMax / kMillisecond);
+    if (!until) return tl::make_unexpected(until.error());
+    plan.power_mw_for_now = *mw;
+    plan.power_for_now_until_wall = *until * kMillisecond;
+  }
+  if (const Status ok = core::check_plan(plan); !ok) return tl::make_unexpected(ok.error());
+  return plan;
+}
+
+Value plan_json(const core::FleetPlan& plan) {
+  Value founders = Value::array();
+  for (const std::string& id : plan.founders) founders.add(Value::string(id));
+  Value members = Value::object();
+  for (const core::FleetMember& m : plan.members) members.set(m.id, amounts_json(m.floor));
+  Value out = Value::object()
+                  .set("rev", Value::integer(static_cast<std::int64_t>(plan.rev)))
+                  .set("epoch", Value::integer(plan.epoch))
+                  .set("founders", std::move(founders))
+                  .set("members", std::move(members))
+                  .set("budget", amounts_json(plan.budget));
+  if (plan.power_mw_for_now != core::kUnlimited) {
+    out.set("power_for_now",
+            Value::object()
+                .set("power_w", Value::number(static_cast<double>(plan.power_mw_for_now) / 1e3))
+                .set("until_ms", Value::integer(plan.power_for_now_until_wall / kMillisecond)));
+  }
+  return out;
+}
+
+}  // namespace laird::shell

@@ -1,0 +1,310 @@
+// Whole boards in a fleet: the unchanged core with its ledger, a network that loses and repeats,
+// boards that die and come back. What is enforced never adds up to more than the budget.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/core/step.hpp"
+#include "tests/harness/fake_board.hpp"
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::core;
+using test::FakeBoard;
+
+namespace {
+
+constexpr std::size_t kPowerAt = static_cast<std::size_t>(Resource::kPower);
+
+struct Random {
+  std::uint64_t state;
+  std::uint64_t next() {
+    std::uint64_t z = (state += 0x9E3779B97F4A7C15ULL);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+    return z ^ (z >> 31);
+  }
+  bool chance(int percent) { return next() % 100 < static_cast<std::uint64_t>(percent); }
+};
+
+FleetPlan plan_of(std::size_t boards, std::int64_t budget_mw, std::int64_t floor_mw) {
+  FleetPlan plan;
+  plan.epoch = 1;
+  for (std::size_t i = 0; i < boards; ++i) {
+    const std::string id = "n-" + std::to_string(i);
+    plan.founders.push_back(id);
+    plan.members.push_back({id, {0, 0, floor_mw}});
+  }
+  plan.budget[kPowerAt] = budget_mw;
+  return plan;
+}
+
+CoreConfig member_config(const FleetPlan& plan, const std::string& node) {
+  CoreConfig config = test::small_board();
+  config.node = node;
+  config.fleet.plan = plan;
+  config.fleet.lease = 20 * kSecond;
+  config.meter.gpu_weight = 10'000;
+  config.meter.cpu_weight = 5'000;
+  return config;
+}
+
+class FakeFleet {
+ public:
+  FakeFleet(const FleetPlan& plan, std::uint64_t seed) : random_{seed} {
+    for (const FleetMember& m : plan.members) {
+      boards.push_back(std::make_unique<FakeBoard>(member_config(plan, m.id)));
+      down.push_back(false);
+      cut.push_back(false);
+    }
+  }
+
+  void join_all() {
+    for (auto& board : boards) board->tell(FleetJoined{false});
+  }
+
+  // A second at a time: what was sent arrives, each board lives on.
+  void run(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      deliver();
+      for (std::size_t b = 0; b < boards.size(); ++b) {
+        if (!down[b]) boards[b]->run_for(kSecond);
+        check();
+      }
+    }
+  }
+
+  // Comes back after it was down: its clock has gone on.
+  void bring_back(std::size_t b, int seconds_down, bool machine_too) {
+    boards[b]->run_for(0);
+    boards[b]->skip(seconds_down * kSecond);
+    if (machine_too) ++boards[b]->machine_boot;
+    boards[b]->restart();
+    down[b] = false;
+  }
+
+  [[nodiscard]] std::int64_t enforced(std::size_t b) const {
+    // A dead agent's trainers die with it: it uses nothing above its floor.
+    return down[b] ? boards[b]->state.fleet.plan.member(boards[b]->config.node)->floor[kPowerAt]
+                   : boards[b]->state.fleet.enforced[kPowerAt];
+  }
+  [[nodiscard]] std::int64_t enforced_all() const {
+    std::int64_t sum = 0;
+    for (std::size_t b = 0; b < boards.size(); ++b) sum += enforced(b);
+    return sum;
+  }
+
+  std::vector<std::unique_ptr<FakeBoard>> boards;
+  std::vector<bool> down;
+  std::vector<bool> cut;
+  int loss_percent = 0;
+  std::int64_t most = 0;  // enforced at once, ever
+
+ private:
+  void check() { most = std::max(most, enforced_all()); }
+
+  void deliver() {
+    std::vector<std::vector<PeerMessage>> inbox(boards.size());
+    for (std::size_t b = 0; b < boards.size(); ++b) {
+      for (const SendToPeer& m : boards[b]->sent) {
+        for (std::size_t to = 0; to < boards.size(); ++to) {
+          if (boards[to]->config.node != m.to || cut[b] || cut[to]) continue;
+          if (random_.chance(loss_percent)) continue;
+          inbox[to].push_back({boards[b]->config.node, m.bytes});
+          if (random_.chance(10)) inbox[to].push_back({boards[b]->config.node, m.bytes});
+        }
+      }
+      boards[b]->sent.clear();
+    }
+    for (std::size_t b = 0; b < boards.size(); ++b) {
+      if (!down[b] && !inbox[b].empty()) boards[b]->tell(PeersHeard{std::move(inbox[b])});
+    }
+  }
+
+  Random random_;
+};
+
+}  // namespace
+
+TEST(a_board_alone_is_not_limited) {
+  FakeBoard board(test::small_board());
+  board.run_for(10 * kSecond);
+  TEST_ASSERT_EQUAL_INT64(kUnlimited, board.state.fleet.enforced[kPowerAt]);
+  TEST_ASSERT_EQUAL_INT(0, board.count("send-to-peer"));
+}
+
+TEST(a_board_that_has_not_joined_has_its_floor) {
+  const FleetPlan plan = plan_of(3, 60'000, 2'000);
+  FakeBoard board(member_config(plan, "n-0"));
+  board.run_for(5 * kSecond);
+  TEST_ASSERT_EQUAL_INT64(2'000, board.state.fleet.enforced[kPowerAt]);
+  TEST_ASSERT_EQUAL_INT(0, board.count("send-to-peer"));
+}
+
+TEST(the_budget_goes_to_the_board_that_needs_it) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 7);
+  fleet.join_all();
+  TaskSpec busy = test::small_task("busy", 10 * kMinute, 0.05);
+  busy.lane = LaneKind::kGpu;
+  fleet.boards[0]->submit(busy);
+  fleet.run(90);
+  // 16 W above the floors; the busy board's one lane draws 10 W at most.
+  TEST_ASSERT_GREATER_OR_EQUAL_INT64(5'000, fleet.enforced(0));
+  TEST_ASSERT_GREATER_THAN_INT64(fleet.enforced(1), fleet.enforced(0));
+  TEST_ASSERT_LESS_OR_EQUAL_INT64(20'000, fleet.most);
+}
+
+TEST(the_sum_of_what_is_enforced_never_exceeds_the_budget) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    FakeFleet fleet(plan_of(6, 30'000, 1'000), seed);
+    fleet.loss_percent = 30;
+    fleet.join_all();
+    for (std::size_t b = 0; b < 6; b += 2) {
+      fleet.boards[b]->submit(test::small_task("t" + std::to_string(b), (3 + b) * kMinute, 0.1));
+    }
+    fleet.run(40);
+    const std::size_t victim = seed % 6;
+    fleet.down[victim] = true;
+    fleet.run(static_cast<int>(5 * seed));
+    fleet.bring_back(victim, static_cast<int>(5 * seed), seed % 2 == 0);
+    fleet.cut[(victim + 1) % 6] = true;
+    fleet.run(40);
+    fleet.cut[(victim + 1) % 6] = false;
+    fleet.run(120);
+    if (fleet.most > 30'000) std::printf("seed %d\n", static_cast<int>(seed));
+    TEST_ASSERT_LESS_OR_EQUAL_INT64(30'000, fleet.most);
+    // Afterwards all of it is in use or at hand: nothing is left with the dead.
+    consensus::Parts held = 0;
+    for (auto& board : fleet.boards) {
+      TEST_ASSERT_TRUE(board->state.fleet.ledger != nullptr);
+      held += board->state.fleet.ledger->holding()[kPowerAt];
+      TEST_ASSERT_FALSE(board->state.fleet.fenced(board->now()));
+    }
+    TEST_ASSERT_GREATER_THAN_INT64(consensus::kWhole - consensus::kWhole / 1000, held);
+  }
+}
+
+TEST(a_board_cut_off_falls_to_its_floor_within_the_lease) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 3);
+  fleet.join_all();
+  fleet.run(20);
+  TEST_ASSERT_FALSE(fleet.boards[2]->state.fleet.fenced(fleet.boards[2]->now()));
+  fleet.cut[2] = true;
+  fleet.run(21);
+  TEST_ASSERT_EQUAL_INT64(1'000, fleet.enforced(2));
+  TEST_ASSERT_EQUAL_INT(static_cast<int>(NoticeKind::kFenced),
+                        static_cast<int>(fleet.boards[2]->notices.back().kind));
+}
+
+TEST(a_crashed_agent_takes_its_account_up_again_and_a_rebooted_machine_does_not) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 5);
+  fleet.join_all();
+  fleet.run(30);
+  const consensus::Account before = fleet.boards[1]->state.fleet.ledger->account();
+  fleet.down[1] = true;
+  fleet.run(3);
+  fleet.bring_back(1, 3, false);
+  fleet.run(2);
+  TEST_ASSERT_TRUE(before == fleet.boards[1]->state.fleet.ledger->account());
+  fleet.down[1] = true;
+  fleet.run(3);
+  fleet.bring_back(1, 3, true);
+  fleet.run(2);
+  TEST_ASSERT_GREATER_THAN_UINT32(before.incarnation,
+                                  fleet.boards[1]->state.fleet.ledger->account().incarnation);
+}
+
+TEST(a_founder_seen_before_gets_no_genesis) {
+  FakeBoard board(member_config(plan_of(3, 60'000, 2'000), "n-0"));
+  board.tell(FleetJoined{true});
+  board.run_for(2 * kSecond);
+  TEST_ASSERT_GREATER_THAN_UINT32(1, board.state.fleet.ledger->account().incarnation);
+  TEST_ASSERT_EQUAL_INT64(0, board.state.fleet.ledger->holding()[kPowerAt]);
+}
+
+TEST(a_smaller_budget_takes_effect_at_once_and_an_older_plan_is_refused) {
+  FleetPlan plan = plan_of(4, 20'000, 1'000);
+  FakeFleet fleet(plan, 9);
+  fleet.join_all();
+  fleet.run(20);
+  FleetPlan cut = plan;
+  cut.rev = 5;
+  cut.budget[kPowerAt] = 10'000;
+  for (auto& board : fleet.boards) board->tell(PlanChanged{1, cut});
+  TEST_ASSERT_LESS_OR_EQUAL_INT64(10'000, fleet.enforced_all());
+  cut.rev = 4;
+  fleet.boards[0]->tell(PlanChanged{2, cut});
+  TEST_ASSERT_FALSE(fleet.boards[0]->answers.back().ok);
+  TEST_ASSERT_EQUAL_UINT64(5, fleet.boards[0]->state.fleet.plan.rev);
+}
+
+TEST(a_budget_below_the_floors_is_no_plan) {
+  TEST_ASSERT_FALSE(check_plan(plan_of(4, 3'999, 1'000)).has_value());
+  TEST_ASSERT_TRUE(check_plan(plan_of(4, 4'000, 1'000)).has_value());
+}
+
+TEST(a_budget_for_an_hour_ends_by_itself) {
+  FleetPlan plan = plan_of(2, 20'000, 1'000);
+  plan.power_mw_for_now = 8'000;
+  plan.power_for_now_until_wall = 1'000'000 * kSecond + kHour;
+  const TimeNs start = 1'000'000 * kSecond;
+  TEST_ASSERT_EQUAL_INT64(8'000, plan.budget_at(Resource::kPower, start));
+  TEST_ASSERT_EQUAL_INT64(20'000, plan.budget_at(Resource::kPower, start + kHour));
+}
+
+TEST(a_command_is_carried_out_once_however_often_it_arrives) {
+  FakeBoard board(member_config(plan_of(2, 20'000, 1'000), "n-0"));
+  const TimeNs expires = board.now() + kMinute;
+  const Commanded command{7, "op-a", "cmd-1", expires, DrainRequested{7, true}};
+  board.tell(command);
+  TEST_ASSERT_TRUE(board.state.draining);
+  board.tell(DrainRequested{8, false});
+  board.restart();  // what was done is remembered in the journal, not in the process
+  board.tell(command);
+  TEST_ASSERT_FALSE(board.state.draining);
+  TEST_ASSERT_EQUAL_STRING("done before", board.answers.back().text.c_str());
+  board.run_for(2 * kMinute);
+  board.tell(command);
+  TEST_ASSERT_FALSE(board.answers.back().ok);
+  TEST_ASSERT_FALSE(board.state.draining);
+}
+
+TEST(a_draining_board_refuses_new_tasks_and_keeps_what_it_has) {
+  FakeBoard board(test::small_board());
+  board.submit(test::small_task("first", kMinute, 1e-9));
+  board.tell(DrainRequested{1, true});
+  board.submit(test::small_task("second", kMinute, 1e-9));
+  TEST_ASSERT_FALSE(board.answers.back().ok);
+  TEST_ASSERT_NULL(board.task("second"));
+  TEST_ASSERT_NOT_NULL(board.task("first"));
+  board.restart();
+  TEST_ASSERT_TRUE(board.state.draining);
+}
+
+TEST(garbage_from_a_peer_changes_nothing) {
+  FakeFleet fleet(plan_of(3, 20'000, 1'000), 11);
+  fleet.join_all();
+  fleet.run(10);
+  FakeBoard& board = *fleet.boards[0];
+  const consensus::Shares before = board.state.fleet.ledger->holding();
+  board.tell(PeersHeard{{{"n-1", "garbage"}, {"n-1", ""}, {"stranger", std::string(300, '\x10')}}});
+  TEST_ASSERT_EQUAL_INT64(before[kPowerAt], board.state.fleet.ledger->holding()[kPowerAt]);
+  TEST_ASSERT_EQUAL_UINT64(3, board.state.fleet.counters.peer_messages_refused);
+}
+
+TEST(shares_become_a_power_cap_and_ceilings_on_the_lanes) {
+  FleetPlan plan = plan_of(2, 20'000, 1'000);
+  plan.budget[static_cast<std::size_t>(Resource::kGpu)] = 1'000'000;  // one of two
+  FakeFleet fleet(plan, 13);
+  fleet.join_all();
+  fleet.run(30);
+  for (const auto& board : fleet.boards) {
+    const State& state = board->state;
+    TEST_ASSERT_EQUAL_INT64(state.fleet.enforced[kPowerAt], *state.power.fleet_cap_mw);
+    const std::int64_t gpu = state.fleet.enforced[static_cast<std::size_t>(Resource::kGpu)];
+    TEST_ASSERT_EQUAL_UINT32(std::min<std::int64_t>(gpu, kShareWholePpm),
+                             state.power.fleet_ceiling_ppm[0]);
+    TEST_ASSERT_EQUAL_UINT32(kShareWholePpm, state.power.fleet_ceiling_ppm[1]);
+  }
+}
