@@ -78,8 +78,7 @@ struct Client::Core final : LinkEvents {
   void connect_failed(const std::string& reason, bool by_broker) override;
   void arrived(Incoming message, std::size_t oversized_bytes) override;
   void published(void* context, Delivery how, int reason) override;
-  void subscribed(const std::vector<std::string>& refused) override;
-  void subscribe_lost() override;
+  void subscribed(const std::string& filter, Delivery how) override;
 
   // --- called by the worker ---
   static void run(const std::shared_ptr<Core>& core);
@@ -120,6 +119,7 @@ struct Client::Core final : LinkEvents {
   std::size_t inbox_bytes = 0;
   std::vector<std::string> problems;
   std::set<std::string> refused_topics;
+  std::set<std::string> awaited;  // filters whose subscription is not acknowledged yet
   Counters counters;
   std::uint64_t dropped_told = 0;
   std::string why = "connecting";
@@ -220,20 +220,19 @@ void Client::Core::connect_failed(const std::string& reason, bool by_broker) {
   wake.notify_one();
 }
 
-void Client::Core::subscribed(const std::vector<std::string>& refused) {
-  std::string all;
-  for (const std::string& filter : refused) all += " " + filter;
-  const std::lock_guard<std::mutex> hold(mutex);
-  if (up && !announced) announce();
-  if (refused.empty()) return;
-  problem("the broker's ACL does not allow this client to read:" + all);
-}
-
-void Client::Core::subscribe_lost() {
+void Client::Core::subscribed(const std::string& filter, Delivery how) {
   const std::lock_guard<std::mutex> hold(mutex);
   if (!up) return;
-  resubscribe = true;
-  wake.notify_one();
+  if (how == Delivery::kLost) {
+    resubscribe = true;
+    wake.notify_one();
+    return;
+  }
+  if (how == Delivery::kRefused) {
+    problem("the broker's ACL does not allow this client to read " + filter);
+  }
+  awaited.erase(filter);
+  if (awaited.empty() && !announced) announce();
 }
 
 // --- the worker ---------------------------------------------------------------------------------
@@ -306,6 +305,8 @@ void Client::Core::pump(std::unique_lock<std::mutex>& lock) {
 
 void Client::Core::subscribe(std::unique_lock<std::mutex>& lock) {
   resubscribe = false;
+  awaited.clear();
+  for (const auto& [filter, qos] : options.subscriptions) awaited.insert(filter);
   const std::uint64_t connection = counters.connects;
   lock.unlock();
   const PahoLink::Handed handed = link->subscribe();

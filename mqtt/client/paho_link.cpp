@@ -10,6 +10,8 @@
 //   resolved.
 // - The first connect may fail and the library still goes on retrying: connect() is called once.
 //   Of later failures it says nothing at all: mqtt/sign/tls_probe.hpp finds out why.
+// - To subscribe to several filters at once crashes: a copy of response_options loses their
+// options.
 // - disconnect_options cannot carry a reason code (its C struct says version 0).
 #include "mqtt/client/paho_link.hpp"
 
@@ -17,11 +19,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <mutex>
 #include <random>
-#include <utility>
-#include <vector>
 
 #include "base/require.hpp"
 #include "mqtt/client/address.hpp"
@@ -115,28 +113,21 @@ struct PahoLink::Parts {
     LinkEvents& events;
   };
 
-  // Filters are asked for one by one: with several at once Paho 1.2.0 reads options that are not
-  // there. A round of asking is over with its last answer; answers of an earlier one do not count.
   struct SubscribeListener final : paho::iaction_listener {
-    SubscribeListener(const Options& given, LinkEvents& to) : options(given), events(to) {}
-    void on_success(const paho::token& token) override { answered(token); }
-    void on_failure(const paho::token& token) override { answered(token, true); }
-    void answered(const paho::token& token, bool failed = false);
-    // The context to give for the filter of that index.
-    [[nodiscard]] void* ask(std::size_t index) const {
-      return reinterpret_cast<void*>(round << kIndexBits | index);
+    explicit SubscribeListener(LinkEvents& to) : events(to) {}
+    void on_success(const paho::token& token) override { tell(token, true); }
+    void on_failure(const paho::token& token) override { tell(token, false); }
+    void tell(const paho::token& token, bool good) {
+      const bool refused = static_cast<int>(token.get_reason_code()) >= kRefusals;
+      events.subscribed((*token.get_topics())[0], refused ? LinkEvents::Delivery::kRefused
+                                                  : good  ? LinkEvents::Delivery::kDone
+                                                          : LinkEvents::Delivery::kLost);
     }
-    static constexpr std::uintptr_t kIndexBits = 8;
-    const Options& options;
     LinkEvents& events;
-    std::mutex mutex;
-    std::uintptr_t round = 0;
-    std::size_t open = 0;  // answers still to come
-    std::vector<std::string> refused;
   };
 
   Parts(const Options& given, LinkEvents& to)
-      : options(given), events(to), on_publish(to), on_connect(to), on_subscribe(given, to) {}
+      : options(given), events(to), on_publish(to), on_connect(to), on_subscribe(to) {}
 
   void fill(const std::vector<std::string>& servers, bool tls);
   void arrived(const paho::message& message) const;
@@ -149,26 +140,6 @@ struct PahoLink::Parts {
   paho::connect_options connect_options;
   std::unique_ptr<paho::async_client> client;
 };
-
-void PahoLink::Parts::SubscribeListener::answered(const paho::token& token, bool failed) {
-  const auto asked = reinterpret_cast<std::uintptr_t>(token.get_user_context());
-  const std::size_t index = asked & ((std::uintptr_t{1} << kIndexBits) - 1);
-  const bool declined = static_cast<int>(token.get_reason_code()) >= kRefusals;
-  std::vector<std::string> all;
-  {
-    const std::lock_guard<std::mutex> hold(mutex);
-    if (asked >> kIndexBits != round || open == 0 || index >= options.subscriptions.size()) return;
-    if (failed && !declined) {
-      open = 0;
-    } else {
-      if (declined) refused.push_back(options.subscriptions[index].first);
-      if (--open > 0) return;
-    }
-    all = std::exchange(refused, {});
-  }
-  if (failed && !declined) return events.subscribe_lost();
-  events.subscribed(all);
-}
 
 void PahoLink::Parts::arrived(const paho::message& message) const {
   const std::string& payload = message.get_payload_ref().str();
@@ -271,20 +242,9 @@ PahoLink::Handed PahoLink::publish(const Outgoing& m, void* context) {
 }
 
 PahoLink::Handed PahoLink::subscribe() {
-  const auto& wanted = parts_->options.subscriptions;
-  if (wanted.empty()) return Handed::kHanded;
-  Parts::SubscribeListener& listener = parts_->on_subscribe;
-  std::vector<void*> contexts;
-  {
-    const std::lock_guard<std::mutex> hold(listener.mutex);
-    ++listener.round;
-    listener.open = wanted.size();
-    listener.refused.clear();
-    for (std::size_t i = 0; i < wanted.size(); ++i) contexts.push_back(listener.ask(i));
-  }
   try {
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      parts_->client->subscribe(wanted[i].first, wanted[i].second, contexts[i], listener);
+    for (const auto& [filter, qos] : parts_->options.subscriptions) {
+      parts_->client->subscribe(filter, qos, nullptr, parts_->on_subscribe);
     }
   } catch (const std::exception& e) {
     return broken_or_unfit(e);

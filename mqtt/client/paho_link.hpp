@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "mqtt/client/client.hpp"
 #include "mqtt/client/message.hpp"
@@ -19,14 +18,13 @@ class LinkEvents {
   virtual void link_down(const std::string& why) = 0;
   // Only the first attempt is told of. `by_broker`: it answered, `why` is what it said.
   virtual void connect_failed(const std::string& why, bool by_broker) = 0;
-  // `bytes`: the length of a payload that was too long and is not here.
+  // `oversized_bytes`: the length of a payload that was too long and so is not here, or 0.
   virtual void arrived(Incoming message, std::size_t oversized_bytes) = 0;
   // `reason` as MQTT 5 has it: 0x80 and more is the broker's refusal. Lost: the link broke first.
   enum class Delivery : std::uint8_t { kDone, kRefused, kLost };
   virtual void published(void* context, Delivery how, int reason) = 0;
-  // The filters the broker refused.
-  virtual void subscribed(const std::vector<std::string>& refused) = 0;
-  virtual void subscribe_lost() = 0;
+  // For each filter once.
+  virtual void subscribed(const std::string& filter, Delivery how) = 0;
 
  protected:
   ~LinkEvents() = default;
@@ -43,7 +41,7 @@ class PahoLink {
 
   // Once; the library goes on trying by itself. An error text, or nothing.
   [[nodiscard]] std::string connect();
-  // Handed: published() or subscribed() follows, maybe before this returns. Broken: there is no
+  // Handed: published() or subscribed() follow, maybe before this returns. Broken: there is no
   // link now. Unfit: it can never be sent.
   enum class Handed : std::uint8_t { kHanded, kBroken, kUnfit };
   [[nodiscard]] Handed publish(const Outgoing& message, void* context);
