@@ -6,7 +6,6 @@
 
 #include "agent/core/stepper.hpp"
 #include "base/exact_math.hpp"
-#include "config/units.hpp"
 #include "power/model/power_gate.hpp"
 
 namespace laird::core {
@@ -18,6 +17,10 @@ constexpr std::uint32_t kPpmPerPermille = kShareWholePpm / 1000;
 constexpr std::int64_t kKeptGain = 8;
 constexpr std::int64_t kKeptPpmMin = kShareWholePpm / 2;
 constexpr std::int64_t kTemperatureMcMax = 250'000;
+
+std::string power_text(std::int64_t mw) {
+  return mw % 1000 == 0 ? std::to_string(mw / 1000) + "W" : std::to_string(mw) + "mW";
+}
 
 bool is_cap(std::int64_t mw) { return mw >= 1 && mw <= kCapMwMax; }
 
@@ -176,17 +179,17 @@ void Stepper::on(const CapRequested& e) {
   }
   if (!is_cap(*e.cap_mw) || e.for_ns < 0 || e.for_ns > kCapForMax) {
     refuse(e.request, Code::kInvalid,
-           "a cap is 1mW to " + config::format_power(kCapMwMax) + ", for at most 366d");
+           "a cap is 1mW to " + power_text(kCapMwMax) + ", for at most 366d");
     return;
   }
   p.operator_cap_mw = e.cap_mw;
   p.operator_cap_until = e.for_ns > 0 ? s_.now + e.for_ns : kNever;
   const CapInForce lowest = p.asked(s_.config.power);
-  std::string text = "the operator's cap is " + config::format_power(*e.cap_mw);
-  if (e.for_ns > 0) text += " for " + config::format_duration(e.for_ns);
+  std::string text = "the operator's cap is " + power_text(*e.cap_mw);
+  if (e.for_ns > 0) text += " for " + std::to_string(e.for_ns / kSecond) + "s";
   if (lowest.source != CapSource::kOperator) {
     text += "; the lower one of the " + std::string(name(lowest.source)) + ", " +
-            config::format_power(*lowest.mw) + ", stays in force";
+            power_text(*lowest.mw) + ", stays in force";
   } else if (*e.cap_mw <= s_.config.power.governor.idle_mw) {
     text += "; that is no more than the board draws idle, so work will all but stop";
   }

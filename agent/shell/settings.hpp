@@ -21,6 +21,7 @@ struct Settings {
   power::Board board;
   std::vector<std::string> board_notes;  // how it was found, what is uncertain
   power::ReaderOptions power;
+  std::vector<std::string> power_helper;  // program and arguments, or a socket; empty: none
   journal::Limits journal;
   std::map<std::string, TrainerProgram> trainers;
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone

@@ -10,7 +10,7 @@ import struct
 import time
 import unittest
 
-from harness import Board, cpu_ticks, synthetic_task
+from harness import Board, cpu_ticks, process_state, synthetic_task
 
 BOARD = "orin-nano-8gb"  # idle 4.3 W, 22 W with both lanes in use
 CAP_W = 10.0
@@ -18,6 +18,7 @@ HELD_S = 24
 MEAN_MARGIN = 0.04  # of the cap; readings are samples of a chopped load
 WINDOW_S = 2.0
 WINDOW_MARGIN = 0.15  # of any two seconds, on a machine that others use too
+TOP_HZ, LOW_HZ = "1020000000", "306000000"
 OPTIONAL_TOTAL_AT = 8 + 1 + 8 + 1 + 1  # event time, kind; reading: time, source, scope
 
 
@@ -88,7 +89,7 @@ class PowerCap(unittest.TestCase):
             free_until = time.time()
             code, out, err = board.ctl("cap", "set", f"{CAP_W:g}W", "--for", "1h")
             self.assertEqual(0, code, err)
-            self.assertIn("10W for 1h", out)
+            self.assertIn("10W for 3600s", out)
             time.sleep(5)
             ticks = [cpu_ticks(pid) for pid in board.trainer_pids()]
             held_from = time.time()
@@ -147,6 +148,74 @@ class PowerCap(unittest.TestCase):
         board.wait_for(
             lambda: all(row["samples"] > before[name] for name, row in board.tasks().items()),
             30, "the tasks did not go on")
+
+    def fake_gpu(self, board, min_hz):
+        """A sysfs with nothing but a GPU clock, and the helper that may set it; reads the clock."""
+        fake = os.path.join(board.root, "fake")
+        gpu = os.path.join(fake, "sys/devices/platform/17000000.gpu/devfreq/17000000.gpu")
+        os.makedirs(gpu)
+        os.makedirs(os.path.join(fake, "sys/class/devfreq"))
+        os.symlink(gpu, os.path.join(fake, "sys/class/devfreq/17000000.gpu"))
+        for name, text in (("max_freq", TOP_HZ), ("min_freq", min_hz),
+                           ("available_frequencies", f"{LOW_HZ} 612000000 {TOP_HZ}")):
+            with open(os.path.join(gpu, name), "w", encoding="utf-8") as out:
+                out.write(text + "\n")
+        board.config["power"]["helper"] = ["laird-priv", "--root", fake, "--journal",
+                                           os.path.join(board.root, "priv-journal")]
+        def clock():
+            with open(os.path.join(gpu, "max_freq"), encoding="utf-8") as value:
+                return value.read().strip()
+        return clock
+
+    def test_a_pinned_clock_is_passed_over(self):
+        with self.board() as board:
+            clock = self.fake_gpu(board, TOP_HZ)  # as jetson_clocks leaves it
+            board.start()
+            self.fill(board)
+            self.assertEqual(0, board.ctl("cap", "set", "4W")[0])
+            board.wait_for(lambda: self.power(board)["exhausted"], 60, "the agent does not say so")
+            self.assertEqual(TOP_HZ, clock())
+            self.assertEqual(1000, self.power(board)["levels_permille"]["devfreq"])
+            self.assertEqual(0, board.terminate())
+
+    def test_a_cap_that_cannot_be_held_uses_every_rung_and_gives_all_back(self):
+        with self.board() as board:
+            clock = self.fake_gpu(board, LOW_HZ)
+            board.start()
+            self.fill(board)
+            # Below what the board draws idle: nothing can hold it, so everything is tried.
+            self.assertEqual(0, board.ctl("cap", "set", "4W")[0])
+            board.wait_for(lambda: clock() == LOW_HZ, 60, "the GPU's clock was not capped")
+            levels = self.power(board)["levels_permille"]
+            self.assertEqual(50, levels["step-gate"])
+            self.assertEqual(250, levels["freezer"])
+            self.assertEqual(300, levels["devfreq"])
+            board.wait_for(lambda: self.power(board)["exhausted"], 10, "the agent does not say so")
+            frozen = 0
+            for _ in range(200):
+                frozen += any(process_state(pid) in "TD" for pid in board.trainer_pids())
+                time.sleep(0.01)
+            self.assertGreater(frozen, 50)  # three quarters of the time
+
+            board.kill()
+            board.wait_for(lambda: clock() == TOP_HZ, 10, "a killed agent left the clock capped")
+            board.start()
+            self.fill_again(board)
+            board.wait_for(lambda: clock() == LOW_HZ, 60, "the cap was not taken up again")
+            self.assertEqual(0, board.ctl("cap", "clear")[0])
+            board.wait_for(lambda: clock() == TOP_HZ, 10, "the clock was not given back")
+            for level in self.power(board)["levels_permille"].values():
+                self.assertEqual(1000, level)
+            samples = board.tasks()["on-gpu"]["samples"]
+            board.wait_for(lambda: board.tasks()["on-gpu"]["samples"] > samples + 100000, 20,
+                           "the trainers do not run freely again")
+
+            self.assertEqual(0, board.ctl("cap", "set", "4W")[0])
+            board.wait_for(lambda: clock() == LOW_HZ, 60, "the clock was not capped again")
+            self.assertEqual(0, board.terminate())
+            self.assertEqual(TOP_HZ, clock())
+            code, text = board.replay()
+            self.assertEqual(0, code, text)
 
     def test_an_operator_can_only_lower_the_configs_cap(self):
         with self.board(cap="12W") as board:
