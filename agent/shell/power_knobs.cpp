@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "agent/shell/settings.hpp"
+#include "power/boards/power_modes.hpp"
 #include "power/model/clock_levels.hpp"
 
 namespace laird::shell {
@@ -107,13 +108,19 @@ void PowerKnobs::find_modes(const power::Board& board) {
   if (live.empty()) return;
   const std::vector<std::int64_t> now = ask("get nvpmodel");
   if (now.empty() || std::find(live.begin(), live.end(), now[0]) == live.end()) return;
-  const auto watts = [&board](std::int64_t id) -> std::int64_t {
+  // The machine's own names first: ids mean other modes from one release to the next.
+  const power::ModeTable table = power::read_mode_table("");
+  const auto watts = [&](std::int64_t id) -> std::int64_t {
+    const std::string* name = nullptr;
     for (const power::PowerMode& mode : board.modes) {
-      if (mode.id != id) continue;
-      const std::int64_t named = watts_of_name(mode.name);
-      return named > 0 ? named : board.power_mw_max / 1000;
+      if (mode.id == id && table.modes.empty()) name = &mode.name;
     }
-    return 0;
+    for (const power::ModeTable::Mode& mode : table.modes) {
+      if (mode.id == id) name = &mode.name;
+    }
+    if (name == nullptr) return 0;
+    const std::int64_t named = watts_of_name(*name);
+    return named > 0 ? named : board.power_mw_max / 1000;
   };
   const std::int64_t top = watts(now[0]);
   if (top <= 0) return;
