@@ -62,6 +62,7 @@ class FleetLink {
   void publish_tasks();
   void publish_telemetry();
   void note_share();
+  void add_share(const SharePoint& point);
   void publish_shares();
   void publish_event(std::string kind, std::string text, json::Value more = {});
   void publish_state(mqtt::TopicKind kind, std::string_view name, std::string payload);
@@ -85,6 +86,7 @@ class FleetLink {
   std::deque<SharePoint> shares_;  // recent changes
   SharePoint share_;
   bool shares_told_ = true;
+  TimeNs fence_wall_ = kNever;  // when the share in use ends unless peers are heard
   TimeNs shares_at_ = 0;
   std::uint64_t epoch_ = 0;  // of this run of the agent
   std::uint64_t seq_ = 0;
