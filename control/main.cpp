@@ -7,40 +7,20 @@
 #include "base/time.hpp"
 #include "config/schema.hpp"
 #include "config/units.hpp"
+#include "control/commands.hpp"
+#include "control/exit.hpp"
 #include "control/local_client.hpp"
 #include "lab/replay/replay.hpp"
 
 namespace {
 
 using laird::Code;
-using laird::Error;
 using laird::json::Kind;
 using laird::json::Value;
 
-// Exit codes are part of the interface: scripts rely on them.
-constexpr int kFailed = 1;
-constexpr int kUsage = 2;
-constexpr int kNotFound = 3;
-constexpr int kRefused = 4;
-constexpr int kTimedOut = 124;
-
-int exit_code_of(const Error& error) {
-  switch (error.code) {
-    case Code::kInvalid: return kUsage;
-    case Code::kNotFound: return kNotFound;
-    case Code::kRefused:
-    case Code::kExists:
-    case Code::kFull:
-    case Code::kPermission: return kRefused;
-    case Code::kUnavailable: return kTimedOut;
-    default: return kFailed;
-  }
-}
-
-int complain(const Error& error) {
-  std::fprintf(stderr, "lairctl: %s\n", error.text().c_str());
-  return exit_code_of(error);
-}
+using laird::control::complain;
+using laird::control::kFailed;
+using laird::control::kUsage;
 
 struct Connection {
   std::string socket;
@@ -211,6 +191,9 @@ int main(int argc, char** argv) {
                          "Example: lairctl replay /var/lib/laird/journal");
   replay_command->add_option("journal", journal, "A journal file, or a folder of them")->required();
   replay_command->callback([&] { code = replay(journal); });
+
+  laird::control::add_pki(app, code);
+  laird::control::add_broker(app, code);
 
   try {
     app.parse(argc, argv);

@@ -9,6 +9,9 @@
 //   a queue and return; no thread of ours calls Paho with that mutex held.
 // - A call may wait for that lock while a host name is resolved: only the worker calls.
 // - The first connect may fail and the library still goes on retrying: connect() is called once.
+//   Of later failures it says nothing at all: mqtt/sign/tls_probe.hpp finds out why.
+// - disconnect_options cannot carry a reason code (its C struct says version 0): the way to leave
+//   with the will is to publish it ourselves.
 #include "mqtt/client/client.hpp"
 
 #include <mqtt/async_client.h>
@@ -30,6 +33,7 @@
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/codec/topics.hpp"
 #include "mqtt/sign/tls_files.hpp"
+#include "mqtt/sign/tls_probe.hpp"
 
 namespace laird::mqtt {
 namespace {
@@ -39,10 +43,15 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kProblemsMax = 32;       // between two takes
 constexpr std::size_t kRefusedTopicsMax = 64;  // remembered, to name each once per connection
-constexpr std::uint32_t kPacketBytesMax = 256 * 1024;  // the broker need not send what we drop
+constexpr std::uint32_t kPacketBytesMax = 256 * 1024;     // the broker need not send what we drop
+constexpr auto kDiagnoseAfter = std::chrono::seconds(5);  // of an outage, and then
+constexpr auto kDiagnoseEvery = std::chrono::minutes(5);
 constexpr int kNotAuthorised = 0x87;
 constexpr int kUnsupportedVersion = 0x84;
 constexpr int kUnacceptableVersion311 = 1;  // the same in a CONNACK of MQTT 3.1.1
+
+constexpr DurationNs kProbeWait = 3 * kSecond;
+const char* const kNoConnection = "no connection";
 
 TimeNs now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
@@ -83,7 +92,22 @@ std::string failure_text(const paho::token& token) {
   }
   if (code >= 0x80) return "the broker refused: reason " + std::to_string(code);
   if (result > 0) return "the broker refused: code " + std::to_string(result);
-  return "no connection";
+  return kNoConnection;
+}
+
+// Why the brokers cannot be reached, the first one's reason first; empty when they can.
+std::string diagnosis(const Options& options) {
+  std::string out;
+  for (const std::string& broker : options.brokers) {
+    const auto address = parse_address(broker);
+    if (!address) continue;
+    const auto reached =
+        probe({address->host, address->port, address->tls, options.ca, options.cert, options.key},
+              kProbeWait);
+    if (reached) return {};
+    out += (out.empty() ? "" : "; ") + reached.error().context;
+  }
+  return out;
 }
 
 }  // namespace
@@ -131,13 +155,17 @@ struct Client::Core {
   void subscribe_failed(const paho::token& token);
 
   // --- called by the worker ---
-  void run();
+  static void run(const std::shared_ptr<Core>& core);
+  void work(const std::shared_ptr<Core>& self);
   void build();
   void pump(std::unique_lock<std::mutex>& lock);
   void subscribe(std::unique_lock<std::mutex>& lock);
   void hand_over(Slot& slot, std::unique_lock<std::mutex>& lock);
   void drain(std::unique_lock<std::mutex>& lock);
   void disconnect();
+
+  // --- called by a thread for it alone: a resolver may hold it for long ---
+  static void diagnose(const std::shared_ptr<Core>& core);
 
   // --- with the mutex held ---
   void signal();
@@ -147,6 +175,11 @@ struct Client::Core {
   [[nodiscard]] bool has_work() const {
     return up && (resubscribe || (!outbox.empty() && in_flight() < slots.size()));
   }
+
+  [[nodiscard]] bool is_watching() const {
+    return !up && !diagnosing && diagnose_at != Clock::time_point::max();
+  }
+  [[nodiscard]] bool diagnosis_due() const { return is_watching() && Clock::now() >= diagnose_at; }
 
   Options options;
   int event_fd = -1;
@@ -168,8 +201,9 @@ struct Client::Core {
   bool link_changed = false;
   bool signalled = false;
   bool closing = false;
-  bool clean = false;  // close() was called: no will
   bool done = false;
+  bool diagnosing = false;
+  Clock::time_point diagnose_at = Clock::time_point::max();
   Clock::time_point close_by = Clock::time_point::max();
 
   // Of the worker alone, and of Paho.
@@ -201,7 +235,9 @@ void Client::Core::link_down(const std::string& cause) {
   up = false;
   link_changed = true;
   why = cause.empty() ? "the connection was lost" : "the connection was lost: " + cause;
+  diagnose_at = Clock::now() + kDiagnoseAfter;
   signal();
+  wake.notify_one();
 }
 
 void Client::Core::arrived(const paho::message& message) {
@@ -263,7 +299,10 @@ void Client::Core::connect_failed(const paho::token& token) {
   const std::lock_guard<std::mutex> hold(mutex);
   why = failure_text(token);
   link_changed = true;
+  // The broker's own words need no looking into.
+  if (why == kNoConnection) diagnose_at = Clock::now();
   signal();
+  wake.notify_one();
 }
 
 void Client::Core::subscribed(const paho::token& token) {
@@ -307,8 +346,9 @@ void Client::Core::build() {
   client->set_message_callback([this](const paho::const_message_ptr& m) { arrived(*m); });
 
   std::random_device device;
-  const std::uint32_t retry_min_s = options.retry_min_s + device() % 3;
-  const std::uint32_t retry_max_s = std::max(retry_min_s, options.retry_max_s) + device() % 3;
+  const std::uint32_t jitter = options.retry_jitter_s + 1;
+  const std::uint32_t retry_min_s = options.retry_min_s + device() % jitter;
+  const std::uint32_t retry_max_s = std::max(retry_min_s, options.retry_max_s + device() % jitter);
   paho::connect_options& c = connect_options;
   c.set_mqtt_version(MQTTVERSION_5);
   c.set_clean_start(!options.keep_session);
@@ -342,18 +382,37 @@ void Client::Core::build() {
   LAIRD_REQUIRE(c.get_mqtt_version() == MQTTVERSION_5, "MQTT 5 or nothing");
 }
 
-void Client::Core::run() {
+void Client::Core::run(const std::shared_ptr<Core>& core) {
   try {
-    build();
-    client->connect(connect_options, nullptr, on_connect);
+    core->build();
+    core->client->connect(core->connect_options, nullptr, core->on_connect);
   } catch (const std::exception& e) {
-    const std::lock_guard<std::mutex> hold(mutex);
-    problem(std::string("the MQTT library refused its options: ") + e.what());
+    const std::lock_guard<std::mutex> hold(core->mutex);
+    core->problem(std::string("the MQTT library refused its options: ") + e.what());
   }
+  core->work(core);
+}
+
+void Client::Core::work(const std::shared_ptr<Core>& self) {
   std::unique_lock<std::mutex> lock(mutex);
   while (!closing) {
-    wake.wait(lock, [this] { return closing || has_work(); });
-    if (!closing) pump(lock);
+    const bool watching = is_watching();
+    const auto due = [&] {
+      return closing || has_work() || diagnosis_due() || is_watching() != watching;
+    };
+    if (watching) {
+      const Clock::time_point until = diagnose_at;
+      wake.wait_until(lock, until, due);
+    } else {
+      wake.wait(lock, due);
+    }
+    if (closing) break;
+    if (has_work()) pump(lock);
+    if (diagnosis_due()) {
+      diagnosing = true;
+      diagnose_at = Clock::now() + kDiagnoseEvery;
+      std::thread([self] { diagnose(self); }).detach();
+    }
   }
   drain(lock);
   lock.unlock();
@@ -362,6 +421,17 @@ void Client::Core::run() {
   lock.lock();
   done = true;
   closed.notify_all();
+}
+
+void Client::Core::diagnose(const std::shared_ptr<Core>& core) {
+  const std::string found = diagnosis(core->options);
+  const std::lock_guard<std::mutex> hold(core->mutex);
+  core->diagnosing = false;
+  core->wake.notify_one();
+  if (core->up || found.empty() || core->why == found) return;
+  core->why = found;
+  core->link_changed = true;
+  core->signal();
 }
 
 void Client::Core::pump(std::unique_lock<std::mutex>& lock) {
@@ -421,7 +491,7 @@ void Client::Core::hand_over(Slot& slot, std::unique_lock<std::mutex>& lock) {
 }
 
 void Client::Core::drain(std::unique_lock<std::mutex>& lock) {
-  while (clean && up && Clock::now() < close_by) {
+  while (up && Clock::now() < close_by) {
     pump(lock);
     if (outbox.empty() && in_flight() == 0) return;
     wake.wait_until(lock, close_by, [this] { return !up || has_work() || in_flight() == 0; });
@@ -433,7 +503,6 @@ void Client::Core::disconnect() {
   try {
     paho::disconnect_options how;
     how.set_timeout(std::chrono::milliseconds(100));
-    if (!clean) how.set_reason_code(paho::ReasonCode::DISCONNECT_WITH_WILL_MESSAGE);
     client->disconnect(how)->wait_for(std::chrono::seconds(1));
   } catch (const std::exception&) {
     // It was not connected.
@@ -498,16 +567,14 @@ Result<std::unique_ptr<Client>> Client::create(Options options) {
   core->event_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (core->event_fd < 0) return fail_errno(errno, "eventfd");
   // The worker owns the core with us: close() may leave before a slow resolver does.
-  std::thread([core] { core->run(); }).detach();
+  std::thread([core] { Core::run(core); }).detach();
   return std::unique_ptr<Client>(new Client(std::move(core)));
 }
 
 Client::~Client() {
-  std::unique_lock<std::mutex> lock(core_->mutex);
-  if (core_->closing) return;
-  core_->closing = true;
-  core_->wake.notify_one();
-  core_->closed.wait_for(lock, std::chrono::seconds(2), [this] { return core_->done; });
+  Outgoing will = core_->options.will;
+  will.kind = Class::kState;
+  close(std::move(will), kSecond);
 }
 
 int Client::ready_fd() const { return core_->event_fd; }
@@ -559,7 +626,6 @@ void Client::close(Outgoing last_word, DurationNs wait_max) {
   if (core_->closing) return;
   if (!last_word.topic.empty()) core_->outbox.push(std::move(last_word), now_ns());
   core_->close_by = Clock::now() + std::chrono::nanoseconds(wait_max);
-  core_->clean = true;
   core_->closing = true;
   core_->wake.notify_one();
   core_->closed.wait_until(lock, core_->close_by, [this] { return core_->done; });

@@ -36,8 +36,11 @@ struct Options {
   std::uint32_t session_expiry_s = 3'600;
   std::uint32_t keep_alive_s = 10;
   std::uint32_t connect_timeout_s = 5;
-  std::uint32_t retry_min_s = 1;  // a random second or two are added, so that a fleet that lost its
-  std::uint32_t retry_max_s = 8;  // broker does not come back in one instant
+  std::uint32_t retry_min_s = 1;
+  std::uint32_t retry_max_s = 8;
+  // Up to so much is added at random, so that a fleet that lost its broker does not come back in
+  // one instant: Paho's own jitter is the same in every process.
+  std::uint32_t retry_jitter_s = 2;
   OutboxLimits outbox;
   std::size_t in_flight_max = 16;  // handed to Paho and not yet acknowledged
   std::size_t inbox_max = 1'024;   // messages; a quarter is kept free for QoS 1
@@ -69,7 +72,7 @@ class Client {
 
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-  // Without close() before it, the broker is told to publish the will.
+  // Without close() before it, the will is published: nobody said that all is well.
   ~Client();
 
   // Readable while take() has something to give.

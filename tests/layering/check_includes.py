@@ -28,7 +28,7 @@ LAYERS = {
     "consensus": ["base", "json", "config"],
     "power/model": ["base", "json", "config"],
     "mqtt/codec": ["base", "json", "config"],
-    "mqtt/sign": ["base", "mqtt/codec"],
+    "mqtt/sign": ["base", "config", "mqtt/codec"],
     "mqtt/client": ["base", "mqtt/codec", "mqtt/sign"],
     "agent/core": ["base", "estimators/model", "consensus", "power/model", "agent/policies",
                    "agent/placement"],

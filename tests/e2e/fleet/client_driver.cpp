@@ -71,6 +71,8 @@ laird::mqtt::Options options(const Value& from) {
   if (const Value* will = from.find("will")) out.will = outgoing(*will);
   out.will_delay_s = static_cast<std::uint32_t>(number(from, "will_delay_s", 0));
   out.retry_max_s = static_cast<std::uint32_t>(number(from, "retry_max_s", 1));
+  out.retry_jitter_s = 0;
+  out.keep_session = from.find("keep_session") == nullptr || flag(from, "keep_session");
   if (const Value* filters = from.find("subscriptions")) {
     for (const Value& filter : filters->items())
       out.subscriptions.emplace_back(filter.as_string(), 1);
