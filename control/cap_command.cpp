@@ -33,13 +33,6 @@ int board_cap(FleetClient& client, const std::string& node, Value body, Duration
   return reply ? show(*reply) : complain(reply.error());
 }
 
-int change_plan(FleetClient& client, const core::FleetPlan& plan, DurationNs timeout) {
-  if (const std::string odd = warning_about(plan, unix_ms_now()); !odd.empty()) {
-    say("warning: " + odd);
-  }
-  return put_in_force(client, plan, timeout);
-}
-
 int set(const Reach& reach, const CapOptions& options) {
   const auto where = reach.where();
   if (!where) return complain(where.error());
@@ -53,7 +46,7 @@ int set(const Reach& reach, const CapOptions& options) {
     duration = *parsed;
   }
   if (where->local) return local_cap(*where, "cap-set", options);
-  const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!client) return complain(client.error());
   if (!reach.node.empty()) {
     Value body =
@@ -64,7 +57,7 @@ int set(const Reach& reach, const CapOptions& options) {
   const auto plan = plan_in_force(**client, where->timeout);
   if (!plan) return complain(plan.error());
   const std::int64_t until = unix_ms_now() + duration / kMillisecond;
-  return change_plan(
+  return put_in_force(
       **client,
       duration > 0 ? with_power_until(*plan, *power_mw, until) : with_power(*plan, *power_mw),
       where->timeout);
@@ -74,7 +67,7 @@ int clear(const Reach& reach, const CapOptions& options) {
   const auto where = reach.where();
   if (!where) return complain(where.error());
   if (where->local) return local_cap(*where, "cap-clear", {});
-  const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!client) return complain(client.error());
   if (!reach.node.empty()) {
     return board_cap(**client, reach.node, Value::object().set("power_w", Value()), where->timeout);
@@ -92,7 +85,7 @@ int clear(const Reach& reach, const CapOptions& options) {
     say("nothing was done");
     return kFailed;
   }
-  return change_plan(**client, without_power_cap(*plan, options.budget), where->timeout);
+  return put_in_force(**client, without_power_cap(*plan, options.budget), where->timeout);
 }
 
 int get(const Reach& reach) {
@@ -108,7 +101,7 @@ int get(const Reach& reach) {
     std::printf("%s\n", reach.json() ? json::to_text(*power).c_str() : text->as_string().c_str());
     return 0;
   }
-  const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!client) return complain(client.error());
   const FleetView& view = (*client)->view();
   if (!reach.node.empty()) {

@@ -115,7 +115,7 @@ Status apply(const InitOptions& options, FleetPlan& plan) {
 int init(const Reach& reach, const InitOptions& options) {
   const auto where = reach.where(true);
   if (!where) return complain(where.error());
-  const auto opened = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  const auto opened = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!opened) return complain(opened.error());
   FleetClient& client = **opened;
   auto plan = options.file.empty() ? plan_from_boards(client, options, where->timeout)
@@ -133,9 +133,6 @@ int init(const Reach& reach, const InitOptions& options) {
   }
   plan->rev = rev + 1;
   if (const Status ok = apply(options, *plan); !ok) return complain(ok.error());
-  if (const std::string odd = warning_about(*plan, unix_ms_now()); !odd.empty()) {
-    say("warning: " + odd);
-  }
   const std::string text = json::to_pretty_text(shell::plan_json(*plan)) + "\n";
   if (!options.out.empty()) {
     const auto done = write_file(options.out, text, kPublicMode,

@@ -25,7 +25,9 @@ std::string watts(std::int64_t mw) {
 Result<FleetPlan> plan_in_force(FleetClient& client, DurationNs timeout) {
   if (const Status ok = client.load_key(); !ok) return tl::make_unexpected(ok.error());
   const auto& retained = client.view().plan();
-  if (retained && client.plan_is_mine()) return shell::parse_plan(retained->body);
+  if (retained && client.plan_is_mine()) {
+    if (auto plan = shell::parse_plan(retained->body)) return plan;
+  }
 
   std::set<std::string> boards;
   for (const auto& [id, board] : client.view().boards()) {
@@ -92,16 +94,9 @@ std::string power_text(const FleetPlan& plan, std::int64_t now_unix_ms) {
          mqtt::time_text(plan.power_for_now_until_wall / kMillisecond) + ", then " + lasting;
 }
 
-std::string warning_about(const FleetPlan& plan, std::int64_t now_unix_ms) {
-  const std::int64_t budget = plan.budget_at(Resource::kPower, now_unix_ms * kMillisecond);
-  std::int64_t floors = 0;
-  for (const core::FleetMember& member : plan.members) floors += member.floor[kPower];
-  if (budget == core::kUnlimited || floors <= budget) return {};
-  return "the floors of the boards add up to " + watts(floors) + ", more than the budget of " +
-         watts(budget) + ": boards keep their floors whatever happens, so the budget cannot hold";
-}
-
 int put_in_force(FleetClient& client, const FleetPlan& plan, DurationNs timeout) {
+  // The broker would keep a plan that every board refuses, and tell it to each that comes.
+  if (const Status ok = core::check_plan(plan); !ok) return complain(ok.error());
   if (const Status ok = client.publish_plan(shell::plan_json(plan), timeout); !ok) {
     return complain(ok.error());
   }
@@ -137,6 +132,12 @@ int put_in_force(FleetClient& client, const FleetPlan& plan, DurationNs timeout)
               static_cast<unsigned long long>(plan.rev), power_text(plan, unix_ms_now()).c_str(),
               have, plan.members.size(), others.c_str());
   if (have == plan.members.size()) return 0;
+  for (const EventView& event : client.view().events()) {
+    const Value* kind = event.event.find("kind", json::Kind::kString);
+    const Value* text = event.event.find("text", json::Kind::kString);
+    if (kind == nullptr || text == nullptr || kind->as_string() != "refused-command") continue;
+    say(event.board + " refused: " + harmless(text->as_string()));
+  }
   say("the broker keeps the plan: the others take it when they are back");
   return have == 0 ? kTimedOut : kPartial;
 }

@@ -22,11 +22,9 @@ namespace laird::control {
 
 // "power 60.0 W until 2026-11-16T07:00:00.000Z, then 80.0 W"
 [[nodiscard]] std::string power_text(const core::FleetPlan& plan, std::int64_t now_unix_ms);
-// What is odd about a plan that boards would take all the same; empty when nothing is.
-[[nodiscard]] std::string warning_about(const core::FleetPlan& plan, std::int64_t now_unix_ms);
-
 // Publishes and waits until every live board of the plan reports its revision; says how far it came
-// ("in force on 7 of 8; n-3 is lost") and gives the exit code.
+// ("in force on 7 of 8; n-3 is lost") and gives the exit code. A plan no board would take is not
+// published. The client should listen to events, so that refusals are told.
 [[nodiscard]] int put_in_force(FleetClient& client, const core::FleetPlan& plan,
                                DurationNs timeout);
 

@@ -52,9 +52,3 @@ TEST(clearing_keeps_the_budget_unless_told) {
   TEST_ASSERT_EQUAL_STRING("power not limited",
                            power_text(without_power_cap(timed, true), kNow).c_str());
 }
-
-TEST(a_budget_below_the_floors_is_warned_of) {
-  TEST_ASSERT_TRUE(warning_about(plan(), kNow).empty());
-  const std::string odd = warning_about(with_power(plan(), 4'000), kNow);
-  TEST_ASSERT_TRUE(odd.find("5.0 W") != std::string::npos);
-}
