@@ -49,6 +49,8 @@ class FleetClient {
   [[nodiscard]] const Access& access() const { return access_; }
   [[nodiscard]] FleetView& view() { return view_; }
   [[nodiscard]] bool connected() const { return client_->connected(); }
+  // Readable while wait() has something to take.
+  [[nodiscard]] int ready_fd() const { return client_->ready_fd(); }
   [[nodiscard]] const std::string& client_name() const { return name_; }
 
   // Takes messages until `done` says so or the time is over; false in the second case.

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   add_steering(app, code);
   add_cap(app, code);
   add_fleet(app, code);
+  add_top(app, code);
   add_replay(app, code);
   add_pki(app, code);
   add_broker(app, code);

@@ -1,14 +1,11 @@
 """submit --any: the best board gets the task, and never two."""
 
-import json
-import os
 import signal
-import subprocess
 import time
 import unittest
 
 from boards import OperatedFleet, task
-from harness import LAIRCTL, wait_until
+from harness import wait_until
 
 
 class Any(OperatedFleet):
@@ -47,45 +44,6 @@ class Any(OperatedFleet):
             self.assertIn("n-2 did not answer", done.err)
         finally:
             self.agents["n-2"].signal(signal.SIGCONT)
-
-
-class Silent(OperatedFleet):
-    """The chosen board falls silent between its bid and the submission."""
-
-    boards = ("n-1", "n-2")
-    nodes = ("n-1", "n-2")
-
-    def start_submission(self, name):
-        spec = os.path.join(self.root, name + ".json")
-        with open(spec, "w", encoding="utf-8") as out:
-            json.dump(task(name, epochs=100000), out)
-        # Stops the board that is about to be asked: it is named before the task is sent there.
-        run = subprocess.Popen([LAIRCTL, "submit", "-f", spec, "--any", "--timeout", "2s"],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=self.environment())
-        return run
-
-    def test_the_next_board_is_asked_only_after_the_first_surely_does_not_have_it(self):
-        # n-1 bids best by name. Its link is cut by stopping it as soon as it has bid; the stop may
-        # come too late, and then the task is simply there.
-        self.lairctl("drain", "n-2")
-        self.lairctl("undrain", "n-2")
-        run = self.start_submission("fenced")
-        told = b""
-        while b"offering it to n-1" not in told:
-            told = run.stderr.readline()
-            self.assertTrue(told, "lairctl ended early")
-        self.agents["n-1"].signal(signal.SIGSTOP)
-        time.sleep(8)
-        self.agents["n-1"].signal(signal.SIGCONT)
-        out, err = run.communicate(timeout=60)
-        text = out.decode() + err.decode()
-        self.assertEqual(run.returncode, 0, text)
-        # Whichever way it went, exactly one board has it, and the one that was told.
-        board = out.decode().split(":")[0]
-        self.assertTrue(wait_until(lambda: self.tasks(name="fenced"), 5, every=0.3), text)
-        time.sleep(2)
-        self.assertEqual([t["node"] for t in self.tasks(name="fenced")], [board], text)
 
 
 if __name__ == "__main__":
