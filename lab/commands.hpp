@@ -12,6 +12,7 @@ struct ExitCode {
   int value = 0;  // 0 done, 1 failed, 2 usage
 };
 
+void add_fleet(CLI::App& app, ExitCode& code);
 void add_forecast(CLI::App& app, ExitCode& code);
 void add_laira(CLI::App& app, ExitCode& code);
 

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", LAIRD_VERSION);
   app.require_subcommand(1);
   laird::lab::ExitCode code;
+  laird::lab::add_fleet(app, code);
   laird::lab::add_forecast(app, code);
   laird::lab::add_governor(app, code);
   laird::lab::add_ledger(app, code);

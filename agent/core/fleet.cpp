@@ -152,6 +152,8 @@ Status check_plan(const FleetPlan& plan) {
   return {};
 }
 
+DurationNs fence_margin(DurationNs slice, DurationNs lease) { return std::min(slice, lease / 4); }
+
 consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch) {
   consensus::LedgerConfig out;
   out.epoch = epoch;

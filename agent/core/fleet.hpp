@@ -105,6 +105,10 @@ struct Fleet {
   void archive(Archive& ar, const FleetConfig& config, std::string_view self);
 };
 
+// How long before the ledger's fence a board lets go of its share: a trainer finishes the slice it
+// was granted even when its agent hangs, and that too must end before peers take the share over.
+[[nodiscard]] DurationNs fence_margin(DurationNs slice, DurationNs lease);
+
 // The names behind a ledger's numbers.
 [[nodiscard]] const std::string* name_of(const FleetPlan& plan, consensus::NodeId number);
 [[nodiscard]] consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch);

@@ -230,7 +230,7 @@ void Stepper::fleet_tick() {
 void Stepper::enforce_shares() {
   Fleet& fleet = s_.fleet;
   if (!fleet.member()) return;
-  const bool fenced = fleet.fenced(s_.now);
+  const bool fenced = fleet.fenced(s_.now + fence_margin(s_.config.slice, s_.config.fleet.lease));
   const consensus::Shares shares = fenced ? consensus::Shares{} : fleet.ledger->effective(s_.now);
   const FleetMember* self = fleet.plan.member(s_.config.node);
   for (std::size_t r = 0; r < kResources; ++r) {

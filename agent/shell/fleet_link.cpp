@@ -19,6 +19,8 @@ constexpr DurationNs kReportEvery = 5 * kSecond;
 constexpr DurationNs kTaskEvery = 2 * kSecond;
 constexpr std::size_t kTasksPerSecond = 32;
 constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
+constexpr std::size_t kSharePointsMax = 256;
+constexpr DurationNs kSharesRepeated = 30 * kSecond;
 constexpr DurationNs kGoodbye = 2 * kSecond;
 
 }  // namespace
@@ -165,7 +167,61 @@ void FleetLink::join() {
   publish_info();
 }
 
+// Before the messages of the same steps leave: whoever receives a share from us notes its rise
+// after our fall. Put together by time, the points of all boards then never show too much.
+void FleetLink::note_share() {
+  const core::Fleet& fleet = agent_.state().fleet;
+  const auto power = static_cast<std::size_t>(core::Resource::kPower);
+  const TimeNs now = agent_.state().now;
+  const core::CoreConfig& config = agent_.state().config;
+  const DurationNs margin = core::fence_margin(config.slice, config.fleet.lease);
+  const bool fenced = fleet.fenced(now + margin);
+  SharePoint point;
+  if (!fenced) point.parts = fleet.ledger->effective(now)[power];
+  point.enforced_mw = fleet.enforced[power];
+  if (point.parts == share_.parts && point.enforced_mw == share_.enforced_mw) return;
+  TimeNs wall = clock_.wall_ns();
+  if (fenced && fleet.ledger && fleet.ledger->fence_deadline() > 0) {
+    // An agent that was stopped past its fence granted nothing meanwhile: it fell at the fence.
+    const TimeNs fell = fleet.ledger->fence_deadline() - margin + agent_.state().wall_minus_agent;
+    wall = std::min(wall, std::max(fell, share_.unix_us * 1000 + 1000));
+  }
+  point.unix_us = wall / 1000;
+  share_ = point;
+  if (shares_.size() >= kSharePointsMax) shares_.pop_front();
+  shares_.push_back(point);
+  shares_told_ = false;
+}
+
+// Every change of the last half minute again: one lost message leaves no hole.
+void FleetLink::publish_shares() {
+  const TimeNs now = agent_.now();
+  if (shares_.empty() || (shares_told_ && now - shares_at_ < kReportEvery)) return;
+  shares_told_ = true;
+  shares_at_ = now;
+  const std::int64_t since_us = (clock_.wall_ns() - kSharesRepeated) / 1000;
+  while (shares_.size() > 1 && shares_[1].unix_us < since_us) shares_.pop_front();
+  Value points = Value::array();
+  for (const SharePoint& p : shares_) {
+    points.add(Value::array()
+                   .add(Value::integer(p.unix_us))
+                   .add(Value::integer(p.parts))
+                   .add(Value::integer(p.enforced_mw)));
+  }
+  mqtt::Outgoing out;
+  out.topic = topic(TopicKind::kTelemetry, "shares");
+  out.payload = json::to_text(Value::object()
+                                  .set("s", Value::string("laird.tele/1.0"))
+                                  .set("epoch", Value::integer(static_cast<std::int64_t>(epoch_)))
+                                  .set("seq", Value::integer(static_cast<std::int64_t>(++seq_)))
+                                  .set("ts", Value::string(mqtt::time_text(wall_ms())))
+                                  .set("points", std::move(points)));
+  out.kind = mqtt::Class::kTelemetry;
+  client_->publish(std::move(out));
+}
+
 void FleetLink::flush() {
+  note_share();
   for (auto& [peer, writer] : outbound_) {
     if (writer.empty()) continue;
     mqtt::Outgoing out;
@@ -185,6 +241,7 @@ void FleetLink::every_second() {
   publish_report();
   publish_tasks();
   publish_telemetry();
+  publish_shares();
 }
 
 void FleetLink::publish_state(TopicKind kind, std::string_view name, std::string payload) {

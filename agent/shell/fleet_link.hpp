@@ -5,6 +5,7 @@
 // operators say goes through the command door, what is published is read from the state.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +42,13 @@ class FleetLink {
     TimeNs clear_at = kNever;
   };
 
+  // From when on what is enforced of the power budget.
+  struct SharePoint {
+    std::int64_t unix_us = 0;
+    consensus::Parts parts = 0;
+    std::int64_t enforced_mw = 0;
+  };
+
   FleetLink(Loop& loop, Agent& agent, ports::Clock& clock, const Settings& settings,
             std::string version, Agent::Log log);
   void on_ready();
@@ -53,6 +61,8 @@ class FleetLink {
   void publish_report();
   void publish_tasks();
   void publish_telemetry();
+  void note_share();
+  void publish_shares();
   void publish_event(std::string kind, std::string text, json::Value more = {});
   void publish_state(mqtt::TopicKind kind, std::string_view name, std::string payload);
   [[nodiscard]] std::string topic(mqtt::TopicKind kind, std::string_view name = {}) const;
@@ -72,6 +82,10 @@ class FleetLink {
   std::vector<core::PeerMessage> heard_;
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
   std::map<std::string, PublishedTask> tasks_;
+  std::deque<SharePoint> shares_;  // recent changes
+  SharePoint share_;
+  bool shares_told_ = true;
+  TimeNs shares_at_ = 0;
   std::uint64_t epoch_ = 0;  // of this run of the agent
   std::uint64_t seq_ = 0;
   bool seen_before_ = false;

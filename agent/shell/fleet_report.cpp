@@ -59,7 +59,8 @@ mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
   report.draining = state.draining;
   report.fenced = fleet.fenced(now);
   if (fleet.ledger && !report.fenced) {
-    report.fence_in_ms = (fleet.ledger->fence_deadline() - now) / kMillisecond;
+    const TimeNs fence = std::min(fleet.ledger->fence_deadline(), now + core::kLeaseMax);
+    report.fence_in_ms = (fence - now) / kMillisecond;
   }
   report.power_mw = share_of(state, Resource::kPower, now);
   report.cpu_milli = share_of(state, Resource::kCpu, now);

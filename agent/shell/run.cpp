@@ -16,6 +16,7 @@
 #include "agent/shell/control_socket.hpp"
 #include "agent/shell/display.hpp"
 #include "agent/shell/fleet_link.hpp"
+#include "agent/shell/notify.hpp"
 #include "agent/shell/settings.hpp"
 #include "agent/shell/system_clock.hpp"
 
@@ -179,6 +180,7 @@ int run_agent(const RunOptions& options) {
     if (fleet) fleet->task_changed(task, change);
   });
 
+  const Notifier notifier;
   int stop_signals = 0;
   const Status watched = (*loop)->watch(signals->get(), EPOLLIN, [&](std::uint32_t) {
     signalfd_siginfo info{};
@@ -187,6 +189,7 @@ int run_agent(const RunOptions& options) {
       if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) continue;
       if (++stop_signals == 1) {
         log(1, "stopping: trainers write a last checkpoint; a second signal kills them");
+        notifier.say("STOPPING=1");
         agent.shut_down();
       }
     }
@@ -199,6 +202,14 @@ int run_agent(const RunOptions& options) {
     (*loop)->after(every, draw);
   };
   if (view != View::kNone) (*loop)->after(every, draw);
+
+  // The loop feeds the watchdog, so it is the one thread that decides anything that is watched.
+  std::function<void()> feed = [&] {
+    notifier.say("WATCHDOG=1");
+    (*loop)->after(notifier.watchdog_every(), feed);
+  };
+  if (notifier.watchdog_every() > 0) feed();
+  notifier.say("READY=1\nSTATUS=" + agent.state().config.node + " runs");
 
   for (const core::TaskSpec& spec : settings.tasks) submit_configured(**loop, agent, spec, log);
   bool leaving = false;

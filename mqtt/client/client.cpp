@@ -1,20 +1,8 @@
-// The only file that names Paho (C++ 1.2 over C 1.3). Its traps that shape this code, all measured
-// or read in its sources:
-// - Its offline buffer leaks when it drops: publish only while connected, a bounded number at once.
-// - MQTT 5 must be asked for both when the client is made and when it connects, or it is 3.1.1.
-// - Copies of connect_options keep pointing into the original's properties, and connect() copies:
-//   the options live in Core and are filled by setters, not by the builder. For the same reason
-//   ssl_options' error handler cannot be used: it would be called on a dead copy.
-// - Callbacks run under the library's lock: ours take Core::mutex for a moment, put something into
-//   a queue and return; no thread of ours calls Paho with that mutex held.
-// - A call may wait for that lock while a host name is resolved: only the worker calls.
-// - The first connect may fail and the library still goes on retrying: connect() is called once.
-//   Of later failures it says nothing at all: mqtt/sign/tls_probe.hpp finds out why.
-// - disconnect_options cannot carry a reason code (its C struct says version 0): the way to leave
-//   with the will is to publish it ourselves.
+// What the three kinds of threads share, and what each of them does: Paho's (LinkEvents), our
+// worker, which alone calls Paho, and the owner's. Core::mutex is held for moments only and never
+// while Paho is called: its callbacks come under a lock of its own.
 #include "mqtt/client/client.hpp"
 
-#include <mqtt/async_client.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -22,14 +10,13 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
-#include <random>
 #include <set>
 #include <thread>
 
 #include "base/require.hpp"
 #include "mqtt/client/address.hpp"
+#include "mqtt/client/paho_link.hpp"
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/codec/topics.hpp"
 #include "mqtt/sign/tls_files.hpp"
@@ -38,61 +25,19 @@
 namespace laird::mqtt {
 namespace {
 
-namespace paho = ::mqtt;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kProblemsMax = 32;       // between two takes
 constexpr std::size_t kRefusedTopicsMax = 64;  // remembered, to name each once per connection
-constexpr std::uint32_t kPacketBytesMax = 256 * 1024;     // the broker need not send what we drop
 constexpr auto kDiagnoseAfter = std::chrono::seconds(5);  // of an outage, and then
 constexpr auto kDiagnoseEvery = std::chrono::minutes(5);
 constexpr int kNotAuthorised = 0x87;
-constexpr int kUnsupportedVersion = 0x84;
-constexpr int kUnacceptableVersion311 = 1;  // the same in a CONNACK of MQTT 3.1.1
 
 constexpr DurationNs kProbeWait = 3 * kSecond;
-const char* const kNoConnection = "no connection";
 
 TimeNs now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
       .count();
-}
-
-paho::properties properties_of(const Outgoing& from) {
-  paho::properties out;
-  out.add({paho::property::PAYLOAD_FORMAT_INDICATOR, from.json ? 1 : 0});
-  out.add(
-      {paho::property::CONTENT_TYPE, from.json ? "application/json" : "application/octet-stream"});
-  if (from.expiry_s != 0) {
-    out.add({paho::property::MESSAGE_EXPIRY_INTERVAL, static_cast<std::int32_t>(from.expiry_s)});
-  }
-  if (!from.response_topic.empty()) {
-    out.add({paho::property::RESPONSE_TOPIC, from.response_topic});
-  }
-  if (!from.correlation.empty()) {
-    out.add({paho::property::CORRELATION_DATA, from.correlation});
-  }
-  return out;
-}
-
-std::string text_property(const paho::properties& from, paho::property::code code) {
-  if (!from.contains(code)) return {};
-  return paho::get<std::string>(from, code);
-}
-
-std::string failure_text(const paho::token& token) {
-  const int code = static_cast<int>(token.get_reason_code());
-  const int result = token.get_return_code();
-  if (code == kUnsupportedVersion || result == kUnsupportedVersion ||
-      result == kUnacceptableVersion311) {
-    return "the broker does not speak MQTT 5: mosquitto does from 1.6 on";
-  }
-  if (code == kNotAuthorised || result == kNotAuthorised) {
-    return "the broker does not let this client in: check its certificate and the broker's config";
-  }
-  if (code >= 0x80) return "the broker refused: reason " + std::to_string(code);
-  if (result > 0) return "the broker refused: code " + std::to_string(result);
-  return kNoConnection;
 }
 
 // Why the brokers cannot be reached, the first one's reason first; empty when they can.
@@ -112,57 +57,36 @@ std::string diagnosis(const Options& options) {
 
 }  // namespace
 
-struct Client::Core {
+struct Client::Core final : LinkEvents {
   // One message in Paho's hands. The context of its callbacks; never moves.
   struct Slot {
     Outgoing message;
     bool busy = false;
   };
 
-  struct PublishListener final : paho::iaction_listener {
-    Core* core = nullptr;
-    void on_success(const paho::token& token) override { core->published(token, true); }
-    void on_failure(const paho::token& token) override { core->published(token, false); }
-  };
-  struct ConnectListener final : paho::iaction_listener {
-    Core* core = nullptr;
-    void on_success(const paho::token&) override {}
-    void on_failure(const paho::token& token) override { core->connect_failed(token); }
-  };
-  struct SubscribeListener final : paho::iaction_listener {
-    Core* core = nullptr;
-    void on_success(const paho::token& token) override { core->subscribed(token); }
-    void on_failure(const paho::token& token) override { core->subscribe_failed(token); }
-  };
-
   explicit Core(Options given)
-      : options(std::move(given)), outbox(options.outbox), slots(options.in_flight_max) {
-    on_publish.core = this;
-    on_connect.core = this;
-    on_subscribe.core = this;
-  }
+      : options(std::move(given)), outbox(options.outbox), slots(options.in_flight_max) {}
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
   ~Core() {
     if (event_fd >= 0) ::close(event_fd);
   }
 
   // --- called by Paho's threads ---
-  void link_up();
-  void link_down(const std::string& why);
-  void arrived(const paho::message& message);
-  void published(const paho::token& token, bool good);
-  void connect_failed(const paho::token& token);
-  void subscribed(const paho::token& token);
-  void subscribe_failed(const paho::token& token);
+  void link_up() override;
+  void link_down(const std::string& cause) override;
+  void connect_failed(const std::string& reason, bool by_broker) override;
+  void arrived(Incoming message, std::size_t oversized_bytes) override;
+  void published(void* context, Delivery how, int reason) override;
+  void subscribed(const std::string& filter, Delivery how) override;
 
   // --- called by the worker ---
   static void run(const std::shared_ptr<Core>& core);
   void work(const std::shared_ptr<Core>& self);
-  void build();
   void pump(std::unique_lock<std::mutex>& lock);
   void subscribe(std::unique_lock<std::mutex>& lock);
   void hand_over(Slot& slot, std::unique_lock<std::mutex>& lock);
   void drain(std::unique_lock<std::mutex>& lock);
-  void disconnect();
 
   // --- called by a thread for it alone: a resolver may hold it for long ---
   static void diagnose(const std::shared_ptr<Core>& core);
@@ -170,6 +94,8 @@ struct Client::Core {
   // --- with the mutex held ---
   void signal();
   void problem(std::string text);
+  void broke(std::uint64_t connection);
+  void announce();
   [[nodiscard]] Slot* free_slot();
   [[nodiscard]] std::size_t in_flight() const;
   [[nodiscard]] bool has_work() const {
@@ -193,10 +119,12 @@ struct Client::Core {
   std::size_t inbox_bytes = 0;
   std::vector<std::string> problems;
   std::set<std::string> refused_topics;
+  std::set<std::string> awaited;  // filters whose subscription is not acknowledged yet
   Counters counters;
   std::uint64_t dropped_told = 0;
   std::string why = "connecting";
   bool up = false;
+  bool announced = false;  // up, and subscribed: what we are sent from now on arrives
   bool resubscribe = false;
   bool link_changed = false;
   bool signalled = false;
@@ -206,12 +134,7 @@ struct Client::Core {
   Clock::time_point diagnose_at = Clock::time_point::max();
   Clock::time_point close_by = Clock::time_point::max();
 
-  // Of the worker alone, and of Paho.
-  PublishListener on_publish;
-  ConnectListener on_connect;
-  SubscribeListener on_subscribe;
-  paho::connect_options connect_options;
-  std::unique_ptr<paho::async_client> client;
+  std::unique_ptr<PahoLink> link;  // of the worker alone
 };
 
 // --- Paho's threads -----------------------------------------------------------------------------
@@ -221,11 +144,9 @@ void Client::Core::link_up() {
   ++counters.connects;
   up = true;
   resubscribe = true;
-  link_changed = true;
-  why = "connected";
   refused_topics.clear();
   outbox.resend_states();
-  signal();
+  if (options.subscriptions.empty()) announce();
   wake.notify_one();
 }
 
@@ -233,6 +154,7 @@ void Client::Core::link_down(const std::string& cause) {
   const std::lock_guard<std::mutex> hold(mutex);
   if (!up) return;
   up = false;
+  announced = false;
   link_changed = true;
   why = cause.empty() ? "the connection was lost" : "the connection was lost: " + cause;
   diagnose_at = Clock::now() + kDiagnoseAfter;
@@ -240,155 +162,87 @@ void Client::Core::link_down(const std::string& cause) {
   wake.notify_one();
 }
 
-void Client::Core::arrived(const paho::message& message) {
-  const std::string& payload = message.get_payload_ref().str();
+void Client::Core::arrived(Incoming message, std::size_t oversized_bytes) {
   const std::lock_guard<std::mutex> hold(mutex);
   ++counters.received;
-  if (payload.size() > kPayloadBytesMax) {
+  if (oversized_bytes != 0) {
     ++counters.oversized;
-    return problem("dropped a message of " + std::to_string(payload.size()) + " bytes on " +
-                   message.get_topic() + ": at most " + std::to_string(kPayloadBytesMax) +
-                   " are taken");
+    return problem("dropped a message of " + std::to_string(oversized_bytes) + " bytes on " +
+                   message.topic + ": at most " + std::to_string(kPayloadBytesMax) + " are taken");
   }
   // What was sent with QoS 0 can be lost anyway; commands find room in the last quarter.
-  const bool sure = message.get_qos() > 0;
+  const bool sure = message.qos > 0;
   const std::size_t count_max = sure ? options.inbox_max : options.inbox_max / 4 * 3;
   const std::size_t bytes_max = sure ? options.inbox_bytes_max : options.inbox_bytes_max / 4 * 3;
-  const std::size_t bytes = payload.size() + message.get_topic().size();
+  const std::size_t bytes = message.payload.size() + message.topic.size();
   if (inbox.size() >= count_max || inbox_bytes + bytes > bytes_max) {
     ++counters.inbox_dropped;
     return;
   }
-  Incoming in;
-  in.topic = message.get_topic();
-  in.payload = payload;
-  in.retained = message.is_retained();
-  in.qos = static_cast<std::uint8_t>(message.get_qos());
-  in.response_topic = text_property(message.get_properties(), paho::property::RESPONSE_TOPIC);
-  in.correlation = text_property(message.get_properties(), paho::property::CORRELATION_DATA);
-  inbox.push_back(std::move(in));
+  inbox.push_back(std::move(message));
   inbox_bytes += bytes;
   signal();
 }
 
-void Client::Core::published(const paho::token& token, bool good) {
-  Slot* slot = static_cast<Slot*>(token.get_user_context());
+void Client::Core::published(void* context, Delivery how, int reason) {
+  Slot* slot = static_cast<Slot*>(context);
   const std::lock_guard<std::mutex> hold(mutex);
-  const int reason = static_cast<int>(token.get_reason_code());
-  if (good && reason < 0x80) {
-    ++counters.sent;
-    outbox.delivered(slot->message);
-  } else if (reason >= 0x80) {
-    // An answer, not an accident: the same message would get the same one again.
-    ++counters.refused;
-    const std::string& topic = slot->message.topic;
-    if (refused_topics.size() < kRefusedTopicsMax && refused_topics.insert(topic).second) {
-      problem("the broker refused a message on " + topic +
-              (reason == kNotAuthorised ? ": its ACL does not allow this client to write there"
-                                        : ": reason " + std::to_string(reason)));
+  switch (how) {
+    case Delivery::kDone:
+      ++counters.sent;
+      outbox.delivered(slot->message);
+      break;
+    case Delivery::kRefused: {
+      // An answer, not an accident: the same message would get the same one again.
+      ++counters.refused;
+      const std::string& topic = slot->message.topic;
+      if (refused_topics.size() < kRefusedTopicsMax && refused_topics.insert(topic).second) {
+        problem("the broker refused a message on " + topic +
+                (reason == kNotAuthorised ? ": its ACL does not allow this client to write there"
+                                          : ": reason " + std::to_string(reason)));
+      }
+      break;
     }
-  } else {
-    outbox.put_back(std::move(slot->message), now_ns());
+    case Delivery::kLost: outbox.put_back(std::move(slot->message), now_ns()); break;
   }
   slot->message = {};
   slot->busy = false;
   wake.notify_one();
 }
 
-void Client::Core::connect_failed(const paho::token& token) {
+void Client::Core::connect_failed(const std::string& reason, bool by_broker) {
   const std::lock_guard<std::mutex> hold(mutex);
-  why = failure_text(token);
+  why = reason;
   link_changed = true;
   // The broker's own words need no looking into.
-  if (why == kNoConnection) diagnose_at = Clock::now();
+  if (!by_broker) diagnose_at = Clock::now();
   signal();
   wake.notify_one();
 }
 
-void Client::Core::subscribed(const paho::token& token) {
-  if (static_cast<int>(token.get_reason_code()) >= 0x80) subscribe_failed(token);
-}
-
-void Client::Core::subscribe_failed(const paho::token& token) {
-  using Subscription = std::pair<std::string, int>;
-  const auto* subscription = static_cast<const Subscription*>(token.get_user_context());
+void Client::Core::subscribed(const std::string& filter, Delivery how) {
   const std::lock_guard<std::mutex> hold(mutex);
-  const int reason = static_cast<int>(token.get_reason_code());
-  if (reason == kNotAuthorised) {
-    problem("the broker's ACL does not allow this client to read: " + subscription->first);
-  } else if (reason >= 0x80) {
-    problem("the broker refused the subscription to " + subscription->first + ": reason " +
-            std::to_string(reason));
-  } else if (up) {
-    resubscribe = true;  // lost on the way; the link still stands
+  if (!up) return;
+  if (how == Delivery::kLost) {
+    resubscribe = true;
     wake.notify_one();
+    return;
   }
+  if (how == Delivery::kRefused) {
+    problem("the broker's ACL does not allow this client to read " + filter);
+  }
+  awaited.erase(filter);
+  if (awaited.empty() && !announced) announce();
 }
 
 // --- the worker ---------------------------------------------------------------------------------
 
-void Client::Core::build() {
-  std::vector<std::string> servers;
-  bool tls = false;
-  for (const std::string& broker : options.brokers) {
-    const auto address = parse_address(broker);
-    LAIRD_REQUIRE(address.has_value(), "create() checked the addresses");
-    tls = tls || address->tls;
-    servers.push_back((address->tls ? "ssl://" : "tcp://") + address->host_and_port());
-  }
-  client = std::make_unique<paho::async_client>(servers.front(), options.client_id,
-                                                paho::create_options(MQTTVERSION_5));
-  client->set_connected_handler([this](const std::string&) { link_up(); });
-  client->set_connection_lost_handler([this](const std::string& cause) { link_down(cause); });
-  client->set_disconnected_handler([this](const paho::properties&, paho::ReasonCode code) {
-    link_down("the broker closed it, reason " + std::to_string(static_cast<int>(code)));
-  });
-  client->set_message_callback([this](const paho::const_message_ptr& m) { arrived(*m); });
-
-  std::random_device device;
-  const std::uint32_t jitter = options.retry_jitter_s + 1;
-  const std::uint32_t retry_min_s = options.retry_min_s + device() % jitter;
-  const std::uint32_t retry_max_s = std::max(retry_min_s, options.retry_max_s + device() % jitter);
-  paho::connect_options& c = connect_options;
-  c.set_mqtt_version(MQTTVERSION_5);
-  c.set_clean_start(!options.keep_session);
-  c.set_keep_alive_interval(static_cast<int>(options.keep_alive_s));
-  c.set_connect_timeout(static_cast<int>(options.connect_timeout_s));
-  c.set_max_inflight(static_cast<int>(options.in_flight_max) + 4);
-  c.set_automatic_reconnect(static_cast<int>(retry_min_s), static_cast<int>(retry_max_s));
-  c.set_servers(paho::string_collection::create(servers));
-  paho::properties properties;
-  properties.add({paho::property::SESSION_EXPIRY_INTERVAL,
-                  static_cast<std::int32_t>(options.keep_session ? options.session_expiry_s : 0)});
-  properties.add({paho::property::MAXIMUM_PACKET_SIZE, static_cast<std::int32_t>(kPacketBytesMax)});
-  c.set_properties(properties);
-  if (tls) {
-    paho::ssl_options ssl;
-    ssl.set_trust_store(options.ca);
-    ssl.set_key_store(options.cert);
-    ssl.set_private_key(options.key);
-    ssl.set_enable_server_cert_auth(true);
-    ssl.set_verify(true);  // the host name
-    c.set_ssl(ssl);
-  }
-  if (!options.will.topic.empty()) {
-    paho::properties with = properties_of(options.will);
-    with.add(
-        {paho::property::WILL_DELAY_INTERVAL, static_cast<std::int32_t>(options.will_delay_s)});
-    const std::string& payload = options.will.payload;
-    c.set_will(paho::will_options(options.will.topic, payload.data(), payload.size(),
-                                  options.will.qos, options.will.retained, with));
-  }
-  LAIRD_REQUIRE(c.get_mqtt_version() == MQTTVERSION_5, "MQTT 5 or nothing");
-}
-
 void Client::Core::run(const std::shared_ptr<Core>& core) {
-  try {
-    core->build();
-    core->client->connect(core->connect_options, nullptr, core->on_connect);
-  } catch (const std::exception& e) {
+  core->link = std::make_unique<PahoLink>(core->options, *core);
+  std::string refused = core->link->connect();
+  if (!refused.empty()) {
     const std::lock_guard<std::mutex> hold(core->mutex);
-    core->problem(std::string("the MQTT library refused its options: ") + e.what());
+    core->problem(std::move(refused));
   }
   core->work(core);
 }
@@ -416,8 +270,8 @@ void Client::Core::work(const std::shared_ptr<Core>& self) {
   }
   drain(lock);
   lock.unlock();
-  disconnect();
-  client.reset();  // no callback comes after this
+  link->disconnect();
+  link.reset();
   lock.lock();
   done = true;
   closed.notify_all();
@@ -451,43 +305,44 @@ void Client::Core::pump(std::unique_lock<std::mutex>& lock) {
 
 void Client::Core::subscribe(std::unique_lock<std::mutex>& lock) {
   resubscribe = false;
-  if (options.subscriptions.empty()) return;
+  awaited.clear();
+  for (const auto& [filter, qos] : options.subscriptions) awaited.insert(filter);
+  const std::uint64_t connection = counters.connects;
   lock.unlock();
-  bool handed = true;
-  try {
-    // One at a time: with several filters at once Paho 1.2.0 reads options that are not there.
-    for (auto& subscription : options.subscriptions) {
-      client->subscribe(subscription.first, subscription.second, &subscription, on_subscribe);
-    }
-  } catch (const std::exception&) {
-    handed = false;
-  }
+  const PahoLink::Handed handed = link->subscribe();
   lock.lock();
-  // The link broke in this moment; the next one subscribes.
-  if (!handed) up = false;
+  if (handed == PahoLink::Handed::kUnfit) problem("the MQTT library refuses the subscriptions");
+  if (handed == PahoLink::Handed::kBroken) broke(connection);
 }
 
 void Client::Core::hand_over(Slot& slot, std::unique_lock<std::mutex>& lock) {
-  // The slot is busy: nobody else touches it until Paho's callback, and that may already come
-  // before publish() returns.
+  // The slot is busy: nobody else touches it until published(), which may come before this returns.
+  const std::uint64_t connection = counters.connects;
   lock.unlock();
-  bool handed = true;
-  try {
-    const Outgoing& m = slot.message;
-    client->publish(paho::message::create(m.topic, m.payload.data(), m.payload.size(), m.qos,
-                                          m.retained, properties_of(m)),
-                    &slot, on_publish);
-  } catch (const std::exception&) {
-    handed = false;
-  }
+  const PahoLink::Handed handed = link->publish(slot.message, &slot);
   lock.lock();
-  if (handed) return;
-  outbox.put_back(std::move(slot.message), now_ns());
+  if (handed == PahoLink::Handed::kHanded) return;
+  if (handed == PahoLink::Handed::kUnfit) {
+    outbox.drop(slot.message.kind);
+    problem("the MQTT library refuses a message on " + slot.message.topic);
+  } else {
+    outbox.put_back(std::move(slot.message), now_ns());
+    broke(connection);
+  }
   slot.message = {};
   slot.busy = false;
-  // Its callback may be late: do not try again in a loop.
-  if (up) link_changed = true;
+}
+
+// The library says so before its callback does; without this the worker would try in a loop. Unless
+// the callbacks came in between and there is a new connection already.
+void Client::Core::broke(std::uint64_t connection) {
+  if (!up || connection != counters.connects) return;
   up = false;
+  announced = false;
+  link_changed = true;
+  why = "the connection was lost";
+  diagnose_at = Clock::now() + kDiagnoseAfter;
+  signal();
 }
 
 void Client::Core::drain(std::unique_lock<std::mutex>& lock) {
@@ -498,17 +353,6 @@ void Client::Core::drain(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void Client::Core::disconnect() {
-  if (!client) return;
-  try {
-    paho::disconnect_options how;
-    how.set_timeout(std::chrono::milliseconds(100));
-    client->disconnect(how)->wait_for(std::chrono::seconds(1));
-  } catch (const std::exception&) {
-    // It was not connected.
-  }
-}
-
 // --- with the mutex held ------------------------------------------------------------------------
 
 void Client::Core::signal() {
@@ -516,6 +360,13 @@ void Client::Core::signal() {
   signalled = true;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(event_fd, &one, sizeof one);
+}
+
+void Client::Core::announce() {
+  announced = true;
+  link_changed = true;
+  why = "connected";
+  signal();
 }
 
 void Client::Core::problem(std::string text) {
@@ -592,7 +443,7 @@ Client::Batch Client::take() {
   c.inbox_bytes = 0;
   out.problems.swap(c.problems);
   out.link_changed = std::exchange(c.link_changed, false);
-  out.connected = c.up;
+  out.connected = c.announced;
   out.why = c.why;
   const std::uint64_t dropped =
       c.outbox.dropped() + c.counters.inbox_dropped + c.counters.oversized;
@@ -609,7 +460,7 @@ void Client::publish(Outgoing message) {
 
 bool Client::connected() const {
   const std::lock_guard<std::mutex> hold(core_->mutex);
-  return core_->up;
+  return core_->announced;
 }
 
 Counters Client::counters() const {

@@ -81,8 +81,8 @@ class Client {
   struct Batch {
     std::vector<Incoming> messages;
     bool link_changed = false;
-    bool connected = false;
-    std::string why;  // of the last change or the failing attempts, for people
+    bool connected = false;  // and subscribed: what is sent to us from now on arrives
+    std::string why;         // of the last change or the failing attempts, for people
     // Worth a line in the log, each once: a refused topic, an oversized message, a wrong version.
     std::vector<std::string> problems;
     std::uint64_t dropped = 0;  // since the last take(), both ways

@@ -149,7 +149,9 @@ std::optional<Outgoing> Outbox::pop_state(TimeNs now) {
 void Outbox::delivered(const Outgoing& message) {
   if (message.kind != Class::kState || !message.payload.empty()) return;
   const auto found = states_.find(message.topic);
-  if (found == states_.end() || found->second.due) return;
+  // A newer text of the topic may be on its way already.
+  if (found == states_.end() || !found->second.waiting.message.payload.empty()) return;
+  if (found->second.due) return;
   state_bytes_ -= found->second.waiting.bytes;
   states_.erase(found);
 }

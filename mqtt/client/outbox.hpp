@@ -43,6 +43,9 @@ class Outbox {
   // The link is new: every state is to be sent again.
   void resend_states();
 
+  // Counts a message that was popped and will not be sent.
+  void drop(Class kind) { ++dropped_[static_cast<std::size_t>(kind)]; }
+
   [[nodiscard]] bool empty() const;
   [[nodiscard]] std::uint64_t dropped(Class kind) const {
     return dropped_[static_cast<std::size_t>(kind)];
@@ -69,7 +72,6 @@ class Outbox {
   std::optional<Outgoing> pop_state(TimeNs now);
   Ring& ring(Class kind) { return rings_[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] std::size_t ring_max(Class kind) const;
-  void drop(Class kind) { ++dropped_[static_cast<std::size_t>(kind)]; }
   void drop_oldest(Class kind);
 
   OutboxLimits limits_;

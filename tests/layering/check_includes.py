@@ -67,7 +67,7 @@ VENDORS = [
     (re.compile(r"^CLI/"), re.compile(
         r"(^|/)(main\.cpp|command\.cpp|commands?(\.[ch]pp|/.*))$|^control/")),
     (re.compile(r"^spdlog/"), re.compile(r"^agent/shell/run\.cpp$|(^|/)main\.cpp$")),
-    (re.compile(r"^mqtt/[a-z_]+\.h$|^MQTT"), re.compile(r"^(mqtt/client/client\.cpp$|bench/)")),
+    (re.compile(r"^mqtt/[a-z_]+\.h$|^MQTT"), re.compile(r"^(mqtt/client/paho_link\.cpp$|bench/)")),
     (re.compile(r"^openssl/"), re.compile(r"^mqtt/sign/")),
     (re.compile(r"^zlib\.h$"), re.compile(r"^(agent/trainers/byte_source\.cpp$|lab/|tests/)")),
     (re.compile(r"^Eigen/"), re.compile(r"^(agent/trainers/|estimators/|lab/|bench/|tests/)")),
@@ -207,7 +207,7 @@ def self_test():
         ("agent/shell/run.cpp", "#include <spdlog/spdlog.h>\n#include <sys/epoll.h>"),
         ("agent/shell/main.cpp", '#include <CLI/CLI.hpp>\n#include "power/commands/commands.hpp"'),
         ("json/nlohmann/parse.cpp", "#include <nlohmann/json.hpp>"),
-        ("mqtt/client/client.cpp", '#include <mqtt/async_client.h>\n#include "mqtt/sign/tls_files.hpp"'),
+        ("mqtt/client/paho_link.cpp", '#include <mqtt/async_client.h>\n#include "mqtt/sign/tls_files.hpp"'),
         ("mqtt/sign/ed25519.cpp", "#include <openssl/evp.h>\n#include <fcntl.h>"),
         ("control/pki_command.cpp", "#include <CLI/CLI.hpp>"),
         ("power/commands/watch_command.cpp", "#include <CLI/CLI.hpp>"),

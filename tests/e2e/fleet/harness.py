@@ -18,7 +18,7 @@ import unittest
 
 BIN = os.environ.get("LAIRD_BIN", "build/release/bin")
 LAIRCTL = os.path.abspath(os.path.join(BIN, "lairctl"))
-DRIVER = os.path.abspath(os.path.join(BIN, "mqtt_client_driver"))
+DRIVER = os.path.abspath(os.environ.get("LAIRD_DRIVER", os.path.join(BIN, "mqtt_client_driver")))
 MOSQUITTO = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
 FLEET = "lab"
 TOP = "laird/v1/%s/" % FLEET
@@ -28,6 +28,11 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def listening(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def lairctl(*args, code=0):
@@ -86,13 +91,9 @@ class Broker:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen([MOSQUITTO, "-c", self.folder + "/mosquitto.conf"],
                                             stdout=log, stderr=log)
-        wait_until(lambda: self.listening() or self.process.poll() is not None, 5)
+        wait_until(lambda: listening(self.port) or self.process.poll() is not None, 5)
         assert self.process.poll() is None, self.log()
         return self
-
-    def listening(self):
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self, how=signal.SIGKILL):
         if self.process is not None:
@@ -124,6 +125,7 @@ class Client:
         options.update(more)
         self.name = name
         self.seen = []
+        self.unclaimed = []
         self.lines = queue.Queue()
         self.process = subprocess.Popen([DRIVER, json.dumps(options)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
@@ -143,7 +145,13 @@ class Client:
         self.tell("publish", topic=topic, payload=payload, **more)
 
     def expect(self, ev, timeout_s=10.0, **fields):
-        """The next event of the kind with these fields; others that come before are kept in seen."""
+        """The first event of the kind with these fields that was not given before."""
+        def fits(event):
+            return event["ev"] == ev and all(event.get(k) == v for k, v in fields.items())
+        for event in self.unclaimed:
+            if fits(event):
+                self.unclaimed.remove(event)
+                return event
         deadline = time.monotonic() + timeout_s
         while True:
             left = deadline - time.monotonic()
@@ -155,8 +163,9 @@ class Client:
             if event is None:
                 raise AssertionError("%s ended; seen %s" % (self.name, self.seen[-20:]))
             self.seen.append(event)
-            if event["ev"] == ev and all(event.get(k) == v for k, v in fields.items()):
+            if fits(event):
                 return event
+            self.unclaimed.append(event)
 
     def expect_up(self, timeout_s=10.0):
         return self.expect("link", timeout_s, connected=True)
@@ -177,6 +186,7 @@ class Client:
         while not self.lines.empty():
             events.append(self.lines.get())
         self.seen += [e for e in events if e]
+        self.unclaimed += [e for e in events if e]
         found = [e for e in events if e and e["ev"] == ev]
         assert not found, found
 

@@ -24,7 +24,7 @@ from boards import Board, OperatedFleet, task
 from harness import LAIRCTL
 
 COLUMNS, ROWS = 112, 24
-MODELS = {"n-1": "nano_4gb", "n-2": "nano_4gb", "n-3": "xavier_nx_8gb", "n-4": "orin_nx_16gb"}
+MODELS = {"n-1": "nano-4gb", "n-2": "nano-4gb", "n-3": "xavier-nx-8gb", "n-4": "orin-nx-16gb"}
 COLOURS = {"31": "#f14c4c", "32": "#23d18b", "33": "#e5e510", "2": "#7f8c98", "1": "#ffffff"}
 CELL_W, CELL_H = 8.4, 18
 

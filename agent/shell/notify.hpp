@@ -1,0 +1,27 @@
+// systemd's notification protocol (sd_notify): ready, alive, stopping. Without systemd it does
+// nothing.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/time.hpp"
+
+namespace laird::shell {
+
+class Notifier {
+ public:
+  // Reads NOTIFY_SOCKET and WATCHDOG_USEC, and takes them out of the environment.
+  Notifier();
+
+  // "READY=1", "STATUS=3 tasks"; dropped when systemd does not read it.
+  void say(std::string_view text) const;
+  // How often to say "WATCHDOG=1"; 0: nobody watches.
+  [[nodiscard]] DurationNs watchdog_every() const { return watchdog_every_; }
+
+ private:
+  std::string socket_;
+  DurationNs watchdog_every_ = 0;
+};
+
+}  // namespace laird::shell

@@ -1,0 +1,14 @@
+// A recorded fleet as one page: shares, power against the budget, tasks and forecasts over time.
+#pragma once
+
+#include <string>
+
+#include "lab/fleet/verdict.hpp"
+
+namespace laird::lab {
+
+[[nodiscard]] std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verdict);
+// The same in a few lines for a terminal.
+[[nodiscard]] std::string fleet_text(const FleetRecording& recording, const FleetVerdict& verdict);
+
+}  // namespace laird::lab

@@ -1,0 +1,89 @@
+// What a fleet said, as `mosquitto_sub -F '%U %t %p'` wrote it down: one message a line, the time
+// it came, its topic, its payload. Everything here is seen from outside the boards.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/time.hpp"
+#include "json/value.hpp"
+
+namespace laird::lab {
+
+// Times are seconds since the recording's first message, unless named otherwise.
+struct SharePoint {
+  std::int64_t unix_us = 0;
+  std::int64_t parts = 0;
+  std::int64_t enforced_mw = 0;
+};
+
+struct Sample {
+  double at_s = 0.0;
+  double value = 0.0;
+};
+
+struct StateChange {
+  double at_s = 0.0;
+  std::string state;
+};
+
+struct FleetNode {
+  std::string model;
+  std::vector<SharePoint> shares;
+  std::int64_t heard_unix_us = 0;  // its last word on its shares
+  double epoch = 0.0;              // of the agent's run
+  std::int64_t floor_mw = 0;
+  std::vector<Sample> power_w;
+  std::vector<StateChange> states;
+};
+
+struct FleetTask {
+  std::string node;
+  std::string name;
+  double target = 0.0;
+  std::vector<Sample> loss;
+  std::vector<Sample> forecast;
+  std::vector<Sample> probability;
+  std::vector<StateChange> states;
+  double energy_j = -1.0;
+  double deadline_at_s = 0.0;
+};
+
+struct FleetEvent {
+  double at_s = 0.0;
+  std::string node;
+  std::string kind;
+  std::string text;
+};
+
+struct BudgetChange {
+  std::int64_t unix_us = 0;
+  std::int64_t mw = 0;
+};
+
+struct FleetRecording {
+  std::int64_t first_unix_us = 0;
+  std::int64_t last_unix_us = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t unreadable = 0;
+  std::map<std::string, FleetNode> nodes;
+  std::vector<FleetTask> tasks;  // in the order they were first seen
+  std::vector<FleetEvent> events;
+  std::vector<BudgetChange> budgets;
+
+  [[nodiscard]] double seconds(std::int64_t unix_us) const {
+    return static_cast<double>(unix_us - first_unix_us) * 1e-6;
+  }
+};
+
+[[nodiscard]] Result<FleetRecording> read_recording(const std::string& path);
+
+// Takes the boards' shares from their journals instead: every change is there, also what an agent
+// did between its last word and its death. `folder` holds a state folder for each board.
+[[nodiscard]] Status take_shares_from_journals(const std::string& folder,
+                                               FleetRecording& recording);
+
+}  // namespace laird::lab

@@ -1,0 +1,133 @@
+#include "lab/fleet/verdict.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "consensus/limits.hpp"
+
+namespace laird::lab {
+namespace {
+
+// Boards speak of their shares every five seconds at least.
+constexpr std::int64_t kSilenceUs = 8'000'000;
+
+struct Change {
+  std::int64_t unix_us = 0;
+  const FleetNode* node = nullptr;
+  std::int64_t parts = 0;
+  std::int64_t enforced_mw = 0;
+};
+
+std::vector<Change> changes_of(const FleetRecording& recording) {
+  std::vector<Change> out;
+  for (const auto& [id, node] : recording.nodes) {
+    for (const SharePoint& p : node.shares) {
+      out.push_back({p.unix_us, &node, p.parts, p.enforced_mw});
+    }
+    // Silent at the end: it died, or the recording did.
+    if (!node.shares.empty() && node.heard_unix_us + kSilenceUs < recording.last_unix_us) {
+      out.push_back(
+          {std::max(node.heard_unix_us, node.shares.back().unix_us), &node, 0, node.floor_mw});
+    }
+  }
+  // At one instant falls come before rises: that is the order they happened in.
+  std::stable_sort(out.begin(), out.end(), [](const Change& a, const Change& b) {
+    return a.unix_us != b.unix_us ? a.unix_us < b.unix_us : a.parts < b.parts;
+  });
+  return out;
+}
+
+// The most the budget was within the grace before that time.
+std::int64_t budget_allowing_grace(const FleetRecording& recording, std::int64_t unix_us) {
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < recording.budgets.size(); ++i) {
+    const std::int64_t until = i + 1 < recording.budgets.size()
+                                   ? recording.budgets[i + 1].unix_us + kCutGraceUs
+                                   : INT64_MAX;
+    const bool begun = i == 0 || recording.budgets[i].unix_us <= unix_us + kCutGraceUs;
+    if (begun && unix_us <= until) most = std::max(most, recording.budgets[i].mw);
+  }
+  return most;
+}
+
+std::int64_t budget_now(const FleetRecording& recording, std::int64_t unix_us) {
+  std::int64_t now = recording.budgets.empty() ? 0 : recording.budgets.front().mw;
+  for (const BudgetChange& b : recording.budgets) {
+    if (b.unix_us <= unix_us) now = b.mw;
+  }
+  return now;
+}
+
+bool is_end(std::string_view state) {
+  constexpr std::array<std::string_view, 5> kEnds = {"succeeded", "missed", "exhausted", "failed",
+                                                     "cancelled"};
+  return std::find(kEnds.begin(), kEnds.end(), state) != kEnds.end();
+}
+
+void judge_tasks(const FleetRecording& recording, FleetVerdict& out) {
+  std::map<std::string, std::vector<std::string>> ends;
+  for (const FleetTask& task : recording.tasks) {
+    std::vector<std::string>& of = ends[task.name];
+    std::vector<std::string> here;
+    for (const StateChange& s : task.states) {
+      if (is_end(s.state)) here.push_back(s.state);
+    }
+    here.erase(std::unique(here.begin(), here.end()), here.end());
+    of.insert(of.end(), here.begin(), here.end());
+  }
+  for (const auto& [name, of] : ends) {
+    ++out.tasks;
+    if (!of.empty()) ++out.tasks_ended;
+    if (of.size() > 1) ++out.tasks_ended_twice;
+    if (of.size() == 1 && of[0] == "succeeded") ++out.tasks_succeeded;
+  }
+}
+
+}  // namespace
+
+FleetVerdict judge(const FleetRecording& recording) {
+  FleetVerdict out;
+  out.whole_parts = consensus::kWhole;
+  std::map<const FleetNode*, Change> last;
+  std::int64_t parts = 0;
+  std::int64_t enforced = 0;
+  std::int64_t cut_at = -1;
+  std::int64_t budget_before = 0;
+  for (const Change& change : changes_of(recording)) {
+    Change& known = last[change.node];
+    parts += change.parts - known.parts;
+    enforced += change.enforced_mw - known.enforced_mw;
+    known = change;
+    ++out.instants;
+    const std::int64_t budget = budget_now(recording, change.unix_us);
+    if (budget < budget_before) cut_at = change.unix_us;
+    budget_before = budget;
+    if (cut_at >= 0 && enforced > budget) {
+      out.cut_settled_s =
+          std::max(out.cut_settled_s, static_cast<double>(change.unix_us - cut_at) * 1e-6);
+    } else if (cut_at >= 0 && enforced <= budget) {
+      out.cut_settled_s =
+          std::max(out.cut_settled_s, static_cast<double>(change.unix_us - cut_at) * 1e-6);
+      cut_at = -1;
+    }
+    out.most_parts = std::max(out.most_parts, parts);
+    out.most_over_mw =
+        std::max(out.most_over_mw, enforced - budget_allowing_grace(recording, change.unix_us));
+    out.enforced_w.push_back(
+        {recording.seconds(change.unix_us), static_cast<double>(enforced) * 1e-3});
+  }
+  for (std::size_t i = 0; i < recording.budgets.size(); ++i) {
+    const BudgetChange& b = recording.budgets[i];
+    out.budget_w.push_back(
+        {i == 0 ? 0.0 : recording.seconds(b.unix_us), static_cast<double>(b.mw) * 1e-3});
+  }
+  if (!out.budget_w.empty()) {
+    out.budget_w.push_back({recording.seconds(recording.last_unix_us), out.budget_w.back().value});
+  }
+  judge_tasks(recording, out);
+  return out;
+}
+
+}  // namespace laird::lab

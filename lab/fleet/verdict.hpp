@@ -1,0 +1,39 @@
+// Did the fleet keep its promises? Worked out from what was recorded outside the boards.
+//
+// The share of a board is known at every instant: each tells every change with its time, a fall
+// before the messages that give the share away leave, a rise after they came, and repeats the
+// changes of the last half minute. What an agent did between its last word and its death is not
+// known, and is counted as nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lab/fleet/recording.hpp"
+
+namespace laird::lab {
+
+struct FleetVerdict {
+  std::int64_t whole_parts = 0;
+  std::int64_t most_parts = 0;    // of the whole, given out at once
+  std::int64_t most_over_mw = 0;  // enforced above the budget, once a cut had time to arrive
+  double cut_settled_s = 0.0;     // longest from a cut of the budget to being within it
+  std::uint64_t instants = 0;     // at which the sums were checked
+  std::uint64_t tasks = 0;
+  std::uint64_t tasks_ended = 0;
+  std::uint64_t tasks_succeeded = 0;
+  std::uint64_t tasks_ended_twice = 0;  // a task with two different ends, or on two boards
+  std::vector<Sample> enforced_w;       // the sum over time
+  std::vector<Sample> budget_w;
+
+  [[nodiscard]] bool shares_kept() const { return most_parts <= whole_parts; }
+  [[nodiscard]] bool budget_kept() const { return most_over_mw <= 0; }
+};
+
+// How long a new budget may take to reach every board before the sum is held against it.
+inline constexpr std::int64_t kCutGraceUs = 3'000'000;
+
+[[nodiscard]] FleetVerdict judge(const FleetRecording& recording);
+
+}  // namespace laird::lab

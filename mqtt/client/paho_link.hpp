@@ -1,0 +1,56 @@
+// Eclipse Paho behind a small interface: one connection, its publishes and subscriptions, as calls
+// that return at once and events that come on the library's own threads.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mqtt/client/client.hpp"
+#include "mqtt/client/message.hpp"
+
+namespace laird::mqtt {
+
+// Called on Paho's threads, under its lock: an implementation takes note and returns, and never
+// calls the link from here.
+class LinkEvents {
+ public:
+  virtual void link_up() = 0;
+  virtual void link_down(const std::string& why) = 0;
+  // Only the first attempt is told of. `by_broker`: it answered, `why` is what it said.
+  virtual void connect_failed(const std::string& why, bool by_broker) = 0;
+  // `oversized_bytes`: the length of a payload that was too long and so is not here, or 0.
+  virtual void arrived(Incoming message, std::size_t oversized_bytes) = 0;
+  // `reason` as MQTT 5 has it: 0x80 and more is the broker's refusal. Lost: the link broke first.
+  enum class Delivery : std::uint8_t { kDone, kRefused, kLost };
+  virtual void published(void* context, Delivery how, int reason) = 0;
+  // For each filter once.
+  virtual void subscribed(const std::string& filter, Delivery how) = 0;
+
+ protected:
+  ~LinkEvents() = default;
+};
+
+class PahoLink {
+ public:
+  // `options` and `events` outlive the link.
+  PahoLink(const Options& options, LinkEvents& events);
+  PahoLink(const PahoLink&) = delete;
+  PahoLink& operator=(const PahoLink&) = delete;
+  // No event comes after this. May wait for a host name being resolved.
+  ~PahoLink();
+
+  // Once; the library goes on trying by itself. An error text, or nothing.
+  [[nodiscard]] std::string connect();
+  // Handed: published() or subscribed() follow, maybe before this returns. Broken: there is no
+  // link now. Unfit: it can never be sent.
+  enum class Handed : std::uint8_t { kHanded, kBroken, kUnfit };
+  [[nodiscard]] Handed publish(const Outgoing& message, void* context);
+  [[nodiscard]] Handed subscribe();
+  void disconnect();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace laird::mqtt
