@@ -335,7 +335,8 @@ void FleetLink::publish_telemetry() {
   if (!client_->connected()) return;
   mqtt::Outgoing out;
   out.topic = topic(TopicKind::kTelemetry, "power");
-  out.payload = json::to_text(power_telemetry(agent_.state(), agent_.now(), epoch_, wall_ms()));
+  out.payload = json::to_text(power_telemetry(agent_.state(), agent_.now(), epoch_, wall_ms(),
+                                              energy_.mean_w(agent_.state())));
   out.kind = mqtt::Class::kTelemetry;
   out.expiry_s = 10;
   client_->publish(std::move(out));

@@ -13,6 +13,7 @@
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/command_door.hpp"
+#include "agent/shell/fleet_report.hpp"
 #include "agent/shell/settings.hpp"
 #include "mqtt/client/client.hpp"
 #include "mqtt/codec/coop.hpp"
@@ -83,6 +84,7 @@ class FleetLink {
   std::vector<core::PeerMessage> heard_;
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
   std::map<std::string, PublishedTask> tasks_;
+  EnergyWindow energy_;
   std::deque<SharePoint> shares_;  // recent changes
   SharePoint share_;
   bool shares_told_ = true;

@@ -1,6 +1,9 @@
 // What a board tells its fleet about itself, read from the state.
 #pragma once
 
+#include <deque>
+#include <optional>
+
 #include "agent/core/state.hpp"
 #include "json/value.hpp"
 #include "mqtt/codec/messages.hpp"
