@@ -78,9 +78,9 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
   if (s_.candidates_.empty()) return true;
   policies::Decision& decision = s_.decision_;
   decision.clear();
-  s_.policy->decide(
-      policies::LaneView{index, lane.config.kind, s_.now, s_.config.slice, s_.candidates_},
-      decision);
+  s_.policy->decide(policies::LaneView{index, lane.config.kind, s_.now, s_.config.slice,
+                                       s_.candidates_, lane.gate.ceiling_ppm},
+                    decision);
   ++s_.counters.decisions;
   const DurationNs slice = std::clamp(decision.slice, kSliceMin, kSliceMax);
   LaneGate& gate = s_.lanes[index].gate;

@@ -9,8 +9,7 @@ namespace {
 
 // How fast the rate of samples per second follows a new measurement.
 constexpr double kRateGain = 0.25;
-constexpr DurationNs kRateOverMin = 10 * kMillisecond;
-constexpr double kRateGrowthMax = 4.0;
+constexpr DurationNs kRateOver = 50 * kMillisecond;
 
 // Asked to stop and not expected to do anything else.
 bool is_leaving(TaskState state) {
@@ -18,17 +17,14 @@ bool is_leaving(TaskState state) {
          state == TaskState::kFinishing;
 }
 
-// Over the grant so far, not since the last report: reports are merged on their way, and two that
-// arrive together would speak of a speed that nobody has.
+// A report counts by the time it speaks of: reports are merged on their way, and two that arrive
+// together would otherwise speak of a speed that nobody has.
 void update_rate(Task& task, std::uint64_t samples, TimeNs now) {
-  if (task.state != TaskState::kRunning || samples <= task.samples || now <= task.grant_at) return;
-  const DurationNs since = now - task.grant_at;
-  if (since < kRateOverMin && samples < task.grant_until) return;
-  const double measured = static_cast<double>(samples - task.grant_from) /
-                          (static_cast<double>(since) / static_cast<double>(kSecond));
-  const double believed =
-      task.rate > 0.0 ? std::fmin(measured, kRateGrowthMax * task.rate) : measured;
-  task.rate = task.rate > 0.0 ? task.rate + kRateGain * (believed - task.rate) : believed;
+  if (task.state != TaskState::kRunning || samples <= task.samples || now <= task.heard_at) return;
+  const auto since = static_cast<double>(now - task.heard_at);
+  const double measured = static_cast<double>(samples - task.samples) / (since / 1e9);
+  const double gain = kRateGain * std::fmin(1.0, since / static_cast<double>(kRateOver));
+  task.rate = task.rate > 0.0 ? task.rate + gain * (measured - task.rate) : measured;
 }
 
 }  // namespace

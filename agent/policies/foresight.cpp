@@ -127,7 +127,7 @@ void Foresight::shortlist(const LaneView& view) {
   PlanTask task;
   for (const Candidate& c : view.candidates) {
     task.need = needs_of(*c.task).seconds;
-    task.deadline = seconds(c.task->deadline_at - view.now);
+    task.deadline = seconds(view.lane_time_until(c.task->deadline_at));
     ranked.push_back({success_index(task).value, c.task});
   }
   if (ranked.size() > kPlanTasksMax) {
@@ -138,7 +138,8 @@ void Foresight::shortlist(const LaneView& view) {
   tasks_.clear();
   planned_.clear();
   for (const Ranked& r : ranked) {
-    tasks_.push_back({needs_of(*r.task).seconds, seconds(r.task->deadline_at - view.now)});
+    tasks_.push_back(
+        {needs_of(*r.task).seconds, seconds(view.lane_time_until(r.task->deadline_at))});
     planned_.push_back(r.task);
   }
 }

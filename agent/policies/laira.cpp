@@ -85,7 +85,7 @@ void Laira::evaluate(const LaneView& view, const core::Task& task, double slices
                      Curve& curve) const {
   const auto samples = static_cast<double>(task.samples);
   const auto every = static_cast<double>(task.spec.report_every);
-  const double more = task.rate * static_cast<double>(task.deadline_at - view.now) / 1e9;
+  const double more = task.rate * static_cast<double>(view.lane_time_until(task.deadline_at)) / 1e9;
   const double target = std::max(task.spec.target_loss, estimators::kLossMin);
   curve.excess = curve.look_ahead.log_loss_at(samples + more, more / every) - exact::log(target);
   const double next = std::max(1.0, task.rate * slices * static_cast<double>(view.slice) / 1e9);

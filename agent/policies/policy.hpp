@@ -31,6 +31,14 @@ struct LaneView {
   TimeNs now = 0;
   DurationNs slice = kSecond;  // the configured slice, a starting point
   std::span<const Candidate> candidates;
+  // Of its time that a power cap or the fleet leaves the lane.
+  std::uint32_t ceiling_ppm = core::kShareWholePpm;
+
+  // Time of the lane until an instant.
+  [[nodiscard]] DurationNs lane_time_until(TimeNs at) const {
+    const auto scaled = static_cast<__int128>(at - now) * ceiling_ppm / core::kShareWholePpm;
+    return static_cast<DurationNs>(scaled);
+  }
 };
 
 struct Choice {
