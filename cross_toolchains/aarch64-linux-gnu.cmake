@@ -18,6 +18,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(SQLite3_LIBRARY "${_libs}/libsqlite3.so" CACHE FILEPATH "")
 set(ZLIB_LIBRARY "${_libs}/libz.so" CACHE FILEPATH "")
+# OpenSSL's and other headers that differ by architecture.
+set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES "${LAIRD_ARM64_ROOT}/usr/include/aarch64-linux-gnu")
 set(spdlog_DIR "${_libs}/cmake/spdlog" CACHE PATH "")
 set(fmt_DIR "${_libs}/cmake/fmt" CACHE PATH "")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${_libs} -Wl,-rpath-link,${LAIRD_ARM64_ROOT}/lib/aarch64-linux-gnu")

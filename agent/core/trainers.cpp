@@ -9,6 +9,8 @@ namespace {
 
 // How fast the rate of samples per second follows a new measurement.
 constexpr double kRateGain = 0.25;
+constexpr DurationNs kRateOverMin = 10 * kMillisecond;
+constexpr double kRateGrowthMax = 4.0;
 
 // Asked to stop and not expected to do anything else.
 bool is_leaving(TaskState state) {
@@ -16,11 +18,17 @@ bool is_leaving(TaskState state) {
          state == TaskState::kFinishing;
 }
 
+// Over the grant so far, not since the last report: reports are merged on their way, and two that
+// arrive together would speak of a speed that nobody has.
 void update_rate(Task& task, std::uint64_t samples, TimeNs now) {
-  if (task.state != TaskState::kRunning || samples <= task.samples || now <= task.heard_at) return;
-  const double seconds = static_cast<double>(now - task.heard_at) / static_cast<double>(kSecond);
-  const double measured = static_cast<double>(samples - task.samples) / seconds;
-  task.rate = task.rate > 0.0 ? task.rate + kRateGain * (measured - task.rate) : measured;
+  if (task.state != TaskState::kRunning || samples <= task.samples || now <= task.grant_at) return;
+  const DurationNs since = now - task.grant_at;
+  if (since < kRateOverMin && samples < task.grant_until) return;
+  const double measured = static_cast<double>(samples - task.grant_from) /
+                          (static_cast<double>(since) / static_cast<double>(kSecond));
+  const double believed =
+      task.rate > 0.0 ? std::fmin(measured, kRateGrowthMax * task.rate) : measured;
+  task.rate = task.rate > 0.0 ? task.rate + kRateGain * (believed - task.rate) : believed;
 }
 
 }  // namespace

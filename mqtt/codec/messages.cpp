@@ -58,6 +58,7 @@ Date date_of(std::int64_t days_since_1970) {
 
 Value share(const Share& from, std::string_view unit, bool in_thousands) {
   const auto amount = [in_thousands](std::int64_t n) {
+    if (n < 0) return Value();  // not limited
     return in_thousands ? thousandths(n) : Value::integer(n);
   };
   const std::string suffix = "_" + std::string(unit);
@@ -195,7 +196,7 @@ Value to_json(const NodeReport& report) {
   shares.set("gpu", share(report.gpu_ppm, "ppm", false));
   out.set("shares", std::move(shares));
   out.set("power_w", thousandths(report.power_mw_now));
-  out.set("cap_w", report.cap_mw == 0 ? Value() : thousandths(report.cap_mw));
+  out.set("cap_w", report.cap_mw <= 0 ? Value() : thousandths(report.cap_mw));
   out.set("energy_j", thousandths(report.energy_mj));
   Value tasks = Value::object();
   tasks.set("queued", count(report.tasks_queued));

@@ -51,7 +51,7 @@ struct NodeInfo {
 [[nodiscard]] std::string to_text(const NodeInfo& info);
 
 // One resource of the share ledger: parts of consensus::kWhole, and amounts in the unit of the
-// resource: mW, thousandths of a core, millionths of a board's GPU.
+// resource: mW, thousandths of a core, millionths of a board's GPU; below 0: not limited, null.
 struct Share {
   std::int64_t parts = 0;
   std::int64_t enforced = 0;
@@ -71,7 +71,7 @@ struct NodeReport {
   Share cpu_milli;
   Share gpu_ppm;
   std::int64_t power_mw_now = 0;
-  std::int64_t cap_mw = 0;  // 0: none
+  std::int64_t cap_mw = 0;  // 0 and below: none
   std::int64_t energy_mj = 0;
   std::uint64_t tasks_queued = 0;
   std::uint64_t tasks_running = 0;

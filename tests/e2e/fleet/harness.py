@@ -232,3 +232,74 @@ class FleetTest(unittest.TestCase):
         client = self.client(name, **more)
         client.expect_up()
         return client
+
+
+class Board:
+    """A real agent in the fleet, with the built-in trainers."""
+
+    def __init__(self, test, node, members=None, **more):
+        self.node = node
+        self.folder = tempfile.mkdtemp(prefix="board-", dir=test.root)
+        self.log_path = os.path.join(self.folder, "log")
+        with open(os.path.join(test.pki.folder, "operators/op-alice/signing.pub"),
+                  encoding="utf-8") as f:
+            key = f.read().strip()
+        train = os.path.abspath(os.path.join(BIN, "laird-train"))
+        config = {
+            "node": node, "state_dir": os.path.join(self.folder, "state"), "slice": "0.05s",
+            "board": {"lanes": [{"name": "cpu0", "kind": "cpu", "cores": 1}], "memory": "1GB"},
+            "trainers": {kind: {"exec": [train, kind]} for kind in ("linear", "softmax")},
+            "fleet": {"name": FLEET, "brokers": [test.broker.url], "tls": test.pki.files(node),
+                      "operators": [{"name": "op-alice", "key": key,
+                                     "may": more.pop("may", ["*"])}],
+                      "members": {name: {} for name in members or [node]},
+                      "budget": {"power": "40W"}, "tick": "200ms", "lease": "6s"},
+        }
+        config.update(more)
+        self.config_path = os.path.join(self.folder, "laird.json")
+        with open(self.config_path, "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        self.process = None
+        test.addCleanup(self.stop)
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [os.path.abspath(os.path.join(BIN, "laird")), "run", "--config", self.config_path],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return self
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process is not None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(10)
+            self.process = None
+
+
+def sign(pki, operator, text):
+    """The envelope around `text`, signed by openssl and not by us."""
+    at = os.path.join(pki.folder, "operators", operator, "signing.key")
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"laird-cmd-v1\n" + text.encode())
+        file.flush()
+        sig = subprocess.run(["openssl", "pkeyutl", "-sign", "-rawin", "-inkey", at, "-in",
+                              file.name], check=True, stdout=subprocess.PIPE).stdout
+    return {"s": "laird.cmd/1.0", "signed": text, "op": operator,
+            "sig": base64.b64encode(sig).decode()}
+
+
+def command(to, verb, body=None, **more):
+    """The text of a command that is good for a minute."""
+    now = int(time.time() * 1000)
+    fields = {"id": "c-%d-%d" % (os.getpid(), next(Client.counter)), "fleet": FLEET, "to": to,
+              "verb": verb, "issued_ms": now, "expires_ms": now + 60000, "body": body or {}}
+    fields.update(more)
+    return json.dumps(fields)

@@ -110,6 +110,7 @@ TEST(a_report_speaks_in_watts_cores_and_joules) {
   report.power_mw_now = 9'000;
   report.energy_mj = 123'456;
   report.fence_in_ms = 14'250;
+  report.gpu_ppm.enforced = -1;
   const auto value = laird::mqtt::to_json(report);
   const auto* shares = value.find("shares");
   TEST_ASSERT_EQUAL_DOUBLE(12.5, shares->find("power")->find("enforced_w")->as_double());
@@ -119,6 +120,7 @@ TEST(a_report_speaks_in_watts_cores_and_joules) {
   TEST_ASSERT_EQUAL_DOUBLE(123.456, value.find("energy_j")->as_double());
   TEST_ASSERT_EQUAL_DOUBLE(14.25, value.find("fence_in_s")->as_double());
   TEST_ASSERT_TRUE(value.find("cap_w")->is(laird::json::Kind::kNull));
+  TEST_ASSERT_TRUE(shares->find("gpu")->find("enforced_ppm")->is(laird::json::Kind::kNull));
 }
 
 TEST(peer_messages_travel_together_and_come_apart_again) {
