@@ -53,9 +53,11 @@ mkdir -p "$completions" "$root/usr/share/zsh/vendor-completions" \
 doc=usr/share/doc/laird
 put packaging/laird.example.json "$doc/examples/laird.json"
 put packaging/debian/copyright "$doc/copyright"
+put packaging/debian/lintian-overrides usr/share/lintian/overrides/laird
+maintainer="${DEBFULLNAME:-The laird authors} <${DEBEMAIL:-laird@localhost}>"
 date=$(git -C "$top" log -1 --format=%cD 2>/dev/null || LC_ALL=C date -R)
 printf 'laird (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- %s  %s\n' \
-  "$version" "The laird authors <laird@localhost>" "$date" | gzip -9n > "$root/$doc/changelog.gz"
+  "$version" "$maintainer" "$date" | gzip -9n > "$root/$doc/changelog.gz"
 
 # What the programs are linked with, as package names and least versions. For another architecture
 # its libraries are not installed here; their names are the same.
@@ -70,7 +72,7 @@ fi
 size=$(du -sk "$root" | cut -f1)
 install -d -m 0755 "$root/DEBIAN"
 sed -e "s/@VERSION@/$version/; s/@ARCH@/$arch/; s/@SIZE@/$size/" \
-    -e "s/@DEPENDS@/$depends, adduser | systemd/" "$top/packaging/debian/control.in" > "$root/DEBIAN/control"
+    -e "s/@DEPENDS@/$depends, adduser/; s/@MAINTAINER@/$maintainer/" "$top/packaging/debian/control.in" > "$root/DEBIAN/control"
 for script in postinst prerm postrm; do
   install -m 0755 "$top/packaging/debian/$script" "$root/DEBIAN/$script"
 done
