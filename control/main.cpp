@@ -38,8 +38,11 @@ int main(int argc, char** argv) {
   add_fleet(app, code);
   add_top(app, code);
   add_replay(app, code);
+  add_doctor(app, code);
   add_pki(app, code);
   add_broker(app, code);
+  add_version(app, code);
+  add_completion(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
