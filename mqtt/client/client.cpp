@@ -17,6 +17,7 @@
 #include "base/require.hpp"
 #include "mqtt/client/address.hpp"
 #include "mqtt/client/paho_link.hpp"
+#include "mqtt/client/sockets.hpp"
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/codec/topics.hpp"
 #include "mqtt/sign/tls_files.hpp"
@@ -108,6 +109,7 @@ struct Client::Core final : LinkEvents {
   [[nodiscard]] bool diagnosis_due() const { return is_watching() && Clock::now() >= diagnose_at; }
 
   Options options;
+  std::vector<std::uint16_t> ports;  // of the brokers
   int event_fd = -1;
 
   mutable std::mutex mutex;
@@ -309,6 +311,7 @@ void Client::Core::subscribe(std::unique_lock<std::mutex>& lock) {
   for (const auto& [filter, qos] : options.subscriptions) awaited.insert(filter);
   const std::uint64_t connection = counters.connects;
   lock.unlock();
+  tend_connections(ports);  // of a connection that is new
   const PahoLink::Handed handed = link->subscribe();
   lock.lock();
   if (handed == PahoLink::Handed::kUnfit) problem("the MQTT library refuses the subscriptions");
@@ -414,7 +417,10 @@ Result<std::unique_ptr<Client>> Client::create(Options options) {
       return fail(Code::kInvalid, "cannot subscribe to '" + filter + "'");
     }
   }
+  std::vector<std::uint16_t> ports;
+  for (const std::string& broker : options.brokers) ports.push_back(parse_address(broker)->port);
   auto core = std::make_shared<Core>(std::move(options));
+  core->ports = std::move(ports);
   core->event_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (core->event_fd < 0) return fail_errno(errno, "eventfd");
   // The worker owns the core with us: close() may leave before a slow resolver does.

@@ -1,7 +1,9 @@
 """The MQTT client against a real broker: what it promises in mqtt/client/client.hpp."""
 
 import base64
+import ctypes
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -97,6 +99,40 @@ class Delivery(FleetTest):
         node.nothing_within(0.5, "problem")
         counters = node.counters()
         self.assertEqual((counters["refused"], counters["sent"]), (5, 0))
+
+
+    def test_the_connection_does_not_wait_and_is_not_inherited(self):
+        node = self.up("n-1", subscriptions=[TOP + "ctl/n-1/#"])
+        found = 0
+        for fd in os.listdir("/proc/%d/fd" % node.process.pid):
+            copy = borrowed_socket(node.process.pid, int(fd))
+            if copy is None:
+                continue
+            with copy:
+                if copy.family == socket.AF_UNIX or copy.getpeername()[1] != self.broker.port:
+                    continue
+                self.assertNotEqual(copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), 0)
+            with open("/proc/%d/fdinfo/%s" % (node.process.pid, fd), encoding="utf-8") as f:
+                flags = int(re.search(r"flags:\s+(\d+)", f.read())[1], 8)
+            self.assertTrue(flags & os.O_CLOEXEC)
+            found += 1
+        self.assertEqual(found, 1)
+
+
+def borrowed_socket(pid, fd):
+    """A connected socket of another process, or nothing."""
+    handle = os.pidfd_open(pid)
+    copy = ctypes.CDLL(None).syscall(438, handle, fd, 0)  # pidfd_getfd
+    os.close(handle)
+    if copy < 0:
+        return None
+    try:
+        out = socket.socket(fileno=copy)
+        out.getpeername()
+        return out
+    except OSError:
+        os.close(copy)
+        return None
 
 
 class Outage(FleetTest):
