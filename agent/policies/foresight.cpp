@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "agent/policies/words.hpp"
-#include "base/exact_math.hpp"
 #include "base/require.hpp"
 
 namespace laird::policies {
@@ -11,36 +10,16 @@ namespace {
 
 constexpr std::uint64_t kProbeReports = 2;
 
-// Ours, chosen by hand on bundles of real curves (docs/experiments.md says which).
-constexpr double kReachPrior = 0.7;    // share of tasks whose target can be reached at all
-constexpr double kTargetPart = 0.7;    // reachable targets lie in this first part of the length
-constexpr double kForecastMean = 0.5;  // where the forecast says neither yes nor no
-constexpr double kReachStretch = 2.0;  // of the forecast's log-odds around that
-constexpr double kEvenWeight = 0.5;    // of a need spread evenly over what is left of that part
-constexpr double kTailPart = 0.1;      // of the rest of the length, once that part is over
-constexpr double kLeftMin = 0.02;      // never rule a task out by its age alone
-constexpr double kSlicePart = 0.25;    // of the cutoff: then think again
+// Round numbers of ours; twice or half of any changes the successes on bundles of real curves by
+// less than the noise of a thousand bundles (docs/experiments.md).
+constexpr double kSlicePart = 0.25;  // of the cutoff: then think again
 constexpr DurationNs kSlicesMin = 3;
-constexpr DurationNs kSlicesMax = 30;
-// In expected successes. Zero: where switching is free any cost lost successes, and the slices
-// alone keep switches few.
-constexpr double kSwitchCost = 0.0;
+constexpr DurationNs kSlicesMax = 20;
+// In expected successes: a plan that starts with another task must be worth this much more.
+constexpr double kSwitchCost = 0.005;
 constexpr std::uint32_t kEvaluationsMax = 1200;
-constexpr std::size_t kQuantiles = 2 * kScenarios;
 
 [[nodiscard]] double seconds(DurationNs ns) { return static_cast<double>(ns) / 1e9; }
-
-[[nodiscard]] double log_odds(double p) { return exact::log(p / (1.0 - p)); }
-
-// The probability of reaching the target, from the forecast's p and the part of its length the task
-// has come without reaching it. Were reachable targets spread evenly over the first kTargetPart,
-// the odds would fall as that part is used up; the forecast's stretched log-odds are added to them.
-[[nodiscard]] double reach_probability(double p, double come) {
-  const double left = kReachPrior * std::max(kLeftMin, 1.0 - come / kTargetPart);
-  const double prior = exact::log(left / (1.0 - kReachPrior));
-  const double odds = exact::exp(prior + kReachStretch * (log_odds(p) - log_odds(kForecastMean)));
-  return odds / (1.0 + odds);
-}
 
 [[nodiscard]] bool is_known(const core::Task& task) {
   return task.forecast.reports() >= kProbeReports && task.rate > 0.0;
@@ -62,30 +41,15 @@ const Foresight::Needs& Foresight::needs_of(const core::Task& task) {
   if (needs.reports == task.forecast.reports() && needs.rate == task.rate) return needs;
   needs.reports = task.forecast.reports();
   needs.rate = task.rate;
-  std::array<double, kQuantiles> samples;
-  task.forecast.need_quantiles(task.spec.target_loss, static_cast<double>(task.planned_samples),
-                               samples);
-  const double horizon = task.rate * seconds(task.deadline_at - task.accepted_at);
-  const auto reaching = static_cast<std::size_t>(
-      std::upper_bound(samples.begin(), samples.end(), horizon) - samples.begin());
-  const double p = (static_cast<double>(reaching) + 0.5) / static_cast<double>(kQuantiles + 1);
-  const double length =
-      task.planned_samples > 0 ? static_cast<double>(task.planned_samples) : horizon;
-  const double done = static_cast<double>(task.samples);
-  const double come = std::min(1.0, done / std::max(length, 1.0));
-  const double reach = reach_probability(p, come);
-  const auto count =
-      std::min(kScenarios, static_cast<std::size_t>(reach * static_cast<double>(kScenarios) + 0.5));
-  const double span =
-      std::max(kTargetPart * length - done, kTailPart * std::max(0.0, length - done));
+  const auto judged = judged_with_.find(task.key);
+  const Prospect seen =
+      prospect_of(task, judged == judged_with_.end() ? shipped_prospects() : *judged->second);
+  const auto count = std::min(
+      kScenarios, static_cast<std::size_t>(seen.reach * static_cast<double>(kScenarios) + 0.5));
   needs.seconds.fill(kNeverSeconds);
-  if (reaching == 0) return needs;
   for (std::size_t i = 0; i < count; ++i) {
-    const double at =
-        (static_cast<double>(i) + 0.5) / static_cast<double>(count) * static_cast<double>(reaching);
-    const double forecast = samples[std::min(reaching - 1, static_cast<std::size_t>(at))];
-    const double even = (static_cast<double>(i) + 0.5) / static_cast<double>(count) * span;
-    needs.seconds[i] = ((1.0 - kEvenWeight) * forecast + kEvenWeight * even) / task.rate;
+    const double u = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+    needs.seconds[i] = seen.need_quantile(u) / task.rate;
   }
   return needs;
 }
@@ -175,7 +139,14 @@ void Foresight::decide(const LaneView& view, Decision& out) {
   out.choices.push_back(Choice{memory.task});
 }
 
-void Foresight::forget(core::TaskKey key) { needs_.erase(key); }
+void Foresight::forget(core::TaskKey key) {
+  needs_.erase(key);
+  judged_with_.erase(key);
+}
+
+void Foresight::judge_with(core::TaskKey key, const ProspectSet& constants) {
+  judged_with_[key] = &constants;
+}
 
 void Foresight::archive(Archive& ar) {
   ar.sequence(lanes_, core::kLanesMax);

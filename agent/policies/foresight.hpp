@@ -5,12 +5,10 @@
 //  1. A task nobody has heard two reports of is probed first, the nearest deadline before others:
 //     two reports cost little and a forecast needs them.
 //  2. Each task's remaining need is kScenarios equally likely numbers of seconds, by its measured
-//     rate, the mean of two unlike forecasts: the quantiles of its curve's forecast, and needs
-//     spread evenly over the length its author planned (or its deadline allows). The probability
-//     of reaching the target at all joins the forecast's log-odds, stretched because forecasts
-//     pooled over unlike curves hedge too much, to the odds of a task of that age.
+//     rate and its prospect (prospect.hpp): the probability that the target is reached at all, and
+//     how the work left is spread if it is, both learned from curves of other sources.
 //  3. The plan with the most expected successes is searched for; its first task runs for a quarter
-//     of its cutoff, 3 to 30 slices, and then everything is thought over again.
+//     of its cutoff, 3 to 20 slices, and then everything is thought over again.
 //  4. When the plan runs nobody, nothing is lost by trying: the task that waited longest is probed
 //     again, so that one wrong "never" is not for ever.
 // With more tasks than the planner takes, the best by success index are planned and the others
@@ -27,6 +25,7 @@
 
 #include "agent/policies/plan.hpp"
 #include "agent/policies/policy.hpp"
+#include "agent/policies/prospect.hpp"
 
 namespace laird::policies {
 
@@ -35,6 +34,9 @@ class Foresight final : public Policy {
   [[nodiscard]] std::string_view name() const override { return "foresight"; }
   void decide(const LaneView& view, Decision& out) override;
   void forget(core::TaskKey key) override;
+  // Constants for one task in place of the shipped ones, for judging the policy with such as have
+  // not seen the task's curve. Not part of the archive; `constants` outlive the policy.
+  void judge_with(core::TaskKey key, const ProspectSet& constants);
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
 
@@ -63,6 +65,7 @@ class Foresight final : public Policy {
 
   std::vector<LaneMemory> lanes_ = std::vector<LaneMemory>(core::kLanesMax);
   std::map<core::TaskKey, Needs> needs_;
+  std::map<core::TaskKey, const ProspectSet*> judged_with_;
   Planner planner_;
   std::vector<PlanTask> tasks_;             // of the decision under way
   std::vector<const core::Task*> planned_;  // the same order

@@ -8,6 +8,7 @@
 #include "lab/commands.hpp"
 #include "lab/scheduling/bundles.hpp"
 #include "lab/scheduling/study.hpp"
+#include "lab/scheduling/tune_prospects.hpp"
 
 namespace laird::lab {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 struct Options {
   std::string folder;
   std::string planned_length = "known";
+  std::string tune_checkout;
   std::vector<std::string> policies;
   std::size_t bundles = 400;
   std::uint64_t seed = 1;
@@ -64,6 +66,9 @@ void print_table(const StudyResult& result) {
     return fail(Code::kInvalid, options.folder + ": a bundle takes 10 different curves, here are " +
                                     std::to_string(set->curves.size()));
   }
+  if (!options.tune_checkout.empty()) {
+    return tune_prospects_and_write(set->curves, options.tune_checkout);
+  }
   BundleSetting setting;
   setting.planned_length_known = options.planned_length == "known";
   setting.arrivals_until_units = options.arrivals_until;
@@ -111,6 +116,8 @@ void add_laira(CLI::App& app, ExitCode& code) {
                    "tasks arrive in the first so many units instead of all at once (the oracle is "
                    "then an upper bound)")
       ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--tune", options->tune_checkout,
+                      "fit our policy's constants anew and write them into this checkout");
   command->add_option("--jobs", options->jobs, "threads")->check(CLI::Range(1, 256));
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
