@@ -28,6 +28,7 @@ void Uara::Given::archive(Archive& ar) {
   ar(computing);
   ar(total);
   ar(feasible);
+  ar(turn);
 }
 
 Uara::Given& Uara::given_to(core::TaskKey key) {
@@ -44,43 +45,45 @@ void Uara::cap(Decision& out, std::uint32_t total) const {
   for (Choice& choice : out.choices) choice.share_ppm = std::min(choice.share_ppm, most);
 }
 
-void Uara::normalise(const LaneView& view, Decision& out) {
+// The feasible ready task that is due its minimum share for longest, and its turn; nobody: null.
+const core::Task* Uara::overdue(const LaneView& view, DurationNs& turn) {
   const bool trust_nobody = ++decisions_ % kReprobeEvery == 0;
-  const auto is_chosen = [&](core::TaskKey key) {
-    return std::any_of(out.choices.begin(), out.choices.end(),
-                       [key](const Choice& c) { return c.key == key; });
-  };
-  // What the wrapped policy chose and is worth its energy, then every other feasible ready task.
-  std::vector<Choice> kept;
-  std::vector<Choice> others;
-  std::uint64_t wanted = 0;
+  std::int64_t computing = 0;
+  const core::Task* waited = nullptr;
+  TimeNs since = 0;
   for (const Candidate& c : view.candidates) {
     const bool feasible = trust_nobody || is_feasible(*c.task, view.now);
     given_to(c.task->key).feasible = feasible;
-    if (!feasible) continue;
-    if (!is_chosen(c.task->key)) {
-      if (c.resident) others.push_back(Choice{c.task->key, 0});
-      continue;
-    }
-    const auto at = std::find_if(out.choices.begin(), out.choices.end(),
-                                 [&](const Choice& x) { return x.key == c.task->key; });
-    kept.push_back(*at);
-    if (c.resident) wanted += at->share_ppm;
+    if (!feasible || !c.resident) continue;
+    ++computing;
+    const TimeNs served = std::max(c.task->grant_at, c.task->ready_at);
+    if (waited != nullptr && served >= since) continue;
+    waited = c.task;
+    since = served;
   }
-  const auto computing = static_cast<std::uint32_t>(kept.size() + others.size());
-  const std::uint32_t least = core::kShareWholePpm / std::max(1U, computing) / kUaraMinimumPart;
-  const std::uint64_t budget = core::kShareWholePpm - static_cast<std::uint64_t>(least) * computing;
-  for (Choice& choice : kept) {
-    const std::uint64_t part = wanted > 0 ? budget * choice.share_ppm / wanted : 0;
-    choice.share_ppm = least + static_cast<std::uint32_t>(std::min(part, budget));
+  if (waited == nullptr) return nullptr;
+  const DurationNs due = (view.now - since) / (kUaraMinimumPart * computing);
+  turn = due;
+  return due >= view.slice ? waited : nullptr;
+}
+
+void Uara::normalise(const LaneView& view, Decision& out) {
+  DurationNs turn = 0;
+  if (const core::Task* task = overdue(view, turn)) {
+    out.clear();
+    out.slice = turn;
+    out.choices.push_back(Choice{task->key});
+    given_to(task->key).turn = true;
+    return;
   }
-  // Nobody the wrapped policy wants can compute now: the others have the lane in equal parts.
-  const bool equal = wanted == 0 && !others.empty();
-  for (Choice& choice : others) {
-    choice.share_ppm = equal ? core::kShareWholePpm / static_cast<std::uint32_t>(computing) : least;
+  std::erase_if(out.choices, [&](const Choice& c) { return !given_to(c.key).feasible; });
+  std::uint64_t wanted = 0;
+  for (const Choice& choice : out.choices) wanted += choice.share_ppm;
+  if (wanted == 0) return;
+  for (Choice& choice : out.choices) {
+    const std::uint64_t share = std::uint64_t{core::kShareWholePpm} * choice.share_ppm / wanted;
+    choice.share_ppm = static_cast<std::uint32_t>(share);
   }
-  kept.insert(kept.end(), others.begin(), others.end());
-  out.choices = std::move(kept);
 }
 
 void Uara::decide(const LaneView& view, Decision& out) {
@@ -89,6 +92,7 @@ void Uara::decide(const LaneView& view, Decision& out) {
       static_cast<std::uint32_t>(std::count_if(view.candidates.begin(), view.candidates.end(),
                                                [](const Candidate& c) { return c.resident; }));
   const std::uint32_t total = resident + view.not_ready;
+  for (const Candidate& c : view.candidates) given_to(c.task->key).turn = false;
   if (form_.as_printed) {
     cap(out, total);
   } else {
@@ -128,6 +132,8 @@ std::string Uara::explain(const core::Task& task) const {
     out += ", and each is capped at 1/" + std::to_string(std::max(1U, at->total));
   } else if (!at->feasible) {
     out += "; its forecast misses its target, so it gets nothing for now";
+  } else if (at->turn) {
+    out += "; it was its turn by the minimum share, a tenth of an equal one";
   } else {
     out += "; each feasible one gets at least a tenth of an equal share";
   }

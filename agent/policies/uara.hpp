@@ -11,8 +11,10 @@
 //     Alloc_i ~ 1 / N_total << 1 / N_compute.
 // Corrected (the paper's future work; the details are ours):
 //  1. Shares are normalised over the tasks that compute, so that whatever runs uses the whole lane.
-//  2. Every ready task that is still feasible gets at least a minimum share: a wrong choice of the
-//     wrapped policy starves nobody.
+//  2. Every ready task that is still feasible gets at least a minimum share, 1 / kUaraMinimumPart
+//  of
+//     an equal one: when it has waited so long that it is due a slice, it has its turn alone, as
+//     long as it is due. A wrong choice of the wrapped policy starves nobody.
 //  3. The throttle acts where it costs nothing: a task whose forecast no longer reaches its target
 //     by its deadline gets nothing, and a lane with only such tasks idles. Each kReprobeEvery-th
 //     decision trusts no forecast, so that one wrong "infeasible" is not for ever.
@@ -40,8 +42,8 @@ inline constexpr UaraForm kUaraForms[] = {
     {"uara-uniform-printed", "uniform", true},
 };
 
-// What every feasible task gets at least, as a part of an equal share.
-inline constexpr std::uint32_t kUaraMinimumPart = 10;
+// What every feasible task gets at least is an equal share over this.
+inline constexpr std::int64_t kUaraMinimumPart = 10;
 
 class Uara final : public Policy {
  public:
@@ -61,11 +63,13 @@ class Uara final : public Policy {
     std::uint32_t computing = 0;  // tasks that could compute then
     std::uint32_t total = 0;      // and all active ones
     bool feasible = true;
+    bool turn = false;  // by the minimum share
     void archive(Archive& ar);
   };
 
   void cap(Decision& out, std::uint32_t total) const;
   void normalise(const LaneView& view, Decision& out);
+  [[nodiscard]] const core::Task* overdue(const LaneView& view, DurationNs& turn);
   [[nodiscard]] Given& given_to(core::TaskKey key);
 
   UaraForm form_;
