@@ -8,7 +8,9 @@
 namespace laird::policies {
 namespace {
 
-constexpr std::uint64_t kExploreReports = 10;
+// Of the time from acceptance to deadline: fixed and long, as its critics say.
+constexpr double kExplorePart = 0.2;
+constexpr std::uint64_t kReportsMin = 3;  // a line needs them
 constexpr double kNeverSeconds = 1e30;
 constexpr double kSlopeMin = 1e-6;  // a flatter line meets no target
 constexpr double kLogMax = 40.0;    // e^40 samples are more than anybody has
@@ -102,7 +104,10 @@ void Lara::decide(const LaneView& view, Decision& out) {
     curve.share_ppm = 0;
     if (any_resident && !c.resident) continue;
     estimate(view, *c.task, curve);
-    const bool explored = curve.fit.reports() >= kExploreReports && c.task->rate > 0.0;
+    const auto span = static_cast<double>(c.task->deadline_at - c.task->accepted_at);
+    const bool explored =
+        static_cast<double>(view.now - c.task->accepted_at) >= kExplorePart * span &&
+        curve.fit.reports() >= kReportsMin && c.task->rate > 0.0;
     (explored ? known : exploring).push_back({&curve, c.task});
   }
   const auto all = static_cast<std::uint32_t>(exploring.size() + known.size());
@@ -143,8 +148,8 @@ std::string Lara::explain(const core::Task& task) const {
   const std::string share =
       shortened(static_cast<double>(at->share_ppm) / static_cast<double>(core::kShareWholePpm));
   if (at->why == Why::kExploring) {
-    return "lara: explored with " + share + " of the lane until it has " +
-           std::to_string(kExploreReports) + " reports";
+    return "lara: explored with " + share + " of the lane for the first " +
+           shortened(kExplorePart) + " of its time";
   }
   const std::string need = at->need_seconds >= kNeverSeconds
                                ? std::string("never reaches its target by the fitted line")

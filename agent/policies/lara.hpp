@@ -5,7 +5,7 @@
 // Distributed Scheduling" (section 3.3) describe it. Its allocation search is not printed there, so
 // this is ours in its place: a fixed exploration, a discounted log-linear fit, and for the
 // estimated needs the optimum (Moore, Hodgson 1968: the most tasks that meet their deadlines).
-//  1. Exploration: until a task has kExploreReports reports it gets an equal part of the lane.
+//  1. Exploration: for the first kExplorePart of its time a task gets an equal part of the lane.
 //  2. A task's need is where its fitted line meets its target, over its rate; none when it never
 //     does. Safeguards: the line must fall, and one more
 //     report is always needed.

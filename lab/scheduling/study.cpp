@@ -71,7 +71,8 @@ StudyResult run_study(const Study& study) {
   const auto work = [&] {
     for (std::size_t i = next++; i < study.runs; i = next++) {
       const std::uint64_t seed = study.seed * 1'000'003 + i;
-      const std::vector<SimulatedTask> tasks = study.draw(seed);
+      const Bundle bundle = study.draw(seed);
+      const std::vector<SimulatedTask>& tasks = bundle.tasks;
       oracle[i] = static_cast<double>(most_on_time(tasks));
       for (std::size_t p = 0; p < policies; ++p) {
         runs[p][i] = run_one(study.policies[p], tasks, seed);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/simulator/curve_board.hpp"
+#include "lab/scheduling/paper_bundles.hpp"
 
 namespace laird::lab {
 
@@ -35,7 +35,7 @@ struct Study {
   std::uint64_t seed = 1;
   std::size_t jobs = 1;
   // The bundle of one run; called from many threads at once.
-  std::function<std::vector<SimulatedTask>(std::uint64_t seed)> draw;
+  std::function<Bundle(std::uint64_t seed)> draw;
 };
 
 // "ours" for the registry name of our policy, any other as it is.
