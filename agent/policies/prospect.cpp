@@ -15,13 +15,23 @@ constexpr double kComeMin = 1e-6;
 
 [[nodiscard]] double logistic(double x) { return 1.0 / (1.0 + exact::exp(-x)); }
 
-[[nodiscard]] double dot(const ProspectFeatures& a, const ProspectFeatures& b) {
+template <std::size_t n>
+[[nodiscard]] double dot(const std::array<double, n>& a, const std::array<double, n>& b) {
   double sum = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
 
 }  // namespace
+
+ProspectProducts products_of(const ProspectFeatures& f) {
+  ProspectProducts out;
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    for (std::size_t j = i; j < f.size(); ++j) out[k++] = f[i] * f[j];
+  }
+  return out;
+}
 
 ProspectFeatures prospect_features(const estimators::Forecaster& forecast, double target_loss,
                                    double samples, double length, double planned_samples) {
@@ -65,7 +75,8 @@ Prospect prospect(const ProspectConstants& constants, const ProspectFeatures& fe
   }
   Prospect out;
   out.length = length;
-  out.reach = logistic(constants.reach_offset + dot(constants.reach, f));
+  out.reach = logistic(constants.reach_offset + dot(constants.reach, f) +
+                       dot(constants.reach_products, products_of(f)));
   const double need = dot(constants.need, f);
   for (std::size_t j = 0; j < kNeedParts.size(); ++j) {
     out.within[j] = logistic(constants.need_offset[j] + need);

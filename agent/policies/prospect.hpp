@@ -5,7 +5,7 @@
 // cannot see is how targets usually lie: authors ask for what runs like theirs have reached, and
 // some ask for too much. Two logistic regressions on seven features of the curve and its target
 // learn that from real curves:
-//     ln p / (1 - p) = w_0 + w f            p: the target is reached at all
+//     ln p / (1 - p) = w_0 + w f + f'Wf      p: the target is reached at all
 //     ln q_j / (1 - q_j) = a_j + v f        q_j: given that, within part_j of the length from now
 // The second is McCullagh's (1980) proportional odds, which gives a whole distribution for one
 // vector v. There is a set for tasks whose author planned a length and one for those without, whose
@@ -33,12 +33,17 @@ inline constexpr std::array<double, 16> kNeedParts = {0.005, 0.01, 0.02, 0.035, 
                                                       0.50,  0.60, 0.80, 1.00};
 
 using ProspectFeatures = std::array<double, kProspectFeatures>;
+// The products f_i f_j with i <= j, in that order.
+inline constexpr std::size_t kProspectProducts = kProspectFeatures * (kProspectFeatures + 1) / 2;
+using ProspectProducts = std::array<double, kProspectProducts>;
+[[nodiscard]] ProspectProducts products_of(const ProspectFeatures& f);
 
 struct ProspectConstants {
   ProspectFeatures mean;
   ProspectFeatures scale;
   double reach_offset;
   ProspectFeatures reach;
+  ProspectProducts reach_products;
   std::array<double, kNeedParts.size()> need_offset;
   ProspectFeatures need;
 };

@@ -17,12 +17,14 @@ namespace {
 
 using policies::kNeedParts;
 using policies::kProspectFeatures;
+using policies::kProspectProducts;
 using policies::ProspectConstants;
 using policies::ProspectFeatures;
 using policies::ProspectSet;
 
 constexpr std::size_t kQuestions = 150;  // per curve
 constexpr double kRidge = 0.0015;        // per unit of total weight
+constexpr double kProductRidge = 0.15;   // of products: they may bend the plane, not replace it
 constexpr double kOffsetRidge = 1e-5;    // of offsets: keeps a level everybody is below finite
 constexpr int kNewtonSteps = 30;
 constexpr double kPerReport = static_cast<double>(kSamplesPerPoint);
@@ -112,49 +114,62 @@ void standardise(std::vector<Row>& rows, ProspectConstants& c) {
   }
 }
 
-// Logistic regression of `levels` yes-or-no answers per row that share the weights of the features
-// and have an offset each. `answer(row, level)`.
-template <class Answer>
-[[nodiscard]] Eigen::VectorXd fit(const std::vector<Row>& rows, std::size_t levels, Answer answer) {
-  const auto n = static_cast<Eigen::Index>(levels + kProspectFeatures);
+// Logistic regression of `levels` yes-or-no answers per row that share the weights of the inputs
+// and have an offset each. `inputs(row)` is a vector, `ridge` says how its weights are held,
+// `answer(row, level)` the answers.
+template <class Inputs, class Answer>
+[[nodiscard]] Eigen::VectorXd fit(const std::vector<Row>& rows, const Eigen::VectorXd& ridge,
+                                  std::size_t levels, Inputs inputs, Answer answer) {
+  const Eigen::Index width = ridge.size();
+  const auto offsets = static_cast<Eigen::Index>(levels);
+  const Eigen::Index n = offsets + width;
   Eigen::VectorXd x = Eigen::VectorXd::Zero(n);
   double total = 0.0;
   for (const Row& row : rows) total += row.weight;
   for (int step = 0; step < kNewtonSteps; ++step) {
     Eigen::VectorXd gradient = Eigen::VectorXd::Zero(n);
     Eigen::MatrixXd curvature = Eigen::MatrixXd::Zero(n, n);
-    const auto offset_count = static_cast<Eigen::Index>(levels);
     for (const Row& row : rows) {
-      const Eigen::Map<const Eigen::Matrix<double, kProspectFeatures, 1>> f(row.features.data());
-      const double shared = x.tail<kProspectFeatures>().dot(f);
+      const Eigen::VectorXd f = inputs(row);
+      const double shared = x.tail(width).dot(f);
       double curve_sum = 0.0;
       double slope_sum = 0.0;
-      for (Eigen::Index j = 0; j < offset_count; ++j) {
+      for (Eigen::Index j = 0; j < offsets; ++j) {
         const double p = 1.0 / (1.0 + std::exp(-(x[j] + shared)));
         const double slope =
             row.weight * (p - (answer(row, static_cast<std::size_t>(j)) ? 1.0 : 0.0));
         const double curve = row.weight * p * (1.0 - p);
         gradient[j] += slope;
         curvature(j, j) += curve;
-        curvature.block<1, kProspectFeatures>(j, offset_count) += curve * f.transpose();
+        curvature.row(j).tail(width) += curve * f.transpose();
         slope_sum += slope;
         curve_sum += curve;
       }
-      gradient.tail<kProspectFeatures>() += slope_sum * f;
-      curvature.bottomRightCorner<kProspectFeatures, kProspectFeatures>() +=
-          curve_sum * f * f.transpose();
+      gradient.tail(width) += slope_sum * f;
+      curvature.bottomRightCorner(width, width).noalias() += (curve_sum * f) * f.transpose();
     }
     for (Eigen::Index i = 0; i < n; ++i) {
-      const double ridge =
-          total * (i < offset_count ? kOffsetRidge : kRidge * static_cast<double>(levels));
-      gradient[i] += ridge * x[i];
-      curvature(i, i) += ridge;
+      const double held =
+          total * (i < offsets ? kOffsetRidge : ridge[i - offsets] * static_cast<double>(levels));
+      gradient[i] += held * x[i];
+      curvature(i, i) += held;
     }
-    curvature.bottomLeftCorner(kProspectFeatures, offset_count) =
-        curvature.topRightCorner(offset_count, kProspectFeatures).transpose();
+    curvature.bottomLeftCorner(width, offsets) =
+        curvature.topRightCorner(offsets, width).transpose();
     x -= curvature.ldlt().solve(gradient);
   }
   return x;
+}
+
+[[nodiscard]] Eigen::VectorXd plain_inputs(const Row& row) {
+  return Eigen::Map<const Eigen::VectorXd>(row.features.data(), kProspectFeatures);
+}
+
+[[nodiscard]] Eigen::VectorXd inputs_with_products(const Row& row) {
+  const policies::ProspectProducts products = policies::products_of(row.features);
+  Eigen::VectorXd out(kProspectFeatures + kProspectProducts);
+  out << plain_inputs(row), Eigen::Map<const Eigen::VectorXd>(products.data(), kProspectProducts);
+  return out;
 }
 
 // Four digits: more would be noise, and the files stay readable.
@@ -167,18 +182,23 @@ template <class Answer>
 [[nodiscard]] ProspectConstants fit_constants(std::vector<Row> rows) {
   ProspectConstants c{};
   standardise(rows, c);
-  const Eigen::VectorXd reach =
-      fit(rows, 1, [](const Row& row, std::size_t) { return row.reached; });
+  Eigen::VectorXd ridge = Eigen::VectorXd::Constant(kProspectFeatures + kProspectProducts, kRidge);
+  ridge.tail(kProspectProducts).setConstant(kProductRidge);
+  const Eigen::VectorXd reach = fit(rows, ridge, 1, inputs_with_products,
+                                    [](const Row& row, std::size_t) { return row.reached; });
   std::erase_if(rows, [](const Row& row) { return !row.reached; });
-  const Eigen::VectorXd need = fit(rows, kNeedParts.size(), [](const Row& row, std::size_t j) {
-    return row.need <= kNeedParts[j];
-  });
+  const Eigen::VectorXd need =
+      fit(rows, ridge.head(kProspectFeatures), kNeedParts.size(), plain_inputs,
+          [](const Row& row, std::size_t j) { return row.need <= kNeedParts[j]; });
   c.reach_offset = rounded(reach[0]);
   for (std::size_t i = 0; i < kProspectFeatures; ++i) {
     c.mean[i] = rounded(c.mean[i]);
     c.scale[i] = rounded(c.scale[i]);
     c.reach[i] = rounded(reach[static_cast<Eigen::Index>(1 + i)]);
     c.need[i] = rounded(need[static_cast<Eigen::Index>(kNeedParts.size() + i)]);
+  }
+  for (std::size_t i = 0; i < kProspectProducts; ++i) {
+    c.reach_products[i] = rounded(reach[static_cast<Eigen::Index>(1 + kProspectFeatures + i)]);
   }
   for (std::size_t j = 0; j < kNeedParts.size(); ++j) {
     c.need_offset[j] = rounded(need[static_cast<Eigen::Index>(j)]);
@@ -202,6 +222,7 @@ template <std::size_t n>
   std::snprintf(offset, sizeof offset, "%.4g", c.reach_offset);
   return "{.mean = " + list(c.mean) + ",\n           .scale = " + list(c.scale) +
          ",\n           .reach_offset = " + offset + ",\n           .reach = " + list(c.reach) +
+         ",\n           .reach_products = " + list(c.reach_products) +
          ",\n           .need_offset = " + list(c.need_offset) +
          ",\n           .need = " + list(c.need) + "}";
 }
