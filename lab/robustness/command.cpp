@@ -1,11 +1,13 @@
 // laird-lab robustness: the five-node study of network-aware throttling.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 
 #include "agent/policies/policy.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
+#include "lab/robustness/page.hpp"
 #include "lab/robustness/study.hpp"
 
 namespace laird::lab {
@@ -14,13 +16,11 @@ namespace {
 struct Options {
   RobustnessSetting setting;
   bool sweep = false;
+  std::string page;
   bool json = false;
 };
 
-struct Load {
-  std::size_t tasks;
-  std::vector<StrategyScore> strategies;
-};
+using Load = RobustnessLoad;
 
 [[nodiscard]] json::Value to_json(const Load& load) {
   json::Value root = json::Value::object();
@@ -67,7 +67,7 @@ void print_table(const Load& load, std::size_t runs) {
     }
   }
   std::vector<Load> loads;
-  if (options.sweep) {
+  if (options.sweep || !options.page.empty()) {
     for (std::size_t tasks = 10; tasks <= 60; tasks += 10) {
       RobustnessSetting one = setting;
       one.tasks = tasks;
@@ -76,6 +76,13 @@ void print_table(const Load& load, std::size_t runs) {
     }
   } else {
     loads.push_back({setting.tasks, run_robustness(setting)});
+  }
+  if (!options.page.empty()) {
+    std::ofstream out(options.page, std::ios::binary | std::ios::trunc);
+    out << robustness_page(loads, setting);
+    out.close();
+    if (!out) return fail(Code::kIo, options.page + ": cannot be written");
+    std::fprintf(stderr, "wrote %s\n", options.page.c_str());
   }
   if (!options.json) {
     for (const Load& load : loads) print_table(load, setting.runs);
@@ -110,10 +117,13 @@ void add_robustness(CLI::App& app, ExitCode& code) {
   command->add_option("--strategy", options->setting.strategies,
                       "only these policies; may be given many times");
   command->add_option("--jobs", options->setting.jobs, "threads")->check(CLI::Range(1, 256));
+  command->add_option("--page", options->page,
+                      "write the sweep as HTML: the paper's figures and the schedules");
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Example:\n"
       "  laird-lab robustness --tasks 60 --runs 200\n"
+      "  laird-lab robustness --runs 100 --page robustness.html\n"
       "Energy is in the units of the paper's Table 1; efficiency is percent of success over "
       "energy.\n"
       "'uara-*-printed' normalise over all active tasks, as the paper's code does; 'uara-*' over\n"

@@ -2,12 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 
 #include "agent/policies/policy.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
 #include "lab/scheduling/bundles.hpp"
+#include "lab/scheduling/page.hpp"
 #include "lab/scheduling/study.hpp"
 #include "lab/scheduling/tune_prospects.hpp"
 
@@ -26,15 +28,13 @@ struct Options {
   std::uint64_t seed = 1;
   std::size_t jobs = 2;
   double arrivals_until = 0.0;
+  std::size_t resident_max = 0;
+  double restore_units = 0.0;
+  std::string page;
   bool json = false;
 };
 
-// One table: a study and what it is of.
-struct Table {
-  std::string title;
-  std::size_t tasks;  // per run
-  StudyResult result;
-};
+using Table = StudyTable;
 
 [[nodiscard]] json::Value to_json(const StudyResult& result) {
   json::Value root = json::Value::object();
@@ -174,6 +174,24 @@ void print(const std::vector<Table>& tables, bool as_json) {
   return tables;
 }
 
+[[nodiscard]] Status write_page(const Options& options, const std::vector<Table>& tables) {
+  std::vector<Table> studies;
+  std::vector<Table> scales;
+  for (const Table& table : tables) {
+    (table.title.ends_with("LSTM tasks") ? scales : studies).push_back(table);
+  }
+  std::vector<DrawnBundle> drawn;
+  const std::uint64_t seed = options.seed * 1'000'003;
+  if (options.bundle == "pure") drawn.push_back({"pure bundle", pure_bundle(seed)});
+  if (options.bundle == "mixed") drawn.push_back({"mixed bundle", mixed_bundle(seed)});
+  std::ofstream out(options.page, std::ios::binary | std::ios::trunc);
+  out << laira_page(studies, scales, drawn);
+  out.close();
+  if (!out) return fail(Code::kIo, options.page + ": cannot be written");
+  std::fprintf(stderr, "wrote %s\n", options.page.c_str());
+  return {};
+}
+
 [[nodiscard]] Status run(const Options& options) {
   if (!options.tune_checkout.empty()) {
     auto set = load_curves(options.folder);
@@ -198,8 +216,14 @@ void print(const std::vector<Table>& tables, bool as_json) {
   study.runs = options.bundles;
   study.seed = options.seed;
   study.jobs = options.jobs;
+  study.resident_max = options.resident_max;
+  study.restore_units = options.restore_units;
+  study.checkpoint_units = options.restore_units / 4.0;
   const auto tables = run_tables(options, study);
   if (!tables) return tl::make_unexpected(tables.error());
+  if (!options.page.empty()) {
+    if (auto written = write_page(options, *tables); !written) return written;
+  }
   print(*tables, options.json);
   return {};
 }
@@ -231,7 +255,16 @@ void add_laira(CLI::App& app, ExitCode& code) {
       ->check(CLI::Range(0.0, 1e6));
   command->add_option("--tune", options->tune_checkout,
                       "fit our policy's constants anew and write them into this checkout");
+  command
+      ->add_option("--resident", options->resident_max,
+                   "how many trainers fit in memory at once; 0: all")
+      ->check(CLI::Range(0, 1000));
+  command
+      ->add_option("--restore", options->restore_units,
+                   "units of time to bring a trainer back; putting it away takes a quarter")
+      ->check(CLI::Range(0.0, 1e6));
   command->add_option("--jobs", options->jobs, "threads")->check(CLI::Range(1, 256));
+  command->add_option("--page", options->page, "also draw what was run as HTML");
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Example:\n"

@@ -34,6 +34,11 @@ struct Study {
   std::size_t runs = 0;
   std::uint64_t seed = 1;
   std::size_t jobs = 1;
+  // Trainers that fit in memory at once (0: all), and what bringing one back and putting it away
+  // take, in units.
+  std::size_t resident_max = 0;
+  double restore_units = 0.0;
+  double checkpoint_units = 0.0;
   // The bundle of one run; called from many threads at once.
   std::function<Bundle(std::uint64_t seed)> draw;
 };
