@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kProbeReports = 2;
 
-// Round numbers of ours; twice or half of any changes the successes on bundles of real curves by
-// less than the noise of a thousand bundles (docs/experiments.md).
+// Round numbers of ours; neighbours of each change the successes on bundles of real curves by less
+// than one percent of the oracle's (docs/experiments.md).
 constexpr double kSlicePart = 0.25;  // of the cutoff: then think again
 constexpr DurationNs kSlicesMin = 3;
 constexpr DurationNs kSlicesMax = 20;
