@@ -56,8 +56,15 @@ const ProspectSet& Foresight::constants_for(core::TaskKey key) const {
 }
 
 void Foresight::refresh(const core::Task& task, Outlook& outlook) const {
-  if (outlook.reports == task.forecast.reports() && outlook.rate == task.rate) return;
+  if (outlook.reports == task.forecast.reports() && outlook.rate == task.rate &&
+      outlook.samples == task.samples && outlook.planned_samples == task.planned_samples &&
+      outlook.deadline_at == task.deadline_at) {
+    return;
+  }
   outlook.reports = task.forecast.reports();
+  outlook.samples = task.samples;
+  outlook.planned_samples = task.planned_samples;
+  outlook.deadline_at = task.deadline_at;
   outlook.rate = task.rate;
   const Prospect seen = prospect_of(task, constants_for(task.key));
   const auto count = std::min(

@@ -60,10 +60,15 @@ class Foresight final : public Policy {
     double trust = 1.0;
     void archive(Archive& ar);
   };
-  // What is known of a task, valid while it has not reported since: a cache, not part of the state.
+  // What is known of a task: a cache, not part of the state, so it is kept only while everything it
+  // follows from is the same. Reports are not all: a crash takes samples back, a stepped wall clock
+  // moves deadlines.
   struct Outlook {
     core::TaskKey key = 0;
     std::uint64_t reports = UINT64_MAX;
+    std::uint64_t samples = 0;
+    std::uint64_t planned_samples = 0;
+    TimeNs deadline_at = 0;
     double rate = 0.0;
     Index index;           // when every finite need fits before the deadline
     double longest = 0.0;  // the longest finite need

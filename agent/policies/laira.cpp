@@ -86,8 +86,12 @@ void Laira::look_ahead(const LaneView& view, const core::Task& task, Curve& curv
   const auto samples = static_cast<double>(task.samples);
   const auto every = static_cast<double>(task.spec.report_every);
   Curve::Known& known = curve.known;
-  if (known.reports != curve.immediate.reports()) {
+  if (known.reports != curve.immediate.reports() || known.samples != task.samples ||
+      known.loss != task.loss) {
     known.reports = curve.immediate.reports();
+    known.samples = task.samples;
+    known.loss = task.loss;
+    curve.predicted.samples_more = -1.0;
     known.log_target = exact::log(std::max(task.spec.target_loss, estimators::kLossMin));
     known.log_samples = log_samples(std::max(samples, every));
     known.drop_left = task.loss > 0.0 ? exact::log(task.loss) - known.log_target : 0.0;
@@ -108,10 +112,9 @@ void Laira::evaluate(const LaneView& view, const core::Task& task, double slices
   if (form_.confidence) {
     const double next = std::max(1.0, task.rate * slices * static_cast<double>(view.slice) / 1e9);
     Curve::Predicted& predicted = curve.predicted;
-    if (predicted.reports != curve.known.reports || predicted.samples_more != next) {
-      predicted = {curve.known.reports, next,
-                   estimators::predicted_rate(curve.immediate, task.loss, samples, next, every,
-                                              kConfidence)};
+    if (predicted.samples_more != next) {
+      predicted = {next, estimators::predicted_rate(curve.immediate, task.loss, samples, next,
+                                                    every, kConfidence)};
     }
     rate = predicted.rate;
   }

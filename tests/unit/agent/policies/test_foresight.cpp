@@ -190,3 +190,52 @@ TEST(a_task_ruled_out_is_tried_again_even_while_others_are_planned) {
   hopeless.grant_at = 191 * kSecond;
   TEST_ASSERT_EQUAL_UINT32(2, ask(policy, all, 195 * kSecond).choices[0].key);
 }
+
+TEST(nothing_remembered_outlives_what_it_was_computed_from) {
+  // As after a restart: a policy read from the archive knows nothing but it. A crash has taken
+  // samples back and a stepped clock has moved the deadlines, without a report.
+  for (const char* name : {"foresight", "laira", "lara", "uara-laira"}) {
+    std::vector<core::Task> tasks;
+    for (core::TaskKey key = 1; key <= 4; ++key) {
+      tasks.push_back(learned(key, 0.03 + 0.01 * static_cast<double>(key), 0));
+    }
+    const auto policy = std::move(*policies::make_policy(name));
+    for (core::Task& task : tasks) {
+      for (int i = 1; i <= 30; ++i) {
+        task.samples += 100;
+        task.loss = exact::pow(static_cast<double>(i), -0.3 - 0.05 * static_cast<double>(task.key));
+        static_cast<void>(task.forecast.observe(static_cast<double>(task.samples), task.loss));
+        policy->observe(task);
+      }
+    }
+    std::vector<policies::Candidate> all;
+    for (const core::Task& task : tasks) all.push_back({&task, true});
+    const policies::LaneView view{0, core::LaneKind::kCpu, 30 * kSecond, kSecond, all, 0};
+    policies::Decision first;
+    policy->decide(view, first);
+    for (core::Task& task : tasks) {
+      task.samples = 500 * task.key;
+      task.deadline_at -= 250 * kSecond;
+    }
+    Bytes bytes;
+    Archive writer = Archive::writer(bytes);
+    policy->archive(writer);
+    const auto fresh = std::move(*policies::make_policy(name));
+    Archive reader = Archive::reader(
+        std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    fresh->archive(reader);
+    policies::Decision kept;
+    policies::Decision anew;
+    policy->decide(view, kept);
+    fresh->decide(view, anew);
+    TEST_ASSERT_EQUAL_INT64_MESSAGE(anew.slice, kept.slice, name);
+    TEST_ASSERT_EQUAL_UINT64(anew.choices.size(), kept.choices.size());
+    for (std::size_t i = 0; i < kept.choices.size(); ++i) {
+      TEST_ASSERT_EQUAL_UINT32(anew.choices[i].key, kept.choices[i].key);
+      TEST_ASSERT_EQUAL_UINT32(anew.choices[i].share_ppm, kept.choices[i].share_ppm);
+    }
+    for (const core::Task& task : tasks) {
+      TEST_ASSERT_EQUAL_STRING(fresh->explain(task).c_str(), policy->explain(task).c_str());
+    }
+  }
+}
