@@ -99,12 +99,18 @@ json::Value summary(const Totals& totals) {
     payload += r.payload_bytes_1e6 / static_cast<double>(totals.converged.size());
     per_neighbour += r.bytes_per_neighbour_tick / static_cast<double>(totals.converged.size());
   }
+  std::int64_t operators = 0;
   for (const ScheduleResult& r : totals.scheduled) {
     excess = std::max(excess, r.excess_max);
-    stranded = std::max(stranded, r.stranded);
+    if (r.needs_operator.empty()) {
+      stranded = std::max(stranded, r.stranded);
+    } else {
+      ++operators;
+    }
     reclaim = std::max(reclaim, r.reclaim_ticks);
   }
   json::Value v = json::Value::object();
+  v.set("operator_needed", json::Value::integer(operators));
   v.set("runs", json::Value::integer(
                     static_cast<std::int64_t>(totals.converged.size() + totals.scheduled.size())));
   v.set("excess_max_parts", json::Value::integer(excess));
@@ -125,7 +131,7 @@ ScheduleLimits limits_from(const Options& o) {
   limits.drift_ppm = o.drift_ppm;
   limits.lease_ticks = o.lease;
   limits.faults.no_fence = o.no_fence;
-  limits.faults.untagged_claims = o.untagged;
+  limits.faults.untagged_closings = o.untagged;
   return limits;
 }
 
@@ -145,7 +151,7 @@ int report_failures(const Options& o, const std::vector<ScheduleResult>& results
   int failures = 0;
   for (const ScheduleResult& r : results) {
     const bool broken = !r.first_break.empty();
-    if (!broken && r.stranded <= 1e-6) continue;
+    if (!broken && (r.stranded <= 1e-6 || !r.needs_operator.empty())) continue;
     ++failures;
     if (failures > 20) continue;
     std::fprintf(stderr, "seed %llu, %d nodes, %d crashes: %s\n  replay: %s\n",
