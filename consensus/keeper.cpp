@@ -6,8 +6,8 @@ namespace laird::consensus {
 namespace {
 
 constexpr int kDoubtTicks = 6;   // unheard for so long, an account closed upon counts as gone
-constexpr int kRepeatTicks = 2;  // between repetitions of a question to the other keepers
-constexpr int kRankTicks = 6;    // how much longer the next keeper waits before it proposes
+constexpr int kRepeatTicks = 1;  // between repetitions of a question to the other keepers
+constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
 constexpr int kRoundsApartMax = 5;
 constexpr int kRequestTicks = 12;  // a request not repeated for so long is dropped
 constexpr int kRoundTicks = 30;    // a round that gets no majority in this time is given up
@@ -70,6 +70,7 @@ void Keeper::archive(Archive& ar) {
   ar(phase_since_);
   ar(sent_at_);
   ar(needed_since_);
+  ar(held_at_);
   ar.sequence(pending_, kRequestsMax);
   ar(fresh_);
   ar.sequence(doubts_, kAccountsMax);
@@ -321,17 +322,22 @@ Register Keeper::compose(TimeNs now) {
   return edit.finish(self_);
 }
 
-// The owner first, then the others in the order of their seats, further apart with every round that
-// was contested.
+// The owner first, then the others in the order of their seats, without those that seem to be gone,
+// further apart with every round that was contested.
 DurationNs Keeper::patience() const {
-  const auto seat = [&](const Account& a) {
-    return std::find(decided_.keepers.begin(), decided_.keepers.end(), a) -
-           decided_.keepers.begin();
+  const auto& seats = decided_.keepers;
+  const auto gone = [&](const Account& a) {
+    return std::any_of(doubts_.begin(), doubts_.end(),
+                       [&](const Doubt& d) { return d.account == a && !d.heard; });
   };
-  const auto n = static_cast<std::ptrdiff_t>(decided_.keepers.size());
-  const std::ptrdiff_t first = seat(decided_.owner) % n;
+  const auto owner = std::find(seats.begin(), seats.end(), decided_.owner);
+  std::size_t at = owner == seats.end() ? 0 : static_cast<std::size_t>(owner - seats.begin());
+  std::int64_t rank = 0;
+  for (; seats[at % seats.size()] != self_; ++at) {
+    if (!gone(seats[at % seats.size()])) ++rank;
+  }
   const std::int64_t apart = 1 + std::min<std::int64_t>(round_seen_, kRoundsApartMax);
-  return ((seat(self_) - first + n) % n) * apart * kRankTicks * timing_.tick;
+  return rank * apart * kRankTicks * timing_.tick;
 }
 
 void Keeper::propose(TimeNs now, Out& out) {
@@ -347,12 +353,14 @@ void Keeper::propose(TimeNs now, Out& out) {
     return;
   }
   if (needed_since_ == kNever) needed_since_ = now;
-  const DurationNs waited = now - needed_since_;
-  if (ripening(now) && waited < 2 * kDoubtTicks * timing_.tick) return;
+  if (ripening(now) && now - needed_since_ < 2 * kDoubtTicks * timing_.tick) {
+    held_at_ = now;
+    return;
+  }
   if (decided_.owner == self_ && accepted_.empty() && promised_.round == 0) {
     ballot_ = {0, self_.node};
     start_accepting(std::move(next), now, out);
-  } else if (waited >= patience()) {
+  } else if (now - std::max(needed_since_, held_at_) >= patience()) {
     prepare(now, out);
   }
 }

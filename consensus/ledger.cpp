@@ -7,7 +7,7 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kMarginTicks = 12;  // of the lease, kept for the exchange that follows a closing
+constexpr int kMarginTicks = 20;  // of the lease, kept for the exchange that follows a closing
 constexpr int kLeaveTicks = 30;   // a board that leaves hands over by grants for so long
 
 std::vector<Account> first_accounts(const Overlay& founders) {
@@ -45,7 +45,7 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   term_ = 0;
   urgent_since_ = kNever;
   asked_at_ = 0;
-  members_since_ = now;
+  members_since_ = told_at_ = now;
   outside_since_ = now;
   if (keepers_version_ == 0) {
     // Where to ask: the founders' keepers, until someone knows better.
@@ -132,7 +132,7 @@ Shares Ledger::effective(TimeNs now) const {
 // After so much silence an edge is closed. Shorter than the lease, so that the closing is entered
 // and the estate settled soon after the lease has passed.
 DurationNs Ledger::term() const {
-  return config_.lease - std::min(config_.lease / 4, kMarginTicks * config_.tick);
+  return config_.lease - std::min(config_.lease / 3, kMarginTicks * config_.tick);
 }
 
 // Counted from the sending of what was acknowledged; the peer counts from its arrival. Both clocks

@@ -178,6 +178,7 @@ class Ledger {
   TimeNs outside_since_ = kNever;  // not entered since
   TimeNs urgent_since_ = kNever;
   TimeNs asked_at_ = 0;
+  TimeNs told_at_ = 0;  // when the register last had something to say
   TimeNs members_since_ = 0;
   TimeNs leaving_since_ = 0;
   bool leaving_ = false;

@@ -28,6 +28,7 @@ void Ledger::archive(Archive& ar) {
   ar(outside_since_);
   ar(urgent_since_);
   ar(asked_at_);
+  ar(told_at_);
   ar(members_since_);
   ar(leaving_since_);
   ar(leaving_);

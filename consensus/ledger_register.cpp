@@ -8,7 +8,8 @@ namespace {
 
 constexpr int kUrgentTicks = 8;    // a new wish is repeated every tick for so long
 constexpr int kPatientTicks = 3;   // and every so many ticks after that
-constexpr int kWantedTicks = 6;    // how often an edge that is missing is asked for
+constexpr int kWantedTicks = 6;    // how often an edge that is missing is asked for at first
+constexpr int kSeldomTicks = 30;   // and after a while: its other end may be gone for good
 constexpr int kReferralTicks = 6;  // without an answer for so long others are asked who keeps it
 
 }  // namespace
@@ -18,7 +19,7 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
   if (const auto* r = std::get_if<ReferBody>(&m.body)) {
     if (m.epoch > epoch_ && m.epoch == founding_.promised) start_epoch(now);
     // Another founding has taken place, or this node did not know of any.
-    if (m.epoch > epoch_ && (founding_.promised == 0 || stuck(now))) {
+    if (m.epoch > std::max(epoch_, founding_.promised)) {
       const bool knew = epoch_ != 0;
       epoch_ = m.epoch;
       founding_ = {};
@@ -80,6 +81,7 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   }
   if (s.version <= version_) return;
   version_ = s.version;
+  told_at_ = now;
   outside_since_ = kNever;
   if (s.dead) {
     if (leaving_) {
@@ -172,9 +174,11 @@ void Ledger::ask(TimeNs now, Out& out) {
     urgent_since_ = now;
   }
   const DurationNs since = urgent ? now - urgent_since_ : 0;
+  const bool lately = now - told_at_ < 2 * config_.lease;
   const DurationNs interval =
       urgent ? (since < kUrgentTicks * config_.tick ? 1 : kPatientTicks) * config_.tick
-             : (body.wanted.empty() ? term() / 3 : kWantedTicks * config_.tick);
+      : body.wanted.empty() ? term() / 3
+                            : (lately ? kWantedTicks : kSeldomTicks) * config_.tick;
   if (asked_at_ != 0 && now - asked_at_ < interval) return;
   asked_at_ = now;
   const auto& all = members_->members();

@@ -57,6 +57,7 @@ class Schedule {
   std::uint64_t seed_;
   int nodes_ = 0;
   std::int64_t calm_at_ = 0;
+  bool connected_ = true;  // throughout: no cut, no partition, no blackout
   std::shared_ptr<const Overlay> overlay_;
   std::shared_ptr<const Overlay> wider_;
   std::vector<NodeId> victims_;
@@ -184,9 +185,13 @@ void Schedule::apply(World& world, const Event& e) {
       }
       new_demand(world, e.a);
       break;
-    case Event::Kind::kCut: world.cut(e.a, e.b, true); break;
+    case Event::Kind::kCut:
+      connected_ = false;
+      world.cut(e.a, e.b, true);
+      break;
     case Event::Kind::kMend: world.cut(e.a, e.b, false); break;
     case Event::Kind::kSplit: {
+      connected_ = false;
       // One board alone, a pair, a few, or half.
       const std::uint32_t sizes[] = {1, 2, 3, static_cast<std::uint32_t>(nodes_) / 2};
       for (std::uint32_t k = 0; k < sizes[e.a]; ++k) {
@@ -208,11 +213,15 @@ void Schedule::apply(World& world, const Event& e) {
       }
       break;
     case Event::Kind::kStale: world.release_stale(); break;
-    case Event::Kind::kBlackout: world.blackout(kWeekTicks + random_.between(0, 10'000)); break;
+    case Event::Kind::kBlackout:
+      connected_ = false;
+      world.blackout(kWeekTicks + random_.between(0, 10'000));
+      break;
   }
 }
 
 void Schedule::measure_reclaim(const World& world, ScheduleResult& result) {
+  if (!connected_) return;
   std::erase_if(down_since_, [&](const auto& d) {
     if (world.unsettled(d.first)) return false;
     result.reclaim_ticks = std::max(result.reclaim_ticks, world.tick() - d.second);
