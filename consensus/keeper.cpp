@@ -332,7 +332,8 @@ DurationNs Keeper::patience() const {
   };
   const auto owner = std::find(seats.begin(), seats.end(), decided_.owner);
   std::size_t at = owner == seats.end() ? 0 : static_cast<std::size_t>(owner - seats.begin());
-  std::int64_t rank = 0;
+  // Whoever has the floor comes first, the owner too must wait then.
+  std::int64_t rank = promised_.round != 0 && promised_.node != self_.node ? 1 : 0;
   for (; seats[at % seats.size()] != self_; ++at) {
     if (!gone(seats[at % seats.size()])) ++rank;
   }
@@ -425,7 +426,7 @@ void Keeper::decide(TimeNs now, Out& out) {
 // Another one's ballot is under way: ours is over, and theirs gets time.
 void Keeper::give_way(TimeNs now) {
   if (phase_ != Phase::kIdle && ballot_ < promised_) phase_ = Phase::kIdle;
-  if (needed_since_ != kNever) needed_since_ = now;
+  held_at_ = now;
 }
 
 void Keeper::on_prepare(const Account& from, const PrepareBody& body, TimeNs now, Out& out) {

@@ -7,7 +7,7 @@ namespace laird::consensus {
 namespace {
 
 constexpr int kUrgentTicks = 8;    // a new wish is repeated every tick for so long
-constexpr int kPatientTicks = 3;   // and every so many ticks after that
+constexpr int kPatientTicks = 2;   // and every so many ticks after that
 constexpr int kWantedTicks = 6;    // how often an edge that is missing is asked for at first
 constexpr int kSeldomTicks = 30;   // and after a while: its other end may be gone for good
 constexpr int kReferralTicks = 6;  // without an answer for so long others are asked who keeps it
