@@ -8,11 +8,13 @@ namespace {
 constexpr int kDoubtTicks = 6;   // unheard for so long, an account closed upon counts as gone
 constexpr int kRepeatTicks = 1;  // between repetitions of a question to the other keepers
 constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
-constexpr int kRoundsApartMax = 5;
+constexpr int kRoundsApartMax = 1;
 constexpr int kRequestTicks = 12;  // a request not repeated for so long is dropped
 constexpr int kRoundTicks = 30;    // a round that gets no majority in this time is given up
 
 constexpr auto timed_before = [](const auto& t, const Account& a) { return t.account < a; };
+
+constexpr auto from_before = [](const auto& p, const Account& a) { return p.from < a; };
 
 bool has_wishes(const RequestBody& b) {
   return !b.closings.empty() || !b.wanted.empty() || b.leave || b.term != 0;
@@ -164,8 +166,7 @@ void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now
     }
   }
   if (decided_.past(from) || (decided_.find(from) != nullptr && !has_wishes(body))) return;
-  const auto at = std::lower_bound(pending_.begin(), pending_.end(), from,
-                                   [](const Pending& p, const Account& a) { return p.from < a; });
+  const auto at = std::lower_bound(pending_.begin(), pending_.end(), from, from_before);
   if (at != pending_.end() && at->from == from) {
     fresh_ |= at->body != body;
     at->body = body;
@@ -211,6 +212,8 @@ bool Keeper::ripening(TimeNs now) const {
 // An edge is opened only to one who was heard just now: to one who is silent it would have to be
 // closed again, and would stand in the way of its settlement. The others are asked.
 bool Keeper::may_open(const Account& account, TimeNs now) {
+  const auto asked = std::lower_bound(pending_.begin(), pending_.end(), account, from_before);
+  if (asked != pending_.end() && asked->from == account && asked->body.leave) return false;
   if (account == self_) return true;
   const Timed* contact = find_contact(account);
   if (contact != nullptr && now - contact->since < kRequestTicks * timing_.tick) return true;
@@ -332,13 +335,14 @@ DurationNs Keeper::patience() const {
   };
   const auto owner = std::find(seats.begin(), seats.end(), decided_.owner);
   std::size_t at = owner == seats.end() ? 0 : static_cast<std::size_t>(owner - seats.begin());
-  // Whoever has the floor comes first, the owner too must wait then.
-  std::int64_t rank = promised_.round != 0 && promised_.node != self_.node ? 1 : 0;
+  std::int64_t rank = 0;
   for (; seats[at % seats.size()] != self_; ++at) {
     if (!gone(seats[at % seats.size()])) ++rank;
   }
   const std::int64_t apart = 1 + std::min<std::int64_t>(round_seen_, kRoundsApartMax);
-  return rank * apart * kRankTicks * timing_.tick;
+  // Whoever has the floor comes first, the owner too must wait then.
+  const std::int64_t floor = promised_.round != 0 && promised_.node != self_.node ? 1 : 0;
+  return (rank * apart + floor) * kRankTicks * timing_.tick;
 }
 
 void Keeper::propose(TimeNs now, Out& out) {

@@ -7,7 +7,7 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kMarginTicks = 20;  // of the lease, kept for the exchange that follows a closing
+constexpr int kMarginTicks = 18;  // of the lease, kept for the exchange that follows a closing
 constexpr int kLeaveTicks = 30;   // a board that leaves hands over by grants for so long
 
 std::vector<Account> first_accounts(const Overlay& founders) {

@@ -151,11 +151,8 @@ RequestBody Ledger::request(TimeNs now) const {
   for (const Edge& e : edges_) {
     if (due(e, now)) body.closings.push_back({e.peer, e.life, e.sent, e.heard});
   }
-  if (leaving_) {
-    body.leave =
-        std::all_of(edges_.begin(), edges_.end(), [&](const Edge& e) { return due(e, now); });
-    return body;
-  }
+  body.leave = leaving_;
+  if (leaving_) return body;
   for (const NodeId node : members_->neighbours(self_.node)) {
     const bool there = std::any_of(edges_.begin(), edges_.end(), [&](const Edge& e) {
       return e.peer.node == node && !e.closing;

@@ -37,7 +37,7 @@ struct RequestBody {
   std::uint32_t members = 0;  // how many the sender's member list names
   std::uint32_t term = 0;     // of the quorum asked for
   std::uint8_t quorum = 0;
-  bool leave = false;  // the sender uses nothing any more and closes its account
+  bool leave = false;  // the sender uses nothing any more and closes all its edges
   std::vector<NodeId> wanted;
   std::vector<Closing> closings;
   bool operator==(const RequestBody&) const = default;

@@ -136,11 +136,13 @@ std::string needs_operator(const World& world) {
   const Register& reg = newest->registered();
   const auto up = [&](const Account& a) {
     const Board& b = world.boards()[a.node];
-    return b.up && b.ledger->account() == a && b.ledger->epoch() == newest->epoch();
+    return b.up && !b.ledger->left() && b.ledger->account() == a &&
+           b.ledger->epoch() == newest->epoch();
   };
   const auto standing = std::count_if(reg.keepers.begin(), reg.keepers.end(), up);
-  const bool all_up = std::all_of(world.boards().begin(), world.boards().end(),
-                                  [](const Board& b) { return b.ledger == nullptr || b.up; });
+  const bool all_up = std::all_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
+    return b.ledger == nullptr || (b.up && !b.ledger->left());
+  });
   if (static_cast<std::size_t>(standing) < reg.keepers.size() / 2 + 1) {
     return all_up ? "" : "a majority of the keepers is gone, and not every board is there";
   }

@@ -27,7 +27,8 @@ struct Event {
     kMembers,
     kDemand,
     kStale,
-    kBlackout
+    kBlackout,
+    kLeave
   };
   std::int64_t at = 0;
   Kind kind = Kind::kCrash;
@@ -122,6 +123,10 @@ void Schedule::plan_network() {
     events_.push_back({random_.between(5, 250), Event::Kind::kDemand, 0, 0, Return::kNever});
     events_.push_back({random_.between(60, 300), Event::Kind::kStale, 0, 0, Return::kNever});
   }
+  if (nodes_ > 3 && random_.chance(0.15)) {
+    events_.push_back({random_.between(20, 200), Event::Kind::kLeave,
+                       random_.below(static_cast<std::uint32_t>(nodes_)), 0, Return::kNever});
+  }
   if (random_.chance(0.15)) {
     const std::int64_t at = random_.between(40, 200);
     events_.push_back({at, Event::Kind::kBlackout, 0, 0, Return::kNever});
@@ -160,8 +165,8 @@ void Schedule::new_demand(World& world, NodeId node) {
 
 void Schedule::apply(World& world, const Event& e) {
   if (limits_.tell) {
-    static const char* kNames[] = {"crash", "return",  "cut",    "mend",  "split",   "heal",
-                                   "join",  "members", "demand", "stale", "blackout"};
+    static const char* kNames[] = {"crash", "return",  "cut",    "mend",  "split",    "heal",
+                                   "join",  "members", "demand", "stale", "blackout", "leave"};
     if (e.kind != Event::Kind::kMembers) {
       std::printf("tick %lld: %s %u %u %s\n", static_cast<long long>(world.tick()),
                   kNames[static_cast<int>(e.kind)], e.a, e.b,
@@ -213,6 +218,9 @@ void Schedule::apply(World& world, const Event& e) {
       }
       break;
     case Event::Kind::kStale: world.release_stale(); break;
+    case Event::Kind::kLeave:
+      if (world.boards()[e.a].up) world.boards()[e.a].ledger->leave();
+      break;
     case Event::Kind::kBlackout:
       connected_ = false;
       world.blackout(kWeekTicks + random_.between(0, 10'000));
@@ -232,10 +240,11 @@ void Schedule::measure_reclaim(const World& world, ScheduleResult& result) {
 ScheduleResult Schedule::run() {
   ScheduleResult result;
   result.seed = seed_;
-  // Log-uniform: small fleets have the odd corners, large ones the traffic.
+  // Between log-uniform and smaller: small fleets have the odd corners, large ones the traffic.
   const double span = std::log(static_cast<double>(limits_.nodes_max + 1) / limits_.nodes_min);
-  nodes_ = std::min(limits_.nodes_max,
-                    static_cast<int>(limits_.nodes_min * std::exp(span * random_.unit())));
+  nodes_ = std::min(
+      limits_.nodes_max,
+      static_cast<int>(limits_.nodes_min * std::exp(span * std::pow(random_.unit(), 1.5))));
   std::vector<NodeId> ids;
   for (int i = 0; i < nodes_; ++i) ids.push_back(static_cast<NodeId>(i));
   overlay_ = std::make_shared<Overlay>(ids);

@@ -228,6 +228,73 @@ TEST(a_board_that_joins_gets_a_share_and_retired_edges_lose_nothing) {
   }
 }
 
+TEST(a_board_that_leaves_hands_over_what_it_holds) {
+  Bench b(5);
+  for (std::size_t r = 0; r < kResources; ++r) b.ledgers[2].set_demand(r, wants(kWhole));
+  b.ticks(100);
+  TEST_ASSERT_TRUE(b.ledgers[2].effective(b.now)[0] > kWhole / 100 * 90);
+  b.ledgers[2].leave();
+  TEST_ASSERT_EQUAL_INT64(0, b.ledgers[2].effective(b.now)[0]);
+  b.ticks(30);
+  // Most of it is back at work long before the account is closed.
+  TEST_ASSERT_FALSE(b.ledgers[2].left());
+  TEST_ASSERT_TRUE(b.total(0) > kWhole / 100 * 90);
+  int waited = 30;
+  for (; waited < 150 && !b.ledgers[2].left(); ++waited) {
+    b.tick();
+    TEST_ASSERT_TRUE(b.total(0) <= kWhole);
+  }
+  TEST_ASSERT_TRUE(b.ledgers[2].left());
+  b.ticks(30);
+  for (std::size_t r = 0; r < kResources; ++r) TEST_ASSERT_EQUAL_INT64(kWhole, b.total(r));
+  TEST_ASSERT_TRUE(b.settled(2));
+}
+
+TEST(a_heir_that_dies_hands_on_what_it_inherited) {
+  Bench b(7);
+  b.ticks(10);
+  b.silent[5] = true;
+  int waited = 0;
+  while (!b.settled(5) && waited++ < 100) b.tick();
+  NodeId heir = 0;
+  for (NodeId i = 0; i < 7; ++i) {
+    if (b.ledgers[i].base()[0] > kWhole / 5) heir = i;
+  }
+  b.silent[heir] = true;
+  b.ticks(150);
+  TEST_ASSERT_TRUE(b.settled(heir));
+  Parts left = 0;
+  for (NodeId i = 0; i < 7; ++i) {
+    if (!b.silent[i]) left += b.ledgers[i].effective(b.now)[0];
+  }
+  TEST_ASSERT_EQUAL_INT64(kWhole, left);
+}
+
+TEST(three_neighbours_that_die_at_once_are_settled_as_one) {
+  Bench b(8);
+  b.ledgers[0].set_demand(0, wants(kWhole));
+  b.ticks(20);
+  for (const NodeId dead : {0U, 1U, 2U}) b.silent[dead] = true;
+  b.ticks(150);
+  Parts left = 0;
+  for (NodeId i = 3; i < 8; ++i) left += b.ledgers[i].effective(b.now)[0];
+  TEST_ASSERT_EQUAL_INT64(kWhole, left);
+}
+
+TEST(a_fleet_that_knows_of_no_founding_is_founded_once_all_are_there) {
+  Bench b(3);
+  b.ledgers.clear();
+  for (NodeId i = 0; i < 3; ++i)
+    b.ledgers.emplace_back(b.config, i, 7 + i, b.graph, b.graph, b.now);
+  b.silent[1] = true;
+  b.ticks(300);
+  TEST_ASSERT_EQUAL_INT64(0, b.total(0));
+  b.silent[1] = false;
+  b.ticks(300);
+  TEST_ASSERT_EQUAL_INT64(kWhole, b.total(0));
+  TEST_ASSERT_EQUAL_UINT32(b.config.epoch + 7 + 8 + 9, b.ledgers[2].epoch());
+}
+
 TEST(quorums_follow_the_size_and_the_degree) {
   TEST_ASSERT_EQUAL_UINT8(1, quorum_for(3, 2));
   TEST_ASSERT_EQUAL_UINT8(2, quorum_for(4, 3));
