@@ -351,7 +351,6 @@ void plain_body(Io& io, B& b) {
   } else if constexpr (std::is_same_v<T, PresentBody>) {
     io.u32(b.call);
     io.u32(b.epoch);
-    boolean(io, b.standing);
     io.u32(b.version);
     accounts(io, b.keepers, kKeepersMax);
   } else if constexpr (std::is_same_v<T, FoundBody>) {

@@ -56,6 +56,14 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   keeper_.begin(self_, {}, now);
 }
 
+// Declared dead: the same process goes on under the next incarnation. What it knows of the register
+// it keeps: it may be the only one to know the version that ended its former life.
+void Ledger::live_on(TimeNs now) {
+  Register known = keeper_.value();
+  begin(self_.incarnation + 1, now);
+  keeper_.begin(self_, std::move(known), now);
+}
+
 void Ledger::configure_keeper() {
   const DurationNs longest = term() + term() / 1'000'000 * 2 * config_.drift_ppm;
   keeper_.configure({config_.tick, longest}, epoch_, config_.faults.untagged_closings);
@@ -230,7 +238,7 @@ void Ledger::retire_edges(TimeNs now) {
 void Ledger::on_tick(TimeNs now, Out& out) {
   ++ticks_;
   if (left_) return;
-  if (dead_) begin(self_.incarnation + 1, now);
+  if (dead_) live_on(now);
   if (leaving_ && leaving_since_ == 0) leaving_since_ = now;
   close_edges(now);
   retire_edges(now);

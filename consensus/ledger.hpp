@@ -118,6 +118,7 @@ class Ledger {
 
   // ledger.cpp: edges and the fence
   void begin(std::uint32_t incarnation, TimeNs now);
+  void live_on(TimeNs now);
   void configure_keeper();
   void found(Register value, TimeNs now);
   void close_edges(TimeNs now);

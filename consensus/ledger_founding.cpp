@@ -21,7 +21,6 @@ void Founding::Answer::archive(Archive& ar) {
   ar(from);
   ar(body.call);
   ar(body.epoch);
-  ar(body.standing);
   ar(body.version);
   ar.sequence(body.keepers, kKeepersMax);
 }
@@ -53,9 +52,8 @@ PresentBody Ledger::present(std::uint32_t call) const {
   PresentBody body;
   body.call = call;
   body.epoch = epoch_;
-  body.standing = keeper_.seated();
-  body.version = keepers_version_;
-  body.keepers = keepers_version_ == 0 ? std::vector<Account>{} : keepers_;
+  body.version = keeper_.value().version;
+  body.keepers = keeper_.value().keepers;
   return body;
 }
 
@@ -109,7 +107,7 @@ void Ledger::call_roll(TimeNs now, Out& out) {
   }
 }
 
-// All are there. Do those who keep the register still make a majority?
+// All are there. Of the newest register anyone still holds, is a majority of the keepers left?
 bool Ledger::register_lost() const {
   std::uint32_t epoch = 0;
   for (const auto& a : founding_.answers) epoch = std::max(epoch, a.body.epoch);
@@ -121,9 +119,8 @@ bool Ledger::register_lost() const {
   if (best == nullptr) return true;
   const auto& keepers = best->body.keepers;
   const auto standing = std::count_if(keepers.begin(), keepers.end(), [&](const Account& k) {
-    return std::any_of(founding_.answers.begin(), founding_.answers.end(), [&](const auto& a) {
-      return a.from == k && a.body.standing && a.body.epoch == epoch;
-    });
+    return std::any_of(founding_.answers.begin(), founding_.answers.end(),
+                       [&](const auto& a) { return a.from == k && a.body.epoch == epoch; });
   });
   return static_cast<std::size_t>(standing) < keepers.size() / 2 + 1;
 }

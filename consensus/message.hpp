@@ -126,8 +126,7 @@ struct RollCallBody {
 struct PresentBody {
   std::uint32_t call = 0;
   std::uint32_t epoch = 0;    // the sender takes part in; 0: none
-  bool standing = false;      // it holds the register of that epoch as a keeper
-  std::uint32_t version = 0;  // of it
+  std::uint32_t version = 0;  // of the register it holds; 0: none
   std::vector<Account> keepers;
   bool operator==(const PresentBody&) const = default;
 };

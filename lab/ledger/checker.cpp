@@ -131,8 +131,12 @@ Parts stranded(const World& world, std::size_t resource) {
 }
 
 std::string needs_operator(const World& world) {
-  const Ledger* newest = world.newest();
-  if (newest == nullptr) return "no board knows the register";
+  const bool all_up = std::all_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
+    return b.ledger == nullptr || (b.up && !b.ledger->left());
+  });
+  // The newest register that is left: only its keepers can carry on.
+  const Ledger* newest = world.newest(true);
+  if (newest == nullptr) return all_up ? "" : "nobody who is there holds the register";
   const Register& reg = newest->registered();
   const auto up = [&](const Account& a) {
     const Board& b = world.boards()[a.node];
@@ -140,9 +144,6 @@ std::string needs_operator(const World& world) {
            b.ledger->epoch() == newest->epoch();
   };
   const auto standing = std::count_if(reg.keepers.begin(), reg.keepers.end(), up);
-  const bool all_up = std::all_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
-    return b.ledger == nullptr || (b.up && !b.ledger->left());
-  });
   if (static_cast<std::size_t>(standing) < reg.keepers.size() / 2 + 1) {
     return all_up ? "" : "a majority of the keepers is gone, and not every board is there";
   }

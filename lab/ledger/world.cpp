@@ -35,14 +35,17 @@ TimeNs World::local_time(const Board& board) const {
   return t + t / 1'000'000 * board.drift_ppm;
 }
 
-const Ledger* World::newest() const {
+const Ledger* World::newest(bool only_up) const {
   const Ledger* best = nullptr;
   const auto consider = [&](const Ledger* l) {
     if (l == nullptr || l->registered().version == 0) return;
     const auto key = [](const Ledger& x) { return std::pair{x.epoch(), x.registered().version}; };
     if (best == nullptr || key(*l) > key(*best)) best = l;
   };
-  for (const Board& b : boards_) consider(b.ledger.get());
+  for (const Board& b : boards_) {
+    if (b.up || !only_up) consider(b.ledger.get());
+  }
+  if (only_up) return best;
   for (const Ghost& g : ghosts_) consider(g.ledger.get());
   return best;
 }

@@ -66,7 +66,7 @@ class World {
   [[nodiscard]] const std::vector<Ghost>& ghosts() const { return ghosts_; }
   // The newest register anyone has: of the latest epoch, the highest version. Never nullptr after
   // the founding.
-  [[nodiscard]] const Ledger* newest() const;
+  [[nodiscard]] const Ledger* newest(bool only_up = false) const;
   // In the newest register, dead or alive: not settled yet.
   [[nodiscard]] bool unsettled(const Account& account) const;
   [[nodiscard]] std::uint64_t payload_bytes() const { return payload_bytes_; }

@@ -77,7 +77,7 @@ std::vector<Message> samples() {
       RefusedBody{4, ballot},
       DecidedBody{sample_register()},
       RollCallBody{4097},
-      PresentBody{4097, 2, true, 9, {{1, 1}}},
+      PresentBody{4097, 2, 9, {{1, 1}}},
       FoundBody{12, true, {{0, 3}, {1, 4}}},
       FoundAckBody{12}};
   std::vector<Message> out;
