@@ -96,7 +96,7 @@ void Laira::look_ahead(const LaneView& view, const core::Task& task, Curve& curv
     known.log_samples = log_samples(std::max(samples, every));
     known.drop_left = task.loss > 0.0 ? exact::log(task.loss) - known.log_target : 0.0;
   }
-  const double more = task.rate * static_cast<double>(task.deadline_at - view.now) / 1e9;
+  const double more = task.rate * static_cast<double>(view.lane_time_until(task.deadline_at)) / 1e9;
   curve.excess = curve.look_ahead.log_loss_at(samples + more, more / every) - known.log_target;
 }
 

@@ -47,7 +47,7 @@ void Lara::forget(core::TaskKey key) {
 
 void Lara::estimate(const LaneView& view, const core::Task& task, Curve& curve) const {
   curve.left_seconds =
-      std::max(kSecondsMin, static_cast<double>(task.deadline_at - view.now) / 1e9);
+      std::max(kSecondsMin, static_cast<double>(view.lane_time_until(task.deadline_at)) / 1e9);
   curve.need_seconds = kNeverSeconds;
   const double slope = curve.fit.slope();
   if (slope > -kSlopeMin || !(task.rate > 0.0)) return;

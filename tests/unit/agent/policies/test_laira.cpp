@@ -44,7 +44,7 @@ double power_law(const core::Task& task, double exponent) {
 Decision decide(Policy& policy, std::vector<Candidate> candidates,
                 std::uint32_t ceiling_ppm = core::kShareWholePpm) {
   Decision out;
-  policy.decide(LaneView{0, core::LaneKind::kCpu, kSecond, kSecond, candidates, ceiling_ppm}, out);
+  policy.decide(LaneView{0, core::LaneKind::kCpu, kSecond, kSecond, candidates, 0, ceiling_ppm}, out);
   return out;
 }
 
