@@ -169,7 +169,12 @@ void Stepper::send(const consensus::Out& out) {
     if (to == nullptr) continue;
     Bytes bytes;
     consensus::encode(o.message, bytes);
-    LAIRD_REQUIRE(bytes.size() <= kPeerMessageBytesMax, "a ledger message fits its limit");
+    // Only the records of very large fleets grow beyond what a broker takes: such a message is
+    // lost like any other, and counted.
+    if (bytes.size() > kPeerMessageBytesMax) {
+      ++s_.fleet.counters.peer_messages_refused;
+      continue;
+    }
     out_.push_back({SendToPeer{*to, std::string(bytes.begin(), bytes.end())}});
   }
 }

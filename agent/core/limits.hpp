@@ -28,10 +28,10 @@ inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 50;
 // The fleet.
 inline constexpr std::size_t kMembersMax = 1024;
 inline constexpr std::size_t kCommandIdBytesMax = 64;
-inline constexpr std::size_t kCommandsSeenMax = 1024;  // remembered until they expire
-inline constexpr std::size_t kPeerMessagesMax = 256;   // heard between two ticks
-inline constexpr std::size_t kPeerMessageBytesMax = 4096;
-inline constexpr std::int64_t kAmountMax = 1'000'000'000'000;  // of any resource: a gigawatt
+inline constexpr std::size_t kCommandsSeenMax = 1024;           // remembered until they expire
+inline constexpr std::size_t kPeerMessagesMax = 256;            // heard between two ticks
+inline constexpr std::size_t kPeerMessageBytesMax = 60 * 1024;  // one MQTT message
+inline constexpr std::int64_t kAmountMax = 1'000'000'000'000;   // of any resource: a gigawatt
 inline constexpr DurationNs kTickMin = 50 * kMillisecond;
 inline constexpr DurationNs kTickMax = kMinute;
 inline constexpr DurationNs kLeaseMax = kHour;

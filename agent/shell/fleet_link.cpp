@@ -88,7 +88,8 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
   peers.gather = [self] { return std::exchange(self->heard_, {}); };
   peers.send = [self](const core::SendToPeer& message) {
     mqtt::CoopWriter& writer = self->outbound_[message.to];
-    // What does not fit is lost like any other message of the ledger: the next tick says it again.
+    if (writer.add(message.bytes)) return;
+    self->send_to(message.to, writer);
     static_cast<void>(writer.add(message.bytes));
   };
   peers.notice = [self](const core::Notice& notice) {
@@ -231,16 +232,18 @@ void FleetLink::publish_shares() {
 
 void FleetLink::flush() {
   note_share();
-  for (auto& [peer, writer] : outbound_) {
-    if (writer.empty()) continue;
-    mqtt::Outgoing out;
-    out.topic = topic(TopicKind::kCoop, peer);
-    out.payload = writer.take();
-    out.kind = mqtt::Class::kPeer;
-    out.expiry_s = coop_expiry_s_;
-    out.json = false;
-    client_->publish(std::move(out));
-  }
+  for (auto& [peer, writer] : outbound_) send_to(peer, writer);
+}
+
+void FleetLink::send_to(const std::string& peer, mqtt::CoopWriter& writer) {
+  if (writer.empty()) return;
+  mqtt::Outgoing out;
+  out.topic = topic(TopicKind::kCoop, peer);
+  out.payload = writer.take();
+  out.kind = mqtt::Class::kPeer;
+  out.expiry_s = coop_expiry_s_;
+  out.json = false;
+  client_->publish(std::move(out));
 }
 
 void FleetLink::every_second() {

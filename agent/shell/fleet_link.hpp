@@ -62,6 +62,7 @@ class FleetLink {
   void publish_report();
   void publish_tasks();
   void publish_telemetry();
+  void send_to(const std::string& peer, mqtt::CoopWriter& writer);
   void note_share();
   void add_share(const SharePoint& point);
   void publish_shares();

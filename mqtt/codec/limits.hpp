@@ -13,7 +13,7 @@ inline constexpr std::size_t kCommandIdBytesMax = 64;
 inline constexpr std::size_t kCorrelationBytesMax = 256;
 inline constexpr std::size_t kReplyTextBytesMax = 1024;
 inline constexpr std::size_t kCoopFramesMax = 256;  // ledger messages in one MQTT message
-inline constexpr std::size_t kCoopFrameBytesMax = 4'096;
+inline constexpr std::size_t kCoopFrameBytesMax = 60 * 1024;
 inline constexpr std::size_t kPublicKeyBytes = 32;  // Ed25519
 inline constexpr std::size_t kSignatureBytes = 64;
 
