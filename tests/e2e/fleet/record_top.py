@@ -8,7 +8,6 @@ pseudo-terminal, and turns the screen it drew into a picture. Nothing in it is m
 
 import fcntl
 import html
-import json
 import os
 import pty
 import re
@@ -196,9 +195,9 @@ class Recording(OperatedFleet):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    Recording.setUpClass()
     recording = Recording()
     try:
+        Recording.setUpClass()
         recording.record(sys.argv[1])
     finally:
         recording.doCleanups()
