@@ -126,7 +126,7 @@ Status FleetClient::sync(SteadyTime until) {
     marker.kind = mqtt::Class::kEvent;
     marker.qos = 1;
     marker.expiry_s = 10;
-    client_->publish(std::move(marker));
+    publish(std::move(marker));
     const SteadyTime next = std::min(until, after(kMarkerEvery));
     if (wait(next, [this] { return marked_; })) return {};
   }
@@ -172,6 +172,11 @@ void FleetClient::take() {
     // The first one counts: a command that arrives twice is answered twice, then as "done before".
     replies_[message.correlation].emplace(topic->node, std::move(*reply));
   }
+}
+
+void FleetClient::publish(mqtt::Outgoing message) {
+  ++published_;
+  client_->publish(std::move(message));
 }
 
 Status FleetClient::load_key() {
@@ -228,7 +233,7 @@ Result<SentCommand> FleetClient::send(const std::string& to, const std::string& 
   out.response_topic = to == mqtt::kEveryone ? mqtt::reply_stem(access_.fleet, name_)
                                              : mqtt::reply_topic(access_.fleet, name_, to);
   out.correlation = command.id;
-  client_->publish(std::move(out));
+  publish(std::move(out));
   return SentCommand{command.id, to, dead_at};
 }
 
@@ -279,7 +284,7 @@ Status FleetClient::publish_plan(const Value& plan, DurationNs timeout) {
   out.kind = mqtt::Class::kState;
   out.retained = true;
   out.qos = 1;
-  client_->publish(std::move(out));
+  publish(std::move(out));
   const auto rev = number_at(plan, "rev");
   const auto arrived = [&] {
     return client_->counters().refused > refused ||
@@ -303,6 +308,15 @@ bool FleetClient::plan_is_mine() const {
 }
 
 Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs timeout) {
+  // What was sent before must be acknowledged first, or its acknowledgement is taken for this
+  // one's.
+  const auto settled = [&] {
+    const mqtt::Counters now = client_->counters();
+    return now.sent + now.refused >= published_;
+  };
+  if (!wait(after(timeout), settled)) {
+    return fail(Code::kUnavailable, "the broker did not acknowledge in time");
+  }
   const mqtt::Counters before = client_->counters();
   mqtt::Outgoing out;
   out.topic = topic;
@@ -310,7 +324,7 @@ Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs time
   out.kind = mqtt::Class::kEvent;
   out.qos = 1;
   out.expiry_s = 1;
-  client_->publish(std::move(out));
+  publish(std::move(out));
   const auto answered = [&] {
     const mqtt::Counters now = client_->counters();
     return now.refused > before.refused || now.sent > before.sent;

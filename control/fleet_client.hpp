@@ -85,6 +85,7 @@ class FleetClient {
   FleetClient(Access access, std::string name);
   [[nodiscard]] Result<std::string> seal(const mqtt::Command& command);
   void take();
+  void publish(mqtt::Outgoing message);
   [[nodiscard]] Status sync(SteadyTime until);
 
   Access access_;
@@ -97,6 +98,7 @@ class FleetClient {
   std::vector<std::string> problems_;
   std::string marker_topic_;
   bool marked_ = false;
+  std::uint64_t published_ = 0;
 };
 
 [[nodiscard]] std::int64_t unix_ms_now();

@@ -11,7 +11,8 @@ import sys
 def roff(text):
     """Text that no character of which means anything to roff."""
     text = text.replace("\\", "\\e").replace("`", "")
-    return re.sub(r"^([.'])", r"\\&\1", text)
+    text = re.sub(r"([.:]) (?=[A-Z])", r"\1\n", text)  # mdoc wants each sentence on its line
+    return re.sub(r"(?m)^([.'])", r"\\&\1", text)
 
 
 def main():

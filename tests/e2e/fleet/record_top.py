@@ -8,7 +8,6 @@ pseudo-terminal, and turns the screen it drew into a picture. Nothing in it is m
 
 import fcntl
 import html
-import json
 import os
 import pty
 import re
@@ -172,12 +171,16 @@ class Recording(OperatedFleet):
         super().setUpClass()
 
     def record(self, path):
-        for number, (name, target, deadline) in enumerate([
-                ("night-run", 0.05, "20m"), ("camera-3", 0.045, "90s"), ("gait", 0.04, "10m"),
-                ("wheel-slip", 0.06, "5m"), ("anomaly", 0.001, "30s"), ("warm-up", 100.0, "2m")]):
+        data = {"format": "synthetic", "rows": 60000, "features": 64}
+        for number, (name, target, deadline, rate) in enumerate([
+                ("night-run", 0.10, "20m", 3e-7), ("camera-3", 0.08, "90s", 2e-7),
+                ("gait", 0.06, "10m", 8e-7), ("wheel-slip", 0.12, "5m", 4e-7),
+                ("anomaly", 0.001, "60s", 2e-6), ("warm-up", 100.0, "2m", 1e-3)]):
             node = self.boards[number % len(self.boards)]
-            self.submit(task(name, epochs=60000, target=target, deadline=deadline,
-                             planned_samples=120000000, seed=number + 1), "--node", node)
+            self.submit(task(name, target=target, deadline=deadline, seed=number + 1,
+                             planned_samples=24000000, report_every=5000,
+                             params={"data": data, "epochs": 400, "batch": 50,
+                                     "learning_rate": rate}), "--node", node)
         run = TopRun(self.environment())
         self.addCleanup(run.close)
         assert run.watch(40, until=lambda lines: sum("%" in line for line in lines) >= 5)
@@ -192,9 +195,9 @@ class Recording(OperatedFleet):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    Recording.setUpClass()
     recording = Recording()
     try:
+        Recording.setUpClass()
         recording.record(sys.argv[1])
     finally:
         recording.doCleanups()
