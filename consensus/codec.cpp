@@ -118,54 +118,66 @@ void shares(Io& io, S& s) {
   for (auto& p : s) io.parts(p);
 }
 
-template <class Io, class L>
-void entries(Io& io, L& items) {
-  list(io, items, kEdgesMax, [&](auto& e) {
-    account(io, e.peer);
-    std::uint8_t status = static_cast<std::uint8_t>(e.status);
-    io.u8(status);
-    if constexpr (Io::kReading) {
-      if (status > static_cast<std::uint8_t>(EdgeStatus::kFinal)) return io.fail();
-      e.status = static_cast<EdgeStatus>(status);
-    }
-    if (e.status == EdgeStatus::kFrozen || e.status == EdgeStatus::kFinal) {
-      shares(io, e.sent);
-      shares(io, e.heard);
-    }
-  });
+template <class Io, class B>
+void boolean(Io& io, B& v) {
+  std::uint8_t b = v ? 1 : 0;
+  io.u8(b);
+  if constexpr (Io::kReading) {
+    if (b > 1) io.fail();
+    v = b == 1;
+  }
 }
 
 template <class Io, class L>
-void accounts(Io& io, L& items) {
-  list(io, items, kAbsorbedMax, [&](auto& a) { account(io, a); });
+void accounts(Io& io, L& items, std::size_t limit) {
+  list(io, items, limit, [&](auto& a) { account(io, a); });
+}
+
+template <class Io, class S>
+void signed_shares(Io& io, S& s) {
+  for (auto& p : s) io.zigzag(p);
+}
+
+template <class Io, class B>
+void ballot(Io& io, B& b) {
+  io.u32(b.round);
+  io.u32(b.node);
 }
 
 template <class Io, class R>
-void record(Io& io, R& r) {
+void registered(Io& io, R& r) {
   io.u32(r.version);
-  for (auto& b : r.base) io.zigzag(b);
-  io.u8(r.quorum);
-  entries(io, r.entries);
-  accounts(io, r.absorbed);
+  account(io, r.owner);
+  io.u32(r.lives);
+  accounts(io, r.keepers, kKeepersMax);
+  list(io, r.entries, kAccountsMax, [&](auto& e) {
+    account(io, e.account);
+    signed_shares(io, e.base);
+    io.u8(e.quorum);
+    io.u32(e.term);
+    boolean(io, e.dead);
+    boolean(io, e.certain);
+    io.u32(e.changed);
+    list(io, e.ties, kEdgesMax, [&](auto& t) {
+      account(io, t.peer);
+      io.u32(t.life);
+    });
+  });
+  accounts(io, r.buried, kAccountsMax);
 }
 
 enum Flag : std::uint32_t {
-  kUsable = 1,
-  kOpeningFlag = 2,
-  kFinalFlag = 4,
-  kTerms = 8,
-  kPriceAbsolute = 16,
-  kSentAbsolute = 32,
-  kPriceAt = 6,      // bits 6-8: a price code other than 0 follows
-  kPriceSignAt = 9,  // bits 9-11
-  kSentAt = 12,      // bits 12-14: a grant count other than 0 follows
+  kTerms = 1,
+  kPriceAbsolute = 2,
+  kSentAbsolute = 4,
+  kPriceAt = 3,      // bits 3-5: a price code other than 0 follows
+  kPriceSignAt = 6,  // bits 6-8
+  kSentAt = 9,       // bits 9-11: a grant count other than 0 follows
 };
-constexpr std::uint32_t kFlagsMax = (1U << 15) - 1;
+constexpr std::uint32_t kFlagsMax = (1U << 12) - 1;
 
 std::uint32_t edge_flags(const EdgeBody& b) {
-  std::uint32_t flags = (b.usable ? kUsable : 0U) | (b.opening ? kOpeningFlag : 0U) |
-                        (b.final ? kFinalFlag : 0U) | (b.has_terms ? kTerms : 0U) |
-                        (b.price_absolute ? kPriceAbsolute : 0U) |
+  std::uint32_t flags = (b.has_terms ? kTerms : 0U) | (b.price_absolute ? kPriceAbsolute : 0U) |
                         (b.sent_absolute ? kSentAbsolute : 0U);
   for (std::uint32_t r = 0; r < kResources; ++r) {
     if (!b.price_absolute && b.price_code[r] != 0) flags |= 1U << (kPriceAt + r);
@@ -207,6 +219,7 @@ void body(Writer& w, const EdgeBody& b) {
   const std::uint32_t flags = edge_flags(b);
   w.byte(static_cast<std::uint8_t>(flags & 0xFF));
   w.byte(static_cast<std::uint8_t>(flags >> 8));
+  w.u32(b.life);
   w.u32(b.seq);
   w.u32(b.ack);
   if (b.has_terms) {
@@ -223,19 +236,16 @@ void body(Writer& w, const EdgeBody& b) {
     }
     if (b.sent[r] != 0) put_grant(w, b.sent[r]);
   }
-  if (b.final) shares(w, b.heard);
 }
 
 void body(Reader& io, EdgeBody& b) {
   std::uint32_t flags = io.byte();
   flags |= static_cast<std::uint32_t>(io.byte()) << 8;
   if (flags > kFlagsMax || !edge_flags_fit(flags)) return io.fail();
-  b.usable = (flags & kUsable) != 0;
-  b.opening = (flags & kOpeningFlag) != 0;
-  b.final = (flags & kFinalFlag) != 0;
   b.has_terms = (flags & kTerms) != 0;
   b.price_absolute = (flags & kPriceAbsolute) != 0;
   b.sent_absolute = (flags & kSentAbsolute) != 0;
+  io.u32(b.life);
   io.u32(b.seq);
   io.u32(b.ack);
   if (b.has_terms) {
@@ -262,74 +272,95 @@ void body(Reader& io, EdgeBody& b) {
     }
     if (((flags >> (kSentAt + r)) & 1U) != 0) get_grant(io, b.sent[r]);
   }
-  if (b.final) shares(io, b.heard);
+}
+
+template <class Io, class L>
+void closings(Io& io, L& items) {
+  list(io, items, kEdgesMax, [&](auto& c) {
+    account(io, c.peer);
+    io.u32(c.life);
+    shares(io, c.sent);
+    shares(io, c.heard);
+  });
 }
 
 template <class Io, class B>
-void boolean(Io& io, B& v) {
-  std::uint8_t b = v ? 1 : 0;
-  io.u8(b);
-  if constexpr (Io::kReading) {
-    if (b > 1) io.fail();
-    v = b == 1;
+void statement(Io& io, B& b) {
+  io.u32(b.version);
+  io.u32(b.incarnation, kIncarnationMax);
+  boolean(io, b.dead);
+  boolean(io, b.alone);
+  signed_shares(io, b.base);
+  io.u8(b.quorum);
+  io.u32(b.term);
+  list(io, b.ties, kEdgesMax, [&](auto& t) {
+    account(io, t.peer);
+    io.u32(t.life);
+    boolean(io, t.peer_dead);
+  });
+  accounts(io, b.keepers, kKeepersMax);
+}
+
+template <class Io, class B>
+void request(Io& io, B& b) {
+  io.u32(b.version);
+  io.u32(b.members);
+  io.u32(b.term);
+  io.u8(b.quorum);
+  boolean(io, b.leave);
+  list(io, b.wanted, kEdgesMax, [&](auto& n) { io.u32(n); });
+  closings(io, b.closings);
+}
+
+template <class Io, class B>
+void agreement_body(Io& io, B& b) {
+  using T = std::remove_const_t<B>;
+  if constexpr (std::is_same_v<T, PrepareBody> || std::is_same_v<T, AcceptedBody>) {
+    io.u32(b.version);
+    ballot(io, b.ballot);
+  } else if constexpr (std::is_same_v<T, PromiseBody>) {
+    io.u32(b.version);
+    ballot(io, b.ballot);
+    ballot(io, b.accepted_at);
+    list(io, b.accepted, 1, [&](auto& r) { registered(io, r); });
+  } else if constexpr (std::is_same_v<T, AcceptBody>) {
+    ballot(io, b.ballot);
+    registered(io, b.value);
+  } else if constexpr (std::is_same_v<T, RefusedBody>) {
+    io.u32(b.version);
+    ballot(io, b.promised);
+  } else if constexpr (std::is_same_v<T, DecidedBody>) {
+    registered(io, b.value);
   }
 }
 
 template <class Io, class B>
 void plain_body(Io& io, B& b) {
   using T = std::remove_const_t<B>;
-  if constexpr (std::is_same_v<T, RecordBody>) {
-    record(io, b.record);
-  } else if constexpr (std::is_same_v<T, RecordAckBody>) {
+  if constexpr (std::is_same_v<T, RequestBody>) {
+    request(io, b);
+  } else if constexpr (std::is_same_v<T, StatementBody>) {
+    statement(io, b);
+  } else if constexpr (std::is_same_v<T, ReferBody>) {
     io.u32(b.version);
-  } else if constexpr (std::is_same_v<T, PullBody>) {
-    io.u32(b.nonce);
-    account(io, b.target);
-    list(io, b.helpers, kEdgesMax, [&](auto& n) { io.u32(n); });
-  } else if constexpr (std::is_same_v<T, ClaimBody>) {
-    io.u32(b.nonce);
-    account(io, b.target);
-    boolean(io, b.none);
-    boolean(io, b.certain);
-    shares(io, b.sent);
-    shares(io, b.heard);
-    record(io, b.record);
-  } else if constexpr (std::is_same_v<T, RefuseBody>) {
-    io.u32(b.nonce);
-    account(io, b.target);
-    std::uint8_t why = static_cast<std::uint8_t>(b.why);
-    io.u8(why);
-    if constexpr (Io::kReading) {
-      if (why > static_cast<std::uint8_t>(Refusal::kSettled)) return io.fail();
-      b.why = static_cast<Refusal>(why);
-    }
-    accounts(io, b.absorbed);
-    entries(io, b.frozen);
-  } else if constexpr (std::is_same_v<T, FinalAckBody>) {
-    account(io, b.target);
-  } else if constexpr (std::is_same_v<T, ReleaseBody>) {
-    account(io, b.target);
-    io.u32(b.nonce);
-  } else if constexpr (std::is_same_v<T, ContendBody>) {
-    account(io, b.target);
-    account(io, b.contender);
-    io.u32(b.nonce);
-  } else if constexpr (std::is_same_v<T, FinalBody>) {
-    account(io, b.target);
-    boolean(io, b.adopt);
-    shares(io, b.sent);
-    shares(io, b.heard);
-    accounts(io, b.absorbed);
-    entries(io, b.frozen);
-  } else if constexpr (std::is_same_v<T, AskBody>) {
-    account(io, b.settler);
-    account(io, b.target);
-  } else if constexpr (std::is_same_v<T, ClosedBody>) {
-    io.u32(b.seq);
-  } else if constexpr (std::is_same_v<T, AnswerBody>) {
-    account(io, b.settler);
-    account(io, b.target);
-    boolean(io, b.absorbed);
+    accounts(io, b.keepers, kKeepersMax);
+  } else if constexpr (std::is_same_v<T, ProbeBody>) {
+    io.u32(b.version);
+  } else if constexpr (std::is_same_v<T, RollCallBody>) {
+    io.u32(b.call);
+  } else if constexpr (std::is_same_v<T, PresentBody>) {
+    io.u32(b.call);
+    io.u32(b.epoch);
+    io.u32(b.version);
+    accounts(io, b.keepers, kKeepersMax);
+  } else if constexpr (std::is_same_v<T, FoundBody>) {
+    io.u32(b.epoch);
+    boolean(io, b.start);
+    accounts(io, b.accounts, kAccountsMax);
+  } else if constexpr (std::is_same_v<T, FoundAckBody>) {
+    io.u32(b.epoch);
+  } else {
+    agreement_body(io, b);
   }
 }
 
@@ -367,8 +398,7 @@ void encode(const Message& message, Bytes& out) {
   Writer w(out);
   w.byte(static_cast<std::uint8_t>(kWireVersion << 4 | message.body.index()));
   w.u32(message.epoch);
-  w.u32(message.from_incarnation);
-  w.u32(message.to_incarnation);
+  if (message.body.index() != 0) w.u32(message.from_incarnation);
   body_of(w, message.body);
 }
 
@@ -386,12 +416,12 @@ Result<Message> decode(std::string_view bytes) {
   }
   Message m;
   r.u32(m.epoch);
-  r.u32(m.from_incarnation, kIncarnationMax);
-  r.u32(m.to_incarnation, kIncarnationMax);
+  const bool on_edge = (first & 0x0F) == 0;
+  if (!on_edge) r.u32(m.from_incarnation, kIncarnationMax);
   if (!body_by_kind(r, first & 0x0F, m.body)) {
     return fail(Code::kInvalid, "ledger message of unknown kind " + std::to_string(first & 0x0F));
   }
-  if (r.failed() || m.from_incarnation == 0) {
+  if (r.failed() || (m.from_incarnation == 0 && !on_edge)) {
     return fail(Code::kInvalid, "ledger message is truncated or holds a value out of range");
   }
   if (!r.at_end()) return fail(Code::kInvalid, "ledger message has bytes after its end");

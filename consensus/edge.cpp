@@ -18,34 +18,19 @@ void HeardEntry::archive(Archive& ar) {
   archive_shares(ar, sent);
 }
 
-void Lock::archive(Archive& ar) {
-  ar(settler);
-  ar(nonce);
-  ar(since);
-  ar.sequence(helpers, kEdgesMax);
-}
-
 void Edge::archive(Archive& ar) {
   ar(peer);
-  ar.bounded(status, EdgeStatus::kFinal);
-  ar(opened);
-  ar(certain);
-  ar(counted);
-  ar(registered);
-  ar(cleared);
-  ar(peer_usable);
-  ar(status_version);
-  ar(record_acked);
-  ar(record_sent_at);
+  ar(life);
+  ar(closing);
+  ar(peer_dead);
   archive_shares(ar, sent);
   archive_shares(ar, heard);
   ar(seq);
-  ar(first_seq);
   ar(seq_heard);
   ar(seq_acked);
   ar(heard_at);
   ar(fresh_at);
-  ar(claimable_at);
+  ar(closed_at);
   archive_shares(ar, acked);
   archive_shares(ar, reflected);
   ar(price_seq);
@@ -55,8 +40,6 @@ void Edge::archive(Archive& ar) {
   ar(terms_seq);
   for (SentEntry& e : sent_ring) ar(e);
   for (HeardEntry& e : heard_ring) ar(e);
-  ar(lock);
-  ar(record);
 }
 
 const SentEntry* Edge::sent_at(std::uint32_t s) const {
@@ -86,14 +69,6 @@ std::optional<Shares> Edge::stated(const EdgeBody& body) const {
 }
 
 bool Edge::hear(const EdgeBody& body, TimeNs now) {
-  if (body.ack < first_seq) {
-    // The peer has not heard us in this life of the edge, so whatever it says of grants is older.
-    if (!body.opening || body.seq <= seq_heard) return false;
-    seq_heard = body.seq;
-    heard_at = now;
-    heard_ring[body.seq % kRing] = {body.seq, {}};
-    return true;
-  }
   const std::optional<Shares> total = stated(body);
   if (!total || body.ack > seq || body.seq == 0) return false;
   for (std::size_t r = 0; r < kResources; ++r) heard[r] = std::max(heard[r], (*total)[r]);
@@ -107,7 +82,6 @@ bool Edge::hear(const EdgeBody& body, TimeNs now) {
   seq_heard = body.seq;
   heard_at = now;
   heard_ring[body.seq % kRing] = {body.seq, *total};
-  peer_usable = body.usable;
   if (body.has_terms) {
     degree = body.degree;
     for (std::size_t r = 0; r < kResources; ++r) {
@@ -129,6 +103,7 @@ bool Edge::hear(const EdgeBody& body, TimeNs now) {
 
 void Edge::speak(const Prices& own, TimeNs now, EdgeBody& body) {
   ++seq;
+  body.life = life;
   body.seq = seq;
   body.ack = seq_heard;
   SentEntry entry{seq, now, own, sent};

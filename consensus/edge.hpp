@@ -15,6 +15,8 @@ namespace laird::consensus {
 
 using Prices = std::array<std::int64_t, kResources>;
 
+inline constexpr TimeNs kNeverFresh = INT64_MIN / 2;
+
 struct SentEntry {
   std::uint32_t seq = 0;
   TimeNs at = 0;
@@ -29,38 +31,22 @@ struct HeardEntry {
   void archive(Archive& ar);
 };
 
-// The claim of a frozen edge, bound to a settler.
-struct Lock {
-  Account settler;  // invalid: free
-  std::uint32_t nonce = 0;
-  TimeNs since = 0;
-  std::vector<NodeId> helpers;
-  void archive(Archive& ar);
-};
-
 struct Edge {
-  Account peer;  // incarnation 0 until the peer has been heard
-  EdgeStatus status = EdgeStatus::kOpening;
-  bool opened = false;               // has been kOpen: what a thaw returns to
-  bool certain = false;              // a later incarnation of the peer has been heard
-  bool counted = false;              // counts for the quorum that keeps this node unfenced
-  bool registered = false;           // every neighbour has held a record of ours with it open
-  bool cleared = false;              // and none since it was last frozen: grants may go out
-  bool peer_usable = false;          // the peer says its side is registered
-  std::uint32_t status_version = 0;  // our record's version that first carried this status
-  std::uint32_t record_acked = 0;    // the version of our record the peer holds
-  TimeNs record_sent_at = 0;
+  Account peer;
+  std::uint32_t life = 0;
+  // Closed on this side, for good: the numbers stand, nothing is said, heard or counted on it any
+  // more. It goes when the register says so.
+  bool closing = false;
+  bool peer_dead = false;  // as the register has it
 
   Shares sent{};
   Shares heard{};
   std::uint32_t seq = 0;
-  // An answer to an earlier message is from an earlier life of this edge; 0 for founders' edges.
-  std::uint32_t first_seq = 0;
   std::uint32_t seq_heard = 0;
   std::uint32_t seq_acked = 0;
-  TimeNs heard_at = 0;  // when the newest message arrived
-  TimeNs fresh_at = 0;  // when the newest acknowledged message was sent
-  TimeNs claimable_at = 0;
+  TimeNs heard_at = 0;            // when the newest message arrived
+  TimeNs fresh_at = kNeverFresh;  // when the newest acknowledged message was sent
+  TimeNs closed_at = 0;
   Shares acked{};      // sent, as of seq_acked
   Shares reflected{};  // sent, as of the message the price heard answers
 
@@ -72,10 +58,7 @@ struct Edge {
 
   std::array<SentEntry, kRing> sent_ring{};
   std::array<HeardEntry, kRing> heard_ring{};
-  Lock lock;
-  Record record;  // the peer's, as last heard
 
-  [[nodiscard]] bool tradable() const { return status == EdgeStatus::kOpen && peer_usable; }
   [[nodiscard]] const SentEntry* sent_at(std::uint32_t s) const;
   // The peer's sent count that an incoming message states; nullopt when it builds on a message
   // no longer remembered, or claims what no honest peer can have sent.

@@ -2,24 +2,40 @@
 // never above the budget whatever the network does.
 //
 // Source: the CPU scheduling dynamics of the co-optimization paper (Doostmohammadian et al. 2025,
-// equation 30), made asynchronous: cumulative grants, leases, and settlement of the dead. The
-// protocol, its invariants and why they hold are in docs/ledger.md.
-// Pure: messages and time in, messages out. `now` is any clock of the node that never goes back
-// and counts suspend; clocks of different nodes need not agree, only run within drift_ppm.
+// equation 30), made asynchronous: cumulative grants, leases, and a register of births and deaths.
+// The protocol, its invariants and why they hold are in docs/ledger.md.
+//
+// How to drive it. Pure: messages and time in, messages out.
+//   Ledger ledger(config, self, incarnation, members, members, now);
+//   every config.tick:      ledger.on_tick(now, out);
+//   on a message:           ledger.on_message(from, *decode(bytes), now, out);
+//   what the tasks need:    ledger.set_demand(resource, demand);
+//   after each of them:     journal (archive), then enforce effective(now), then arm the watchdog
+//                           with fence_deadline(), and only then send out.messages.
+// - `now` is any clock of the node that never goes back and counts suspend; clocks of different
+//   nodes need not agree, only run within drift_ppm.
+// - `incarnation` must be greater than at any earlier start of this node without its journal.
+//   Incarnation 1 is for members of a fleet that is founded by its configuration, all at once; any
+//   other enters with nothing, and if no register is left (or there never was one) the fleet is
+//   founded as soon as every member is there.
+// - With the journal: construct, read the archive over it, attach() the overlays. If the time spent
+//   away is not known, start without the journal.
+// - Messages go to any member, not only to neighbours. The transport must name the sender.
 #pragma once
 
 #include <memory>
 
 #include "consensus/demand.hpp"
 #include "consensus/edge.hpp"
+#include "consensus/keeper.hpp"
 #include "consensus/overlay.hpp"
 
 namespace laird::consensus {
 
 // Ways to break the ledger on purpose, so that the checkers can show they notice.
 struct LedgerFaults {
-  bool no_fence = false;         // a node cut off goes on using its share
-  bool untagged_claims = false;  // a claim counts whichever incarnation of the claimant made it
+  bool no_fence = false;           // a node cut off goes on using its share
+  bool untagged_closings = false;  // a closing counts whichever life and incarnation it is of
 };
 
 struct LedgerConfig {
@@ -31,55 +47,35 @@ struct LedgerConfig {
   LedgerFaults faults;
 };
 
-// A settlement this node conducts.
-struct SettlementClaim {
-  Account claimant;
-  bool none = false;
-  Shares sent{};
-  Shares heard{};
-  void archive(Archive& ar);
-};
-struct SettlementTarget {
-  Account account;
-  std::uint32_t nonce = 0;  // names this attempt in every message about it
-  bool certain = false;
-  Record record;  // newest heard; version 0: none yet
-  std::vector<SettlementClaim> claims;
-  TimeNs since = 0;
-  [[nodiscard]] const SettlementClaim* claim_of(const Account& claimant) const;
-  void archive(Archive& ar);
-};
-struct Settlement {
-  bool active = false;
-  bool published = false;
-  std::uint32_t version = 0;  // of our record that carries the credit
-  TimeNs since = 0;
-  TimeNs pulled_at = 0;
-  Shares credit{};
-  std::vector<SettlementTarget> targets;
-  std::vector<Account> reborn;  // found to be dead for certain while asking
-  void archive(Archive& ar);
-};
-struct PendingFinal {
-  NodeId to = 0;
-  std::uint32_t incarnation = 0;
-  FinalBody body;
-  TimeNs sent_at = 0;
-  TimeNs since = 0;
-  void archive(Archive& ar);
-};
-struct Obituary {
-  Account account;
-  std::vector<Account> absorbed;
-  std::vector<RecordEntry> frozen;  // its last word on edges it had frozen
-  bool certain = false;             // not merely silent
+// The founding of a fleet, or its founding anew when a majority of the keepers has lost its memory.
+// Unanimous: the lowest member calls the roll, everybody present leaves whatever was before, and
+// only when all have said so does the new epoch start. So there never are shares of two epochs.
+struct Founding {
+  // Every member: what it has agreed to.
+  std::uint32_t promised = 0;  // the epoch for which it has left all others; 0: none
+  std::vector<Account> accounts;
+  TimeNs promised_at = 0;
+  // The lowest member: the roll call under way.
+  struct Answer {
+    Account from;
+    PresentBody body;
+    void archive(Archive& ar);
+  };
+  TimeNs wanted_until = INT64_MIN;  // somebody is stuck
+  TimeNs called_at = 0;
+  TimeNs call_since = 0;
+  std::uint32_t call = 0;
+  std::uint8_t lost_calls = 0;  // in a row that found the register lost
+  std::vector<Answer> answers;
+  std::uint32_t epoch = 0;  // being founded; 0: none
+  bool starting = false;
+  std::vector<Account> list;
+  std::vector<Account> left;
   void archive(Archive& ar);
 };
 
 class Ledger {
  public:
-  // A founder's first incarnation starts with its genesis and open edges; anyone else with
-  // nothing, asking its neighbours to open.
   Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnation,
          std::shared_ptr<const Overlay> founders, std::shared_ptr<const Overlay> members,
          TimeNs now);
@@ -92,6 +88,10 @@ class Ledger {
   void set_members(std::shared_ptr<const Overlay> members);
   // After a restart from the journal: the overlay is not part of the archived state.
   void attach(std::shared_ptr<const Overlay> founders, std::shared_ptr<const Overlay> members);
+  // Uses nothing from now on, hands over what it holds and closes its account. Once left() the
+  // process may stop; before that, stopping is an ordinary crash.
+  void leave() { leaving_ = true; }
+  [[nodiscard]] bool left() const { return left_; }
 
   // What this node may use now: its holding clipped to [0, cap], nothing while fenced.
   [[nodiscard]] Shares effective(TimeNs now) const;
@@ -100,11 +100,15 @@ class Ledger {
   // When the node fences itself if nothing more is acknowledged; what the watchdog is armed with.
   [[nodiscard]] TimeNs fence_deadline() const;
   [[nodiscard]] Account account() const { return self_; }
+  // Entered in the register: takes part. False before, and between two incarnations.
+  [[nodiscard]] bool entered() const { return version_ != 0 && !dead_; }
+  [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
   [[nodiscard]] const std::vector<Edge>& edges() const { return edges_; }
   [[nodiscard]] const Shares& base() const { return base_; }
-  [[nodiscard]] const Settlement& settlement() const { return settlement_; }
-  // Settled while away: the next tick begins a new incarnation.
-  [[nodiscard]] bool closed() const { return closed_; }
+  // The register as far as this node keeps it; version 0: it does not.
+  [[nodiscard]] const Register& registered() const { return keeper_.value(); }
+  // Declared dead while away: the next tick begins a new incarnation.
+  [[nodiscard]] bool dead() const { return dead_; }
   [[nodiscard]] std::uint64_t rejected() const { return rejected_; }
   [[nodiscard]] const LedgerConfig& config() const { return config_; }
   void archive(Archive& ar);
@@ -112,97 +116,77 @@ class Ledger {
  private:
   friend struct LedgerProbe;  // the unit tests' view
 
-  // ledger.cpp: life of edges
-  void found(TimeNs now);
+  // ledger.cpp: edges and the fence
   void begin(std::uint32_t incarnation, TimeNs now);
-  void open_missing_edges(TimeNs now);
-  void retire_extra_edges();
-  void note_incarnation(NodeId node, std::uint32_t incarnation, TimeNs now);
-  void on_edge(const Account& from, const EdgeBody& body, TimeNs now, Out& out);
-  void on_final_edge(Edge& edge, const EdgeBody& body);
-  void on_record(const Account& from, const RecordBody& body, Out& out);
-  void on_closed(const Account& from, const ClosedBody& body);
-  void bury(TimeNs now);
-  void freeze_silent(TimeNs now);
-  void advance_edges();
-  void update_quorum();
-  void set_status(Edge& edge, EdgeStatus status);
-  void fold(std::size_t index);
-  void erase(std::size_t index);
-  Edge& new_edge(const Account& peer, TimeNs now);
+  void live_on(TimeNs now);
+  void configure_keeper();
+  void found(Register value, TimeNs now);
+  void close_edges(TimeNs now);
+  void retire_edges(TimeNs now);
   void speak(TimeNs now, Out& out);
-  void speak_edge(Edge& edge, const Prices& prices, TimeNs now, Out& out);
-  [[nodiscard]] bool committed(std::uint32_t version) const;
-  [[nodiscard]] bool usable(const Edge& edge) const;
-  [[nodiscard]] Record own_record() const;
+  void on_edge(NodeId from, const EdgeBody& body, TimeNs now);
   [[nodiscard]] std::uint8_t degree() const;
-  [[nodiscard]] Edge* find(const Account& peer);
-  [[nodiscard]] const Obituary* obituary(const Account& account) const;
-  void remember(Obituary o);
-  void send(NodeId to, std::uint32_t incarnation, Body body, Out& out) const;
+  [[nodiscard]] std::uint8_t quorum_in_force() const;
+  [[nodiscard]] DurationNs term() const;
   [[nodiscard]] DurationNs fence_age() const;
+  void send(NodeId to, Body body, Out& out) const;
 
   // ledger_price.cpp: prices and grants
+  [[nodiscard]] Demand demand_of(std::size_t r) const;
   [[nodiscard]] Prices prices() const;
   void grant();
   void grant_resource(std::size_t r);
 
-  // ledger_settle.cpp: the dead
-  [[nodiscard]] bool claimable(const Edge& edge, TimeNs now) const;
-  void settle(TimeNs now, Out& out);
-  void start_settlement(TimeNs now);
-  void add_target(const Account& account, bool certain, TimeNs now);
-  void drop_target(const Account& account, Out& out);
-  void abort_settlement(Out& out);
-  void pull_missing(TimeNs now, Out& out);
-  void inquire(const Account& account, Out& out) const;
-  [[nodiscard]] bool surely_dead(const Account& account) const;
-  [[nodiscard]] bool known_dead(const Account& account) const;
-  [[nodiscard]] bool in_group(const Account& account) const;
-  [[nodiscard]] std::optional<SettlementClaim> word_of(const SettlementTarget& target,
-                                                       const Account& who) const;
-  [[nodiscard]] bool complete(TimeNs now) const;
-  [[nodiscard]] Obituary obituary_of(const SettlementTarget& target) const;
-  bool adopt_and_fold(Edge& edge, const Shares& their_sent, const Shares& their_heard);
-  [[nodiscard]] Shares estate() const;
-  void publish();
-  void conclude(TimeNs now, Out& out);
-  void remind(TimeNs now, Out& out);
-  void on_pull(const Account& from, std::uint32_t to_incarnation, const PullBody& body, TimeNs now,
-               Out& out);
-  void on_claim(const Account& from, const ClaimBody& body, TimeNs now, Out& out);
-  void on_refuse(const Account& from, const RefuseBody& body, TimeNs now, Out& out);
-  void on_release(const Account& from, const ReleaseBody& body);
-  void on_contend(const Account& from, const ContendBody& body, Out& out);
-  void on_final(const Account& from, const FinalBody& body, Out& out);
-  void on_ask(const Account& from, const AskBody& body, Out& out);
-  void on_answer(const AnswerBody& body);
+  // ledger_register.cpp: what is asked of the register, and what it says
+  void on_register_message(const Account& from, const Message& m, TimeNs now, Out& out);
+  void apply(const StatementBody& s, TimeNs now);
+  void catch_up(TimeNs now);
+  void ask(TimeNs now, Out& out);
+  void review_quorum();
+  [[nodiscard]] bool due(const Edge& e, TimeNs now) const;
+  [[nodiscard]] RequestBody request(TimeNs now) const;
+
+  // ledger_founding.cpp
+  void found_if_lost(TimeNs now, Out& out);
+  void call_roll(TimeNs now, Out& out);
+  void judge_roll(TimeNs now);
+  [[nodiscard]] bool register_lost() const;
+  [[nodiscard]] PresentBody present(std::uint32_t call) const;
+  bool on_founding_message(const Account& from, const Message& m, TimeNs now, Out& out);
+  void on_found(const Account& from, const FoundBody& body, TimeNs now, Out& out);
+  void start_epoch(TimeNs now);
+  [[nodiscard]] bool stuck(TimeNs now) const;
+  [[nodiscard]] NodeId caller() const { return members_->members().front(); }
 
   LedgerConfig config_;
   Account self_;
+  std::uint32_t epoch_ = 0;  // 0: none, waiting for a founding
   std::shared_ptr<const Overlay> founders_;
   std::shared_ptr<const Overlay> members_;
   std::array<Demand, kResources> demand_{};
   Shares base_{};
   std::vector<Edge> edges_;
-  std::uint32_t version_ = 1;  // of our record
-  std::uint8_t quorum_ = 0;    // as published
-  std::uint8_t quorum_in_force_ = 0;
-  std::uint32_t quorum_version_ = 0;
-  std::vector<Account> absorbed_;
-  Settlement settlement_;
-  std::vector<PendingFinal> finals_;
-  std::vector<Obituary> obituaries_;
-  std::uint32_t nonce_ = 0;
-  std::uint32_t seq_high_ = 0;  // no edge of this account has used a higher message number
-  TimeNs retry_at_ = 0;
-  bool closed_ = false;
+  std::uint32_t version_ = 0;  // of the register, as of its last word on this account; 0: none yet
+  bool alone_ = false;
+  std::uint8_t quorum_ = 1;
+  std::uint32_t term_ = 0;
+  std::uint8_t quorum_next_ = 1;  // asked for as term_ + 1, if asked_
+  bool asked_ = false;
+  std::vector<Account> keepers_;
+  std::uint32_t keepers_version_ = 0;
+  Keeper keeper_;
+  Founding founding_;
+  TimeNs outside_since_ = kNever;  // not entered since
+  TimeNs urgent_since_ = kNever;
+  TimeNs asked_at_ = 0;
+  TimeNs told_at_ = 0;  // when the register last had something to say
+  TimeNs members_since_ = 0;
+  TimeNs leaving_since_ = 0;
+  bool leaving_ = false;
+  bool left_ = false;
+  bool dead_ = false;
   std::uint64_t ticks_ = 0;
   std::uint64_t rejected_ = 0;
 };
-
-// How many fresh edges keep a node of that degree unfenced; settling it by silence needs fewer
-// than that many of its neighbours among the dead.
-[[nodiscard]] std::uint8_t quorum_for(std::size_t degree);
 
 }  // namespace laird::consensus

@@ -24,15 +24,25 @@ std::int64_t predicted_price(const Edge& e, std::size_t r) {
   return e.price[r] + static_cast<std::int64_t>(e.urgency[r]) * (e.sent[r] - e.reflected[r]);
 }
 
-bool priced(const Edge& e) { return e.tradable() && e.price_seq != 0 && e.degree != 0; }
+bool priced(const Edge& e) {
+  return !e.closing && !e.peer_dead && e.price_seq != 0 && e.degree != 0;
+}
 
 }  // namespace
+
+// A board that leaves wants nothing and holds on to nothing.
+Demand Ledger::demand_of(std::size_t r) const {
+  if (!leaving_) return demand_[r];
+  Demand none = demand_[r];
+  none.demand = none.floor = none.cap = 0;
+  return none;
+}
 
 Prices Ledger::prices() const {
   const Shares held = holding();
   Prices out{};
   for (std::size_t r = 0; r < kResources; ++r) {
-    const Demand& d = demand_[r];
+    const Demand d = demand_of(r);
     const std::int64_t a = d.urgency;
     Wide sum = 0;
     std::int64_t count = 0;
@@ -55,16 +65,16 @@ void Ledger::grant() {
 }
 
 void Ledger::grant_resource(std::size_t r) {
-  const Parts spare = holding()[r] - demand_[r].floor;
+  const Parts spare = holding()[r] - demand_of(r).floor;
   if (spare <= 0) return;
   const std::int64_t own = prices()[r];
-  const Wide own_urgency = demand_[r].urgency;
+  const Wide own_urgency = demand_of(r).urgency;
   const Wide own_degree = degree();
   std::array<Parts, kEdgesMax> flow{};
   Wide total = 0;
   for (std::size_t i = 0; i < edges_.size(); ++i) {
     const Edge& e = edges_[i];
-    if (!priced(e) || !usable(e)) continue;
+    if (!priced(e)) continue;
     const Wide drop = static_cast<Wide>(own) - predicted_price(e, r);
     if (drop <= 0) continue;
     const Wide share = std::max<Wide>(own_degree, e.degree) * (own_urgency + e.urgency[r]) * 1000;

@@ -13,16 +13,16 @@ using Parts = std::int64_t;
 inline constexpr Parts kWhole = 1'000'000'000'000;
 inline constexpr std::size_t kResources = 3;  // cpu, gpu, power
 
-inline constexpr std::size_t kCyclesMax = 5;       // Hamiltonian cycles the overlay is made of
-inline constexpr std::size_t kEdgesMax = 32;       // edges of one account, closing ones included
-inline constexpr std::size_t kRing = 16;           // sent and heard messages remembered per edge
-inline constexpr std::size_t kGroupMax = 8;        // dead accounts settled as one
-inline constexpr std::size_t kAbsorbedMax = 32;    // settled accounts a record still names
-inline constexpr std::size_t kObituariesMax = 64;  // settled accounts a node remembers
-inline constexpr std::size_t kFinalsMax = 256;     // notices of settlement awaiting their ack
-inline constexpr std::uint32_t kUrgencyOne = 256;  // urgency 1.0, a fixed-point number
+inline constexpr std::size_t kCyclesMax = 5;         // Hamiltonian cycles the overlay is made of
+inline constexpr std::size_t kEdgesMax = 48;         // edges of one account, closing ones included
+inline constexpr std::size_t kRing = 16;             // sent and heard messages remembered per edge
+inline constexpr std::size_t kNeighboursMin = 3;     // an account has so many if so many live
+inline constexpr std::size_t kKeepersMax = 7;        // accounts that keep the register
+inline constexpr std::size_t kAccountsMax = 16'384;  // in the register, dead ones included
+inline constexpr std::size_t kRequestsMax = 16'384;  // requests a keeper holds
+inline constexpr std::uint32_t kUrgencyOne = 256;    // urgency 1.0, a fixed-point number
 inline constexpr std::uint32_t kUrgencyMax = 65'535;
-inline constexpr std::size_t kMessageBytesMax = 4'096;
+inline constexpr std::size_t kMessageBytesMax = 2U << 20;
 inline constexpr std::uint32_t kIncarnationMax = 0x7FFF'FFFF;
 
 static_assert(kEdgesMax >= 2 * kCyclesMax + 2, "an overlay's edges and some closing ones must fit");

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "consensus/account.hpp"
+#include "consensus/register.hpp"
 
 namespace laird::consensus {
 
@@ -15,11 +15,9 @@ namespace laird::consensus {
 // Prices and grants go as small differences against what the receiver is known to hold (its own
 // message `ack`, and our message seq - base_age); the absolute form is for when it holds neither.
 struct EdgeBody {
+  std::uint32_t life = 0;  // of the edge, from the register: names both accounts
   std::uint32_t seq = 0;
   std::uint32_t ack = 0;  // highest seq heard; 0: none
-  bool usable = false;    // the sender's record with this edge open is held by all it must be
-  bool opening = false;   // the sender has the edge as kOpening
-  bool final = false;     // the sender has retired the edge: sent and heard are its last numbers
   bool has_terms = false;
   std::uint8_t degree = 0;
   std::array<std::uint16_t, kResources> urgency{};
@@ -29,105 +27,127 @@ struct EdgeBody {
   bool sent_absolute = false;
   std::uint8_t base_age = 0;  // seq - (acked message the grants are counted from); 0: none follow
   Shares sent{};              // absolute: the whole count; else what came after the base message
-  Shares heard{};             // only with final
 
   bool operator==(const EdgeBody&) const = default;
 };
 
-struct RecordBody {
-  Record record;
-  bool operator==(const RecordBody&) const = default;
-};
-struct RecordAckBody {
-  std::uint32_t version = 0;
-  bool operator==(const RecordAckBody&) const = default;
-};
-// A settler asks a claimant for its last word on a dead account. `helpers` are the settler's own
-// neighbours: they know its fate should it die before finishing.
-struct PullBody {
-  std::uint32_t nonce = 0;
-  Account target;
-  std::vector<NodeId> helpers;
-  bool operator==(const PullBody&) const = default;
-};
-// The claimant's answer, binding until released: it accepts nothing from the target any more.
-struct ClaimBody {
-  std::uint32_t nonce = 0;
-  Account target;
-  bool none = false;     // there is no edge and there never will be
-  bool certain = false;  // a later incarnation of the target has been heard
-  Shares sent{};
-  Shares heard{};
-  Record record;  // the target's, as the claimant holds it
-  bool operator==(const ClaimBody&) const = default;
-};
-enum class Refusal : std::uint8_t {
-  kAlive,   // the target was heard within the lease
-  kReborn,  // the claimant asked is itself a later incarnation
-  kSettled  // the target is settled already
-};
-struct RefuseBody {
-  std::uint32_t nonce = 0;
-  Account target;
-  Refusal why = Refusal::kAlive;
-  std::vector<Account> absorbed;  // with kSettled: what the settler found
-  std::vector<RecordEntry> frozen;
-  bool operator==(const RefuseBody&) const = default;
-};
-// A settler lets a claimant go.
-struct ReleaseBody {
-  Account target;
-  std::uint32_t nonce = 0;
-  bool operator==(const ReleaseBody&) const = default;
-};
-// A claimant tells the settler it is bound to that another one asks too.
-struct ContendBody {
-  Account target;
-  Account contender;
-  std::uint32_t nonce = 0;
-  bool operator==(const ContendBody&) const = default;
-};
-// The settlement is done: the claimant folds its edge. `adopt` gives the numbers the target had
-// published for the edge, which then are the ones that count.
-struct FinalBody {
-  Account target;
-  bool adopt = false;
-  Shares sent{};   // by the target
-  Shares heard{};  // by the target
-  std::vector<Account> absorbed;
-  std::vector<RecordEntry> frozen;
-  bool operator==(const FinalBody&) const = default;
-};
-struct FinalAckBody {
-  Account target;
-  bool operator==(const FinalAckBody&) const = default;
-};
-// What became of the settler a claimant is bound to?
-struct AskBody {
-  Account settler;
-  Account target;
-  bool operator==(const AskBody&) const = default;
-};
-struct AnswerBody {
-  Account settler;
-  Account target;
-  bool absorbed = false;  // the settler died after settling the target; else it never did
-  bool operator==(const AnswerBody&) const = default;
-};
-// The receiver's account has been settled, or this edge of it has been dropped.
-struct ClosedBody {
-  std::uint32_t seq = 0;  // of the message answered
-  bool operator==(const ClosedBody&) const = default;
+// To a keeper: what the sender has closed and whom it wants to be tied to. All of it, every time.
+struct RequestBody {
+  std::uint32_t version = 0;  // of the register, the newest the sender has heard of
+  std::uint32_t members = 0;  // how many the sender's member list names
+  std::uint32_t term = 0;     // of the quorum asked for
+  std::uint8_t quorum = 0;
+  bool leave = false;  // the sender uses nothing any more and closes all its edges
+  std::vector<NodeId> wanted;
+  std::vector<Closing> closings;
+  bool operator==(const RequestBody&) const = default;
+  void archive(Archive& ar);
 };
 
-using Body =
-    std::variant<EdgeBody, RecordBody, RecordAckBody, PullBody, ClaimBody, RefuseBody, ReleaseBody,
-                 ContendBody, FinalBody, FinalAckBody, AskBody, AnswerBody, ClosedBody>;
+// From a keeper: what the register says of the receiver's account.
+struct StatedTie {
+  Account peer;
+  std::uint32_t life = 0;
+  bool peer_dead = false;
+  bool operator==(const StatedTie&) const = default;
+};
+struct StatementBody {
+  std::uint32_t version = 0;
+  std::uint32_t incarnation = 0;  // of the receiver
+  bool dead = false;
+  bool alone = false;  // no other account lives
+  Shares base{};
+  std::uint8_t quorum = 0;
+  std::uint32_t term = 0;
+  std::vector<StatedTie> ties;
+  std::vector<Account> keepers;
+  bool operator==(const StatementBody&) const = default;
+};
+
+// Where to ask instead.
+struct ReferBody {
+  std::uint32_t version = 0;
+  std::vector<Account> keepers;
+  bool operator==(const ReferBody&) const = default;
+};
+// Are you there? Answered by a request.
+struct ProbeBody {
+  std::uint32_t version = 0;
+  bool operator==(const ProbeBody&) const = default;
+};
+
+// Agreement on the next version among the keepers of the present one.
+struct Ballot {
+  std::uint32_t round = 0;  // 0: the owner of the present version, who need not ask first
+  NodeId node = 0;
+  auto operator<=>(const Ballot&) const = default;
+  void archive(Archive& ar) {
+    ar(round);
+    ar(node);
+  }
+};
+struct PrepareBody {
+  std::uint32_t version = 0;  // the one to be agreed on
+  Ballot ballot;
+  bool operator==(const PrepareBody&) const = default;
+};
+struct PromiseBody {
+  std::uint32_t version = 0;
+  Ballot ballot;
+  Ballot accepted_at;
+  std::vector<Register> accepted;  // none or one
+  bool operator==(const PromiseBody&) const = default;
+};
+struct AcceptBody {
+  Ballot ballot;
+  Register value;
+  bool operator==(const AcceptBody&) const = default;
+};
+struct AcceptedBody {
+  std::uint32_t version = 0;
+  Ballot ballot;
+  bool operator==(const AcceptedBody&) const = default;
+};
+struct RefusedBody {
+  std::uint32_t version = 0;
+  Ballot promised;
+  bool operator==(const RefusedBody&) const = default;
+};
+struct DecidedBody {
+  Register value;
+  bool operator==(const DecidedBody&) const = default;
+};
+
+// Founding, or founding anew when the register is lost: see founding.hpp.
+struct RollCallBody {
+  std::uint32_t call = 0;
+  bool operator==(const RollCallBody&) const = default;
+};
+struct PresentBody {
+  std::uint32_t call = 0;
+  std::uint32_t epoch = 0;    // the sender takes part in; 0: none
+  std::uint32_t version = 0;  // of the register it holds; 0: none
+  std::vector<Account> keepers;
+  bool operator==(const PresentBody&) const = default;
+};
+struct FoundBody {
+  std::uint32_t epoch = 0;
+  bool start = false;  // everyone has left what was before
+  std::vector<Account> accounts;
+  bool operator==(const FoundBody&) const = default;
+};
+struct FoundAckBody {
+  std::uint32_t epoch = 0;
+  bool operator==(const FoundAckBody&) const = default;
+};
+
+using Body = std::variant<EdgeBody, RequestBody, StatementBody, ReferBody, ProbeBody, PrepareBody,
+                          PromiseBody, AcceptBody, AcceptedBody, RefusedBody, DecidedBody,
+                          RollCallBody, PresentBody, FoundBody, FoundAckBody>;
 
 struct Message {
   std::uint32_t epoch = 0;             // of the founding; another epoch's messages are dropped
-  std::uint32_t from_incarnation = 0;  // the sending node is named by the transport
-  std::uint32_t to_incarnation = 0;    // 0: whichever lives
+  std::uint32_t from_incarnation = 0;  // the sending node is named by the transport; 0: on an edge
   Body body;
 
   bool operator==(const Message&) const = default;
@@ -141,11 +161,7 @@ struct Outgoing {
 // What one step of a ledger leaves behind, besides its state.
 struct Out {
   std::vector<Outgoing> messages;
-  std::vector<Account> absorbed;  // accounts whose settlement took effect in this step
-  void clear() {
-    messages.clear();
-    absorbed.clear();
-  }
+  void clear() { messages.clear(); }
 };
 
 }  // namespace laird::consensus

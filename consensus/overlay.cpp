@@ -5,18 +5,15 @@
 namespace laird::consensus {
 namespace {
 
+constexpr std::size_t kCycles = 4;
+constexpr std::size_t kCompleteMax = 7;  // up to so many, everyone is everyone's neighbour
+
 // The finalizer of splitmix64: every input bit reaches every output bit.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
   return x ^ (x >> 31);
-}
-
-std::size_t cycles_for(std::size_t members) {
-  if (members <= 3) return 1;
-  if (members <= 5) return 2;
-  return 4;
 }
 
 void sort_unique(std::vector<NodeId>& v) {
@@ -31,7 +28,15 @@ Overlay::Overlay(std::vector<NodeId> members, std::size_t cycles) : members_(std
   const std::size_t n = members_.size();
   around_.resize(n);
   if (n < 2) return;
-  const std::size_t count = std::min(cycles == 0 ? cycles_for(n) : cycles, kCyclesMax);
+  if (cycles == 0 && n <= kCompleteMax) {
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        if (i != j) around_[i].push_back(members_[j]);
+      }
+    }
+    return;
+  }
+  const std::size_t count = std::min(cycles == 0 ? kCycles : cycles, kCyclesMax);
   std::vector<std::pair<std::uint64_t, std::size_t>> order(n);
   for (std::size_t c = 0; c < count; ++c) {
     for (std::size_t i = 0; i < n; ++i) {

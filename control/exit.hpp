@@ -9,6 +9,8 @@ inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kNotFound = 3;
 inline constexpr int kRefused = 4;
+inline constexpr int kPartial = 5;
+inline constexpr int kBug = 70;
 inline constexpr int kTimedOut = 124;
 
 [[nodiscard]] int exit_code_of(const Error& error);

@@ -15,5 +15,6 @@ struct ExitCode {
 void add_fleet(CLI::App& app, ExitCode& code);
 void add_forecast(CLI::App& app, ExitCode& code);
 void add_laira(CLI::App& app, ExitCode& code);
+void add_robustness(CLI::App& app, ExitCode& code);
 
 }  // namespace laird::lab

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   laird::lab::add_ledger(app, code);
   laird::lab::add_cotrain(app, code);
   laird::lab::add_laira(app, code);
+  laird::lab::add_robustness(app, code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -6,7 +6,6 @@
 
 #include "agent/core/stepper.hpp"
 #include "base/exact_math.hpp"
-#include "config/units.hpp"
 #include "power/model/power_gate.hpp"
 
 namespace laird::core {
@@ -18,6 +17,10 @@ constexpr std::uint32_t kPpmPerPermille = kShareWholePpm / 1000;
 constexpr std::int64_t kKeptGain = 8;
 constexpr std::int64_t kKeptPpmMin = kShareWholePpm / 2;
 constexpr std::int64_t kTemperatureMcMax = 250'000;
+
+std::string power_text(std::int64_t mw) {
+  return mw % 1000 == 0 ? std::to_string(mw / 1000) + "W" : std::to_string(mw) + "mW";
+}
 
 bool is_cap(std::int64_t mw) { return mw >= 1 && mw <= kCapMwMax; }
 
@@ -135,7 +138,7 @@ CapInForce PowerState::in_force(const PowerConfig& config) const {
 
 bool PowerState::fits_limits() const {
   return (!operator_cap_mw || is_cap(*operator_cap_mw)) &&
-         (!fleet_cap_mw || is_cap(*fleet_cap_mw)) && operator_cap_until >= 0 &&
+         (!fleet_cap_mw || is_cap(*fleet_cap_mw)) && operator_cap_until >= 0 && held_since >= 0 &&
          fleet_ceiling_ppm[0] <= kShareWholePpm && fleet_ceiling_ppm[1] <= kShareWholePpm;
 }
 
@@ -146,7 +149,7 @@ void PowerState::archive(Archive& ar) {
   for (std::uint32_t& ppm : fleet_ceiling_ppm) ar(ppm);
   ar(governor);
   ar(weights);
-  ar(held_back);
+  ar(held_since);
   ar(mean_mw);
   ar(hottest_mc);
   ar(mean_at);
@@ -176,17 +179,17 @@ void Stepper::on(const CapRequested& e) {
   }
   if (!is_cap(*e.cap_mw) || e.for_ns < 0 || e.for_ns > kCapForMax) {
     refuse(e.request, Code::kInvalid,
-           "a cap is 1mW to " + config::format_power(kCapMwMax) + ", for at most 366d");
+           "a cap is 1mW to " + power_text(kCapMwMax) + ", for at most 366d");
     return;
   }
   p.operator_cap_mw = e.cap_mw;
   p.operator_cap_until = e.for_ns > 0 ? s_.now + e.for_ns : kNever;
   const CapInForce lowest = p.asked(s_.config.power);
-  std::string text = "the operator's cap is " + config::format_power(*e.cap_mw);
-  if (e.for_ns > 0) text += " for " + config::format_duration(e.for_ns);
+  std::string text = "the operator's cap is " + power_text(*e.cap_mw);
+  if (e.for_ns > 0) text += " for " + std::to_string(e.for_ns / kSecond) + "s";
   if (lowest.source != CapSource::kOperator) {
     text += "; the lower one of the " + std::string(name(lowest.source)) + ", " +
-            config::format_power(*lowest.mw) + ", stays in force";
+            power_text(*lowest.mw) + ", stays in force";
   } else if (*e.cap_mw <= s_.config.power.governor.idle_mw) {
     text += "; that is no more than the board draws idle, so work will all but stop";
   }
@@ -208,7 +211,7 @@ void Stepper::boot_power(const PowerConfig& before) {
   if (!s_.config.power.same_model(before)) {
     p.weights = power::LaneWeights(model_of(s_.config.power));
   }
-  p.held_back = false;
+  p.held_since = kNever;
   p.mean_mw.reset();
   p.hottest_mc.reset();
   for (Lane& lane : s_.lanes) lane.gate.seen_at = s_.now;
@@ -236,7 +239,7 @@ void Stepper::follow_caps() {
   const bool changed = cap_mw != p.governor.cap_mw();
   if (!changed && s_.now < p.governor.blind_at()) return;
   if (changed) p.governor.set_cap(s_.now, cap_mw);
-  if (const auto move = p.governor.step({s_.now, std::nullopt, std::nullopt, p.held_back})) {
+  if (const auto move = p.governor.step({s_.now, std::nullopt, std::nullopt, 0})) {
     carry_out(*move);
   }
   if (p.governor.effective_cap_mw()) return;
@@ -252,7 +255,8 @@ void Stepper::govern() {
 void Stepper::govern_reading(const power::PowerReading& reading) {
   PowerState& p = s_.power;
   if (s_.shutting_down) return;
-  power::GovernorInput input{s_.now, reading.total_mw, reading.hottest_mc(), p.held_back};
+  const DurationNs held = p.held_since == kNever ? 0 : s_.now - p.held_since;
+  power::GovernorInput input{s_.now, reading.total_mw, reading.hottest_mc(), held};
   if (input.total_mw && !is_cap(*input.total_mw)) input.total_mw.reset();
   if (input.hottest_mc && std::abs(*input.hottest_mc) > kTemperatureMcMax) input.hottest_mc.reset();
   if (input.total_mw) {
@@ -262,7 +266,6 @@ void Stepper::govern_reading(const power::PowerReading& reading) {
   }
   if (input.hottest_mc) p.hottest_mc = input.hottest_mc;
   if (const auto move = p.governor.step(input)) carry_out(*move);
-  p.held_back = true;
 }
 
 void Stepper::carry_out(const power::Move& move) {
@@ -354,7 +357,8 @@ void Stepper::note_held_back() {
     busy = busy || !lane.running.empty();
   }
   held = held || (busy && other_rungs_permille(s_.power.governor) < kPermille);
-  s_.power.held_back = s_.power.held_back && held;
+  TimeNs& since = s_.power.held_since;
+  since = !held ? kNever : std::min(since, s_.now);
 }
 
 void Stepper::lane_filled(Lane& lane) {

@@ -95,7 +95,7 @@ struct PowerState {
   std::array<std::uint32_t, 2> fleet_ceiling_ppm = {kShareWholePpm, kShareWholePpm};  // by kind
   power::Governor governor;
   power::LaneWeights weights;
-  bool held_back = false;               // ever since the last reading
+  TimeNs held_since = kNever;           // the governor has held work back from then on
   std::optional<std::int64_t> mean_mw;  // what the governor made its last step with
   std::optional<std::int64_t> hottest_mc;
   TimeNs mean_at = 0;

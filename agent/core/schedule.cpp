@@ -69,8 +69,13 @@ void Stepper::schedule_lane(std::uint32_t index) {
 bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
   const Lane& lane = s_.lanes[index];
   s_.candidates_.clear();
+  std::uint32_t not_ready = 0;
   for (const Task& task : s_.live) {
     if (task.spec.lane != lane.config.kind) continue;
+    if (task.state == TaskState::kQueued || task.state == TaskState::kStarting ||
+        task.state == TaskState::kBackoff) {
+      ++not_ready;
+    }
     const bool resident = task.state == TaskState::kReady;
     const bool startable = task.state == TaskState::kQueued && !residents_only;
     if (resident || startable) s_.candidates_.push_back({&task, resident});
@@ -78,9 +83,9 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
   if (s_.candidates_.empty()) return true;
   policies::Decision& decision = s_.decision_;
   decision.clear();
-  s_.policy->decide(
-      policies::LaneView{index, lane.config.kind, s_.now, s_.config.slice, s_.candidates_},
-      decision);
+  s_.policy->decide(policies::LaneView{index, lane.config.kind, s_.now, s_.config.slice,
+                                       s_.candidates_, not_ready, lane.gate.ceiling_ppm},
+                    decision);
   ++s_.counters.decisions;
   const DurationNs slice = std::clamp(decision.slice, kSliceMin, kSliceMax);
   LaneGate& gate = s_.lanes[index].gate;
@@ -112,8 +117,9 @@ void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, Du
   const std::uint64_t every = task.spec.report_every;
   std::uint64_t samples = kProbeReports * every;
   if (task.rate > 0.0) {
-    // The measured rate already reflects the share: quota and fair scheduling made it so.
-    const double wanted = task.rate * static_cast<double>(slice) / static_cast<double>(kSecond);
+    const double part = static_cast<double>(share_ppm) / static_cast<double>(kShareWholePpm);
+    const double wanted =
+        task.rate * part * static_cast<double>(slice) / static_cast<double>(kSecond);
     samples = static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kSamplesMax)));
     // Whole reports where the slice allows: each loss is then a mean over the same count.
     if (samples > every) samples -= samples % every;

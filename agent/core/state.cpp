@@ -123,7 +123,9 @@ bool fits_limits(const Task& t) {
                     t.spec.deadline_after <= kDeadlineMax && t.spec.memory_bytes >= 0 &&
                     t.spec.memory_bytes <= kMemoryBytesMax && t.spec.report_every >= 1 &&
                     t.spec.report_every <= kReportEveryMax;
-  return samples && times && spec && t.rate >= 0.0 && t.rate <= 1e300;
+  const bool costs = t.restore_ns >= 0 && t.restore_ns <= kTimeMax && t.checkpoint_ns >= 0 &&
+                     t.checkpoint_ns <= kTimeMax;
+  return samples && times && costs && spec && t.rate >= 0.0 && t.rate <= 1e300;
 }
 
 bool holds_lane(TaskState state) {

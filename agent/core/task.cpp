@@ -200,6 +200,8 @@ void Task::archive(Archive& ar) {
   ar(retry_at);
   ar(heard_at);
   ar(ready_at);
+  ar(restore_ns);
+  ar(checkpoint_ns);
   ar(samples);
   ar(checkpoint_samples);
   ar(checkpoint_at);

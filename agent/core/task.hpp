@@ -119,6 +119,8 @@ struct Task {
   TimeNs retry_at = 0;
   TimeNs heard_at = 0;
   TimeNs ready_at = 0;
+  DurationNs restore_ns = 0;     // from start to ready, as measured; 0: not yet
+  DurationNs checkpoint_ns = 0;  // from being told to pause or stop to having done so
 
   // Learning. samples is what the live process has done; a crash takes it back to the checkpoint.
   std::uint64_t samples = 0;
@@ -131,7 +133,7 @@ struct Task {
   double best_loss = 0.0;
   estimators::Forecaster forecast;  // fed with every report
 
-  // The current grant and how fast grants are used up (samples per second while running).
+  // The current grant and how fast grants are used up (samples per second of the whole lane).
   std::int32_t lane = -1;
   std::uint64_t grant_until = 0;
   std::uint64_t grant_from = 0;

@@ -25,7 +25,9 @@ TimeNs Stepper::deadline_of(const TaskSpec& spec, TimeNs accepted_at) const {
 TimeNs Stepper::hang_at(const Task& task) const {
   DurationNs patience = s_.config.timing.hang_timeout;
   if (task.rate > 0.0) {
-    const double usual_ns = static_cast<double>(task.spec.report_every) / task.rate * 1e9;
+    const double share = static_cast<double>(std::max<std::uint32_t>(task.share_ppm, 1)) /
+                         static_cast<double>(kShareWholePpm);
+    const double usual_ns = static_cast<double>(task.spec.report_every) / (task.rate * share) * 1e9;
     const double bound = std::min(kReportsMissed * usual_ns, static_cast<double>(kDay));
     patience = std::max(patience, static_cast<DurationNs>(bound));
   }

@@ -9,6 +9,7 @@ namespace {
 
 // How fast the rate of samples per second follows a new measurement.
 constexpr double kRateGain = 0.25;
+constexpr DurationNs kRateOver = 50 * kMillisecond;
 
 // Asked to stop and not expected to do anything else.
 bool is_leaving(TaskState state) {
@@ -16,11 +17,23 @@ bool is_leaving(TaskState state) {
          state == TaskState::kFinishing;
 }
 
+// A report counts by the time it speaks of: reports are merged on their way, and two that arrive
+// together would otherwise speak of a speed that nobody has.
 void update_rate(Task& task, std::uint64_t samples, TimeNs now) {
   if (task.state != TaskState::kRunning || samples <= task.samples || now <= task.heard_at) return;
-  const double seconds = static_cast<double>(now - task.heard_at) / static_cast<double>(kSecond);
-  const double measured = static_cast<double>(samples - task.samples) / seconds;
-  task.rate = task.rate > 0.0 ? task.rate + kRateGain * (measured - task.rate) : measured;
+  const auto since = static_cast<double>(now - task.heard_at);
+  double measured = static_cast<double>(samples - task.samples) / (since / 1e9);
+  // Shares change from slice to slice: what is kept is the rate with the whole lane.
+  if (task.share_ppm > 0 && task.share_ppm < kShareWholePpm) {
+    measured *= static_cast<double>(kShareWholePpm) / static_cast<double>(task.share_ppm);
+  }
+  const double gain = kRateGain * std::fmin(1.0, since / static_cast<double>(kRateOver));
+  task.rate = task.rate > 0.0 ? task.rate + gain * (measured - task.rate) : measured;
+}
+
+// A measured time, the newest counting half: trainers' checkpoints grow and shrink.
+void average_in(DurationNs& mean, DurationNs measured) {
+  mean = mean == 0 ? measured : mean + (measured - mean) / 2;
 }
 
 }  // namespace
@@ -40,6 +53,7 @@ void Stepper::on(const TrainerReady& e) {
   if (task->planned_samples == 0 && e.planned_samples <= kSamplesMax) {
     task->planned_samples = e.planned_samples;
   }
+  average_in(task->restore_ns, s_.now - task->state_since);
   task->heard_at = s_.now;
   task->ready_at = s_.now;
   task->grants_since_ready = 0;
@@ -94,6 +108,7 @@ void Stepper::on(const TrainerCheckpointed& e) {
   task->checkpoint_asked = false;
   if (!is_leaving(task->state)) task->heard_at = s_.now;
   if (task->state == TaskState::kPausing) {
+    average_in(task->checkpoint_ns, s_.now - task->state_since);
     leave_lane(*task);
     move(*task, Trigger::kPaused);
   }
@@ -126,6 +141,7 @@ void Stepper::on(const TrainerExited& e) {
   if (task == nullptr) return;
   if (is_leaving(task->state)) {
     if (task->state != TaskState::kFinishing) task->samples = task->checkpoint_samples;
+    average_in(task->checkpoint_ns, s_.now - task->state_since);
     move(*task, Trigger::kExited);
     return;
   }

@@ -1,24 +1,26 @@
 // Our policy: plan with probability forecasts, reachability first.
 //
 // Source: ours; the planner is agent/policies/plan.hpp, the forecasts are
-// estimators/model/forecaster.hpp. Each decision:
+// estimators/model/forecaster.hpp and agent/policies/prospect.hpp. Each decision:
 //  1. A task nobody has heard two reports of is probed first, the nearest deadline before others:
 //     two reports cost little and a forecast needs them.
 //  2. Each task's remaining need is kScenarios equally likely numbers of seconds, by its measured
-//     rate, the mean of two unlike forecasts: the quantiles of its curve's forecast, and needs
-//     spread evenly over the length its author planned (or its deadline allows). The probability
-//     of reaching the target at all joins the forecast's log-odds, stretched because forecasts
-//     pooled over unlike curves hedge too much, to the odds of a task of that age.
-//  3. The plan with the most expected successes is searched for; its first task runs for a quarter
-//     of its cutoff, 3 to 30 slices, and then everything is thought over again.
-//  4. When the plan runs nobody, nothing is lost by trying: the task that waited longest is probed
-//     again, so that one wrong "never" is not for ever.
+//     rate and its prospect (prospect.hpp): the probability that the target is reached at all, and
+//     how the work left is spread if it is, both learned from curves of other sources. A task whose
+//     trainer is not in memory also needs its own measured time to restore and to make room.
+//  3. The plan with the most expected successes is searched for; among equals the one that needs
+//     less of the lane, and so less energy. Its first task runs for a quarter of its cutoff, 3 to
+//     20 slices, and then everything is thought over again.
+//  4. A task ruled out is tried again when the plan runs nobody, since nothing is lost by trying,
+//     and in any case when it has waited for kReprobePart of its time: one wrong "never" is not
+//     for ever.
+//  5. Forecasts are watched: how often a slice's last loss lies inside the 90% band it was given.
+//     While that is below kTrustMin, nothing is planned and tasks take turns, least served first,
+//     which needs no forecast.
 // With more tasks than the planner takes, the best by success index are planned and the others
 // wait; needs are computed anew only for tasks that reported, so a decision stays cheap.
 //
-// Symbols: p probability of reaching the target by the planned end or the deadline; times in
-// seconds.
-// Fall-back: without usable forecasts (steps 1 and 4) it is round robin by waiting time.
+// Symbols: times in seconds.
 // Deterministic; what is kept between decisions and not computed from tasks is in archive().
 #pragma once
 
@@ -27,6 +29,7 @@
 
 #include "agent/policies/plan.hpp"
 #include "agent/policies/policy.hpp"
+#include "agent/policies/prospect.hpp"
 
 namespace laird::policies {
 
@@ -35,11 +38,14 @@ class Foresight final : public Policy {
   [[nodiscard]] std::string_view name() const override { return "foresight"; }
   void decide(const LaneView& view, Decision& out) override;
   void forget(core::TaskKey key) override;
+  // Constants for one task in place of the shipped ones, for judging the policy with such as have
+  // not seen the task's curve. Not part of the archive; `constants` outlive the policy.
+  void judge_with(core::TaskKey key, const ProspectSet& constants);
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
 
  private:
-  enum class Why : std::uint8_t { kNothing, kProbe, kPlan, kReprobe };
+  enum class Why : std::uint8_t { kNothing, kProbe, kPlan, kReprobe, kTurn };
   struct LaneMemory {
     core::TaskKey task = 0;  // of the last decision
     Why why = Why::kNothing;
@@ -47,25 +53,56 @@ class Foresight final : public Policy {
     double plan_value = 0.0;
     std::uint32_t planned = 0;  // tasks the plan would run
     std::uint32_t considered = 0;
+    // The band its slice was expected to end in, and the share of such bands that held lately.
+    double expected_samples = 0.0;
+    double expected_low = 0.0;
+    double expected_high = 0.0;
+    double trust = 1.0;
     void archive(Archive& ar);
   };
-  // Needs by task, valid while the task has not reported since: a cache, not part of the state.
-  struct Needs {
+  // What is known of a task: a cache, not part of the state, so it is kept only while everything it
+  // follows from is the same. Reports are not all: a crash takes samples back, a stepped wall clock
+  // moves deadlines.
+  struct Outlook {
+    core::TaskKey key = 0;
     std::uint64_t reports = UINT64_MAX;
+    std::uint64_t samples = 0;
+    std::uint64_t planned_samples = 0;
+    TimeNs deadline_at = 0;
     double rate = 0.0;
+    Index index;           // when every finite need fits before the deadline
+    double longest = 0.0;  // the longest finite need
+    double reach = 0.0;
     std::array<double, kScenarios> seconds{};
   };
+  struct Ranked {
+    double value = 0.0;
+    std::size_t candidate = 0;
+    std::size_t outlook = 0;
+  };
+  // What one pass over the candidates finds.
+  struct Survey {
+    const core::Task* unknown = nullptr;  // nearest deadline
+    const core::Task* waited = nullptr;   // longest, of all
+    const core::Task* overdue = nullptr;  // ruled out, and waited for kReprobePart of its time
+    const core::Task* served_least = nullptr;
+  };
 
-  [[nodiscard]] const Needs& needs_of(const core::Task& task);
-  void shortlist(const LaneView& view);
-  bool probe(const LaneView& view, LaneMemory& memory, Decision& out) const;
-  void reprobe(const LaneView& view, LaneMemory& memory, Decision& out) const;
+  [[nodiscard]] const ProspectSet& constants_for(core::TaskKey key) const;
+  void refresh(const core::Task& task, Outlook& outlook) const;
+  [[nodiscard]] Survey survey(const LaneView& view);
+  void keep_best(const Ranked& one);
+  void judge_forecast(const LaneView& view, LaneMemory& memory) const;
+  static void expect(const LaneView& view, const core::Task& task, const Decision& out,
+                     LaneMemory& memory);
+  bool plan(const LaneView& view, LaneMemory& memory, Decision& out);
 
   std::vector<LaneMemory> lanes_ = std::vector<LaneMemory>(core::kLanesMax);
-  std::map<core::TaskKey, Needs> needs_;
+  std::vector<Outlook> outlooks_;  // ascending by key
+  std::map<core::TaskKey, const ProspectSet*> judged_with_;
   Planner planner_;
-  std::vector<PlanTask> tasks_;             // of the decision under way
-  std::vector<const core::Task*> planned_;  // the same order
+  std::vector<Ranked> best_;     // of the decision under way, at most kPlanTasksMax
+  std::vector<PlanTask> tasks_;  // the same order
 };
 
 }  // namespace laird::policies

@@ -81,42 +81,71 @@ void Laira::adapt_slice(const LaneView& view, LaneMemory& memory) {
   }
 }
 
+// Eq. 8: the loss at the deadline if the task had the lane until then, over its target.
+void Laira::look_ahead(const LaneView& view, const core::Task& task, Curve& curve) const {
+  const auto samples = static_cast<double>(task.samples);
+  const auto every = static_cast<double>(task.spec.report_every);
+  Curve::Known& known = curve.known;
+  if (known.reports != curve.immediate.reports() || known.samples != task.samples ||
+      known.loss != task.loss) {
+    known.reports = curve.immediate.reports();
+    known.samples = task.samples;
+    known.loss = task.loss;
+    curve.predicted.samples_more = -1.0;
+    known.log_target = exact::log(std::max(task.spec.target_loss, estimators::kLossMin));
+    known.log_samples = log_samples(std::max(samples, every));
+    known.drop_left = task.loss > 0.0 ? exact::log(task.loss) - known.log_target : 0.0;
+  }
+  const double more = task.rate * static_cast<double>(view.lane_time_until(task.deadline_at)) / 1e9;
+  curve.excess = curve.look_ahead.log_loss_at(samples + more, more / every) - known.log_target;
+}
+
+// The score of eq. 13, from eqs. 11 and 12.
 void Laira::evaluate(const LaneView& view, const core::Task& task, double slices,
                      Curve& curve) const {
   const auto samples = static_cast<double>(task.samples);
   const auto every = static_cast<double>(task.spec.report_every);
-  const double more = task.rate * static_cast<double>(task.deadline_at - view.now) / 1e9;
-  const double target = std::max(task.spec.target_loss, estimators::kLossMin);
-  curve.excess = curve.look_ahead.log_loss_at(samples + more, more / every) - exact::log(target);
-  const double next = std::max(1.0, task.rate * slices * static_cast<double>(view.slice) / 1e9);
-  const double required = estimators::required_rate(task.loss, target, samples, more, every);
-  double predicted = -curve.immediate.slope();
+  const double more = task.rate * static_cast<double>(view.lane_time_until(task.deadline_at)) / 1e9;
+  const double distance = log_samples(std::max(samples, every) + more) - curve.known.log_samples;
+  const double required = curve.known.drop_left / std::max(distance, 1e-12);
+  double rate = -curve.immediate.slope();
   if (form_.confidence) {
-    predicted =
-        estimators::predicted_rate(curve.immediate, task.loss, samples, next, every, kConfidence);
+    const double next = std::max(1.0, task.rate * slices * static_cast<double>(view.slice) / 1e9);
+    Curve::Predicted& predicted = curve.predicted;
+    if (predicted.samples_more != next) {
+      predicted = {next, estimators::predicted_rate(curve.immediate, task.loss, samples, next,
+                                                    every, kConfidence)};
+    }
+    rate = predicted.rate;
   }
-  curve.score = predicted / std::max(required, 1e-12);
+  curve.score = rate / std::max(required, 1e-12);
 }
 
 void Laira::decide(const LaneView& view, Decision& out) {
   LAIRD_REQUIRE(view.lane < lanes_.size(), "a lane beyond the limit");
   LaneMemory& memory = lanes_[view.lane];
   adapt_slice(view, memory);
-  const double slices = form_.adaptive_slices ? memory.slices : kSlicesStart;
+  const double slices = static_cast<double>(
+      static_cast<std::int64_t>(form_.adaptive_slices ? memory.slices : kSlicesStart));
   const core::Task* unknown = nullptr;   // gap 2
   const core::Task* best = nullptr;      // feasible, highest score
   const core::Task* nearest = nullptr;   // gap 4: least excess
   const core::Task* excluded = nullptr;  // gap 3: waited longest
   double best_score = 0.0;
   double least_excess = 0.0;
+  std::size_t at = 0;  // candidates and curves are both ascending by key
   for (const Candidate& c : view.candidates) {
     const core::Task& task = *c.task;
-    Curve& curve = curve_of(task.key);
+    while (at < curves_.size() && curves_[at].key < task.key) ++at;
+    if (at == curves_.size() || curves_[at].key != task.key) {
+      static_cast<void>(curve_of(task.key));  // goes in right here
+    }
+    Curve& curve = curves_[at];
     if (curve.immediate.reports() < kProbeReports || !(task.rate > 0.0)) {
       if (unknown == nullptr) unknown = &task;
       continue;
     }
-    evaluate(view, task, slices, curve);
+    look_ahead(view, task, curve);
     if (nearest == nullptr || curve.excess < least_excess) {
       nearest = &task;
       least_excess = curve.excess;
@@ -125,6 +154,7 @@ void Laira::decide(const LaneView& view, Decision& out) {
       if (excluded == nullptr || task.grant_at < excluded->grant_at) excluded = &task;
       continue;
     }
+    evaluate(view, task, slices, curve);
     if (best != nullptr && curve.score <= best_score) continue;
     best = &task;
     best_score = curve.score;
@@ -158,10 +188,11 @@ std::string Laira::explain(const core::Task& task) const {
   if (at == curves_.end() || at->immediate.reports() < kProbeReports) {
     return out + ": it gets two reports first";
   }
-  out += ": predicted over required rate of loss " + shortened(at->score) +
-         "; at its deadline the look-ahead sees " +
+  const bool excluded = form_.look_ahead && at->excess > 0.0;
+  out += excluded ? ":" : ": predicted over required rate of loss " + shortened(at->score) + ";";
+  out += " at its deadline the look-ahead sees " +
          shortened(exact::exp(std::clamp(at->excess, -50.0, 50.0))) + " times its target";
-  if (form_.look_ahead && at->excess > 0.0) out += ", so it is excluded for now";
+  if (excluded) out += ", so it is excluded for now";
   return out;
 }
 

@@ -53,6 +53,20 @@ class Laira final : public Policy {
     estimators::DiscountedLeastSquares immediate{estimators::DiscountedLeastSquares::Setting{}};
     double score = 0.0;   // predicted over required rate, at the last decision
     double excess = 0.0;  // ln of the look-ahead loss over the target, at the last decision
+    // What follows from the reports alone: a cache, not part of the state, kept while they and what
+    // the task says of itself are the same (a crash takes samples back).
+    struct Known {
+      std::uint64_t reports = UINT64_MAX;
+      std::uint64_t samples = 0;
+      double loss = 0.0;
+      double log_target = 0.0;
+      double log_samples = 0.0;
+      double drop_left = 0.0;  // ln loss over target
+    } known;
+    struct Predicted {  // and from the slice
+      double samples_more = -1.0;
+      double rate = 0.0;
+    } predicted;
     void archive(Archive& ar);
   };
   struct LaneMemory {
@@ -68,6 +82,7 @@ class Laira final : public Policy {
 
   [[nodiscard]] Curve& curve_of(core::TaskKey key);
   void adapt_slice(const LaneView& view, LaneMemory& memory);
+  void look_ahead(const LaneView& view, const core::Task& task, Curve& curve) const;
   void evaluate(const LaneView& view, const core::Task& task, double slices, Curve& curve) const;
 
   LairaForm form_;

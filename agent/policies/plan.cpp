@@ -48,29 +48,36 @@ Index success_index(const PlanTask& task) {
   return best;
 }
 
+void Planner::draw(std::span<const PlanTask> tasks) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    for (std::size_t m = 0; m < kScenarios; ++m) drawn_[i][m] = tasks[i].need[shuffles()[i][m]];
+  }
+}
+
 double Planner::value(std::span<const PlanTask> tasks, const std::vector<PlanStep>& steps) {
   if (evaluations_left_ > 0) --evaluations_left_;
   std::array<double, kScenarios> clock{};
-  std::array<std::uint32_t, kScenarios> done{};
+  std::array<double, kScenarios> done{};  // whole numbers
   for (const PlanStep& step : steps) {
     if (step.cutoff <= 0.0) continue;
     const PlanTask& task = tasks[step.task];
-    const Shuffle& shuffle = shuffles()[step.task];
+    const std::array<double, kScenarios>& needs = drawn_[step.task];
     for (std::size_t m = 0; m < kScenarios; ++m) {
-      const double need = task.need[shuffle[m]];
+      const double need = needs[m];
       const double left = task.deadline - clock[m];
-      const double limit = std::max(0.0, std::min(step.cutoff, left));
-      done[m] += need <= limit ? 1U : 0U;
-      clock[m] += std::min(need, limit);
+      const double until = left < step.cutoff ? left : step.cutoff;
+      const double limit = until > 0.0 ? until : 0.0;
+      done[m] += need <= limit ? 1.0 : 0.0;
+      clock[m] += need < limit ? need : limit;
     }
   }
-  std::uint64_t total = 0;
+  double total = 0.0;
   double time = 0.0;
   for (std::size_t m = 0; m < kScenarios; ++m) {
     total += done[m];
     time += clock[m];
   }
-  double value = static_cast<double>(total) / static_cast<double>(kScenarios);
+  double value = total / static_cast<double>(kScenarios);
   // Among equals the plan that needs less of the lane, and so less energy.
   value -= 1e-9 * time / static_cast<double>(kScenarios);
   for (const PlanStep& step : steps) {
@@ -123,6 +130,7 @@ void Planner::improve(std::span<const PlanTask> tasks, std::vector<PlanStep>& st
 const Plan& Planner::plan(std::span<const PlanTask> tasks, std::uint32_t first, double switch_cost,
                           std::uint32_t evaluations_max) {
   LAIRD_REQUIRE(tasks.size() <= kPlanTasksMax, "the planner is given a shortlist");
+  draw(tasks);
   first_ = first;
   switch_cost_ = switch_cost;
   std::array<Index, kPlanTasksMax> index;

@@ -56,10 +56,12 @@ class Planner {
                                  double switch_cost, std::uint32_t evaluations_max);
 
  private:
+  void draw(std::span<const PlanTask> tasks);
   [[nodiscard]] double value(std::span<const PlanTask> tasks, const std::vector<PlanStep>& steps);
   void improve(std::span<const PlanTask> tasks, std::vector<PlanStep>& steps, double& best);
 
   Plan best_;
+  std::array<std::array<double, kScenarios>, kPlanTasksMax> drawn_{};  // need by task and draw
   std::vector<PlanStep> steps_;
   std::vector<PlanStep> trial_;
   std::uint32_t first_ = UINT32_MAX;

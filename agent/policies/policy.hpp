@@ -31,6 +31,16 @@ struct LaneView {
   TimeNs now = 0;
   DurationNs slice = kSecond;  // the configured slice, a starting point
   std::span<const Candidate> candidates;
+  // Tasks of this kind whose trainer cannot compute yet: queued, fetching its data, backing off.
+  std::uint32_t not_ready = 0;
+  // Of its time that a power cap or the fleet leaves the lane.
+  std::uint32_t ceiling_ppm = core::kShareWholePpm;
+
+  // Time of the lane until an instant.
+  [[nodiscard]] DurationNs lane_time_until(TimeNs at) const {
+    const auto scaled = static_cast<__int128>(at - now) * ceiling_ppm / core::kShareWholePpm;
+    return static_cast<DurationNs>(scaled);
+  }
 };
 
 struct Choice {

@@ -4,7 +4,10 @@
 #include "agent/policies/foresight.hpp"
 #include "agent/policies/halving.hpp"
 #include "agent/policies/laira.hpp"
+#include "agent/policies/lara.hpp"
 #include "agent/policies/policy.hpp"
+#include "agent/policies/uara.hpp"
+#include "base/require.hpp"
 
 namespace laird::policies {
 namespace {
@@ -19,6 +22,13 @@ std::unique_ptr<Policy> make_laira() {
   return std::make_unique<Laira>(form);
 }
 
+template <std::size_t form>
+std::unique_ptr<Policy> make_uara() {
+  auto inner = make_policy(kUaraForms[form].inner);
+  LAIRD_REQUIRE(inner.has_value(), "what UARA wraps is in the registry");
+  return std::make_unique<Uara>(kUaraForms[form], std::move(*inner));
+}
+
 struct Entry {
   std::string_view name;
   std::unique_ptr<Policy> (*make)();
@@ -29,10 +39,18 @@ constexpr std::array kEntries = {
     Entry{"laira", &make_laira<kLaira>},
     Entry{"laira-no-pd", &make_laira<kLairaNoPd>},
     Entry{"laira-no-ucb", &make_laira<kLairaNoUcb>},
+    Entry{"lara", &make<Lara>},
     Entry{"round-robin", &make<RoundRobin>},
     Entry{"shortest-task-first", &make<ShortestTaskFirst>},
     Entry{"sta", &make_laira<kSta>},
     Entry{"successive-halving", &make<SuccessiveHalving>},
+    Entry{kUaraForms[0].name, &make_uara<0>},
+    Entry{kUaraForms[1].name, &make_uara<1>},
+    Entry{kUaraForms[2].name, &make_uara<2>},
+    Entry{kUaraForms[3].name, &make_uara<3>},
+    Entry{kUaraForms[4].name, &make_uara<4>},
+    Entry{kUaraForms[5].name, &make_uara<5>},
+    Entry{kUaraForms[6].name, &make_uara<6>},
     Entry{"uniform", &make<Uniform>},
 };
 

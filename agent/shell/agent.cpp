@@ -17,6 +17,9 @@ constexpr std::size_t kQueueMax = 4096;
 constexpr DurationNs kStoreRetryEvery = kSecond;
 constexpr DurationNs kClockCheckEvery = 10 * kSecond;
 constexpr DurationNs kClockStepMin = 2 * kSecond;
+// Below these a trainer hardly moves: it could not even write its checkpoint in time.
+constexpr std::int32_t kQuotaFloorPermille = 250;
+constexpr std::int32_t kDutyFloorPermille = 250;
 
 std::string read_text(const char* path) {
   std::ifstream in(path);
@@ -103,12 +106,30 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
   if (!power) return tl::make_unexpected(power.error());
   agent->power_ = std::move(*power);
   agent->log_(1, "board: " + settings.board.title + "; power: " + agent->power_->describe());
-  agent->boot(settings.core);
+  agent->knobs_ = PowerKnobs::open(
+      loop, settings.power_helper, settings.board,
+      [self](core::EventBody body) { self->post(std::move(body)); }, agent->log_);
+  agent->log_(1, "power: " + agent->knobs_->describe());
+  core::CoreConfig core_config = settings.core;
+  agent->offer_rungs(core_config.power.governor);
+  agent->boot(core_config);
   loop.after(kClockCheckEvery, [self] { self->watch_clock(); });
   return agent;
 }
 
 Agent::~Agent() = default;
+
+// What this machine has to throttle with, beside the gate that every board has.
+void Agent::offer_rungs(power::GovernorConfig& governor) const {
+  const auto rung = [&governor](power::Rung which) -> power::RungConfig& {
+    return governor.rungs[static_cast<std::size_t>(which)];
+  };
+  rung(power::Rung::kCpuQuota).available = groups_ != nullptr && groups_->limits_cpu();
+  rung(power::Rung::kCpuQuota).floor_permille = kQuotaFloorPermille;
+  rung(power::Rung::kFreezer).available = true;  // by signals where there is no group
+  rung(power::Rung::kFreezer).floor_permille = kDutyFloorPermille;
+  knobs_->offer(governor);
+}
 
 void Agent::boot(const core::CoreConfig& config) {
   const TimeNs wall = clock_.wall_ns();
@@ -389,7 +410,7 @@ void Agent::carry_out(const core::Command& command) {
     }
     void operator()(const core::LimitTrainer& c) { a.pool_->limit(c); }
     void operator()(const core::SetFreezerDuty& c) { a.pool_->set_duty(c); }
-    void operator()(const core::SetPowerKnob&) {}
+    void operator()(const core::SetPowerKnob& c) { a.knobs_->set(c); }
     void operator()(const core::ExitNow&) {
       if (const Status ok = a.journal_->close(a.state_); !ok) {
         a.log_(2, "journal: " + ok.error().context);

@@ -13,6 +13,7 @@
 #include "agent/shell/cgroup.hpp"
 #include "agent/shell/loop.hpp"
 #include "agent/shell/power_feed.hpp"
+#include "agent/shell/power_knobs.hpp"
 #include "agent/shell/settings.hpp"
 #include "agent/shell/trainer_pool.hpp"
 
@@ -76,6 +77,7 @@ class Agent {
   };
 
   void boot(const core::CoreConfig& config);
+  void offer_rungs(power::GovernorConfig& governor) const;
   void post(core::EventBody body);
   std::uint64_t expect(Reply reply);
   [[nodiscard]] bool refuse_if_blocked(const Reply& reply);
@@ -101,6 +103,7 @@ class Agent {
   std::unique_ptr<CgroupTree> groups_;
   std::unique_ptr<TrainerPool> pool_;
   std::unique_ptr<PowerFeed> power_;
+  std::unique_ptr<PowerKnobs> knobs_;
   std::deque<Pending> queue_;
   // The batch at the front of the queue that is in the journal and waits to be stepped.
   std::size_t written_ = 0;

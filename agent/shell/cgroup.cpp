@@ -146,6 +146,7 @@ class TreeV1 final : public CgroupTree {
     }
     return out;
   }
+  bool limits_cpu() const override { return !folders_[0].empty(); }
   void clear_leftovers() override {
     for (const std::string& folder : folders_) {
       if (folder.empty()) continue;
@@ -222,6 +223,7 @@ class TreeV2 final : public CgroupTree {
     return std::make_unique<CgroupV2>(folder);
   }
   std::string describe() const override { return "cgroup v2: " + controls_ + "freezer"; }
+  bool limits_cpu() const override { return controls_.find("cpu") != std::string::npos; }
   void clear_leftovers() override {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {

@@ -36,6 +36,8 @@ class CgroupTree {
   [[nodiscard]] virtual std::unique_ptr<Cgroup> create(const std::string& task) = 0;
   // "cgroup v1: cpu memory freezer", for the log.
   [[nodiscard]] virtual std::string describe() const = 0;
+  // Whether a group's CPU time can be limited.
+  [[nodiscard]] virtual bool limits_cpu() const = 0;
   // Ends what an earlier agent of this node left behind.
   virtual void clear_leftovers() = 0;
 };

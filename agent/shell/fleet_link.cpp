@@ -179,14 +179,23 @@ void FleetLink::note_share() {
   SharePoint point;
   if (!fenced) point.parts = fleet.ledger->effective(now)[power];
   point.enforced_mw = fleet.enforced[power];
-  if (point.parts == share_.parts && point.enforced_mw == share_.enforced_mw) return;
-  TimeNs wall = clock_.wall_ns();
-  if (fenced && fleet.ledger && fleet.ledger->fence_deadline() > 0) {
-    // An agent that was stopped past its fence granted nothing meanwhile: it fell at the fence.
-    const TimeNs fell = fleet.ledger->fence_deadline() - margin + agent_.state().wall_minus_agent;
-    wall = std::min(wall, std::max(fell, share_.unix_us * 1000 + 1000));
-  }
+  const TimeNs wall = clock_.wall_ns();
   point.unix_us = wall / 1000;
+  if (fence_wall_ < wall && share_.parts != 0) {
+    // An agent that was stopped past its fence granted nothing meanwhile: it fell at the fence.
+    const core::FleetMember* self = fleet.plan.member(config.node);
+    add_share({std::max(fence_wall_ / 1000, share_.unix_us + 1), 0,
+               self == nullptr ? 0 : self->floor[power]});
+  }
+  if (!fenced) {
+    const TimeNs fence = std::min(fleet.ledger->fence_deadline(), now + core::kLeaseMax);
+    fence_wall_ = fence - margin + agent_.state().wall_minus_agent;
+  }
+  add_share(point);
+}
+
+void FleetLink::add_share(const SharePoint& point) {
+  if (point.parts == share_.parts && point.enforced_mw == share_.enforced_mw) return;
   share_ = point;
   if (shares_.size() >= kSharePointsMax) shares_.pop_front();
   shares_.push_back(point);
@@ -326,7 +335,8 @@ void FleetLink::publish_telemetry() {
   if (!client_->connected()) return;
   mqtt::Outgoing out;
   out.topic = topic(TopicKind::kTelemetry, "power");
-  out.payload = json::to_text(power_telemetry(agent_.state(), agent_.now(), epoch_, wall_ms()));
+  out.payload = json::to_text(power_telemetry(agent_.state(), agent_.now(), epoch_, wall_ms(),
+                                              energy_.mean_w(agent_.state())));
   out.kind = mqtt::Class::kTelemetry;
   out.expiry_s = 10;
   client_->publish(std::move(out));

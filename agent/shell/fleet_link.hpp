@@ -13,6 +13,7 @@
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/command_door.hpp"
+#include "agent/shell/fleet_report.hpp"
 #include "agent/shell/settings.hpp"
 #include "mqtt/client/client.hpp"
 #include "mqtt/codec/coop.hpp"
@@ -62,6 +63,7 @@ class FleetLink {
   void publish_tasks();
   void publish_telemetry();
   void note_share();
+  void add_share(const SharePoint& point);
   void publish_shares();
   void publish_event(std::string kind, std::string text, json::Value more = {});
   void publish_state(mqtt::TopicKind kind, std::string_view name, std::string payload);
@@ -82,9 +84,11 @@ class FleetLink {
   std::vector<core::PeerMessage> heard_;
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
   std::map<std::string, PublishedTask> tasks_;
+  EnergyWindow energy_;
   std::deque<SharePoint> shares_;  // recent changes
   SharePoint share_;
   bool shares_told_ = true;
+  TimeNs fence_wall_ = kNever;  // when the share in use ends unless peers are heard
   TimeNs shares_at_ = 0;
   std::uint64_t epoch_ = 0;  // of this run of the agent
   std::uint64_t seq_ = 0;

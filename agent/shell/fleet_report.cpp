@@ -13,6 +13,7 @@ using core::Resource;
 using json::Value;
 
 constexpr std::size_t kCurvePointsMax = 32;
+constexpr std::size_t kWindowMarks = 6;  // five seconds
 
 mqtt::Share share_of(const core::State& state, Resource resource, TimeNs now) {
   const auto r = static_cast<std::size_t>(resource);
@@ -102,8 +103,18 @@ void add_own_footprint(mqtt::NodeReport& report) {
   report.agent_rss_kb = resident_kb();
 }
 
+std::optional<double> EnergyWindow::mean_w(const core::State& state) {
+  const power::MeterTotals& totals = state.meter.totals();
+  marks_.push_back({totals.metered_ns, totals.board.uj()});
+  if (marks_.size() > kWindowMarks) marks_.pop_front();
+  const DurationNs metered = marks_.back().metered_ns - marks_.front().metered_ns;
+  if (metered <= 0) return std::nullopt;
+  return static_cast<double>(marks_.back().uj - marks_.front().uj) * 1e3 /
+         static_cast<double>(metered);
+}
+
 Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
-                      std::int64_t unix_ms) {
+                      std::int64_t unix_ms, std::optional<double> mean_w) {
   Value out = Value::object();
   out.set("s", Value::string("laird.tele/1.0"));
   out.set("epoch", Value::integer(static_cast<std::int64_t>(epoch)));
@@ -111,6 +122,7 @@ Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
   out.set("ts", Value::string(mqtt::time_text(unix_ms)));
   const auto mw = state.meter.last_total_mw();
   out.set("power_w", mw ? Value::number(static_cast<double>(*mw) / 1e3) : Value());
+  out.set("power_mean_w", mean_w ? Value::number(*mean_w) : Value());
   const std::int64_t cap = state.fleet.enforced[static_cast<std::size_t>(Resource::kPower)];
   out.set("cap_w",
           cap == core::kUnlimited ? Value() : Value::number(static_cast<double>(cap) / 1e3));

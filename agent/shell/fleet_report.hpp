@@ -1,6 +1,9 @@
 // What a board tells its fleet about itself, read from the state.
 #pragma once
 
+#include <deque>
+#include <optional>
+
 #include "agent/core/state.hpp"
 #include "json/value.hpp"
 #include "mqtt/codec/messages.hpp"
@@ -14,7 +17,22 @@ namespace laird::shell {
 [[nodiscard]] std::string brief_of(const mqtt::NodeReport& report);
 // Memory and time this process has used.
 void add_own_footprint(mqtt::NodeReport& report);
+// The mean power of the last seconds, from the energy counted: a reading alone shows whichever
+// moment of a gated lane it fell on.
+class EnergyWindow {
+ public:
+  // Call about once a second; nothing until there is a window.
+  [[nodiscard]] std::optional<double> mean_w(const core::State& state);
+
+ private:
+  struct Mark {
+    DurationNs metered_ns = 0;
+    std::int64_t uj = 0;
+  };
+  std::deque<Mark> marks_;
+};
+
 [[nodiscard]] json::Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
-                                          std::int64_t unix_ms);
+                                          std::int64_t unix_ms, std::optional<double> mean_w);
 
 }  // namespace laird::shell

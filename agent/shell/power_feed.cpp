@@ -75,6 +75,7 @@ void PowerFeed::show_load(TimeNs now) {
       governor.level(power::Rung::kCpuQuota) * 1e-3 * governor.level(power::Rung::kFreezer) * 1e-3;
   load.gpu_use *= held;
   load.cpu_use *= held;
+  load.gpu_clock_permille = governor.level(power::Rung::kDevfreq);
   modelled_->set_load(now, load);
 }
 

@@ -391,6 +391,18 @@ Settings load_settings(const std::string& path, std::vector<Problem>& problems) 
     problems.push_back(Problem{path, 0, "/power/file", "missing; name the capture to play"});
   }
   if (const std::int64_t cap_mw = integer(power, "cap"); cap_mw > 0) out.core.power.cap_mw = cap_mw;
+  for (const Value& word : field(power, "helper").items()) {
+    out.power_helper.push_back(word.as_string());
+  }
+  // A socket is made when the system starts; it need not be there yet.
+  if (!out.power_helper.empty() && !out.power_helper[0].ends_with(".sock")) {
+    const Result<std::string> found = find_program(out.power_helper[0]);
+    if (found) {
+      out.power_helper[0] = *found;
+    } else {
+      problems.push_back(Problem{path, 0, "/power/helper/0", found.error().context});
+    }
+  }
   const Value& journal = field(v, "journal");
   out.journal.file_bytes_max = integer(journal, "file_max");
   out.journal.total_bytes_max = integer(journal, "total_max");

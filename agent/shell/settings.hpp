@@ -39,6 +39,7 @@ struct Settings {
   power::Board board;
   std::vector<std::string> board_notes;  // how it was found, what is uncertain
   power::ReaderOptions power;
+  std::vector<std::string> power_helper;  // program and arguments, or a socket; empty: none
   journal::Limits journal;
   std::map<std::string, TrainerProgram> trainers;
   FleetSettings fleet;

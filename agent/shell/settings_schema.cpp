@@ -140,6 +140,15 @@ constexpr Field kPowerFields[] = {
      .fallback = kOptional,
      .min = 100,
      .max = static_cast<double>(core::kCapMwMax)},
+    {.name = "helper",
+     .type = Type::kList,
+     .why = "The privileged helper that caps the GPU's clock and switches live power modes: the "
+            "socket it listens on (its name ends in .sock), or laird-priv with its arguments. "
+            "Without it the cap is held "
+            "by the step gate, quotas and the freezer alone.",
+     .fallback = kOptional,
+     .min = 1,
+     .max = 16},
 };
 constexpr Schema kPower{"power", "Metering and the cap.", kPowerFields};
 

@@ -100,6 +100,8 @@ class Forecaster {
   [[nodiscard]] double loss_best() const { return loss_best_; }
   // The last accepted loss, as it came.
   [[nodiscard]] double loss_last() const { return loss_last_; }
+  // ln of the loss at the first sample count; only meaningful once reports() > 0.
+  [[nodiscard]] double log_loss_first() const { return r_first_; }
 
   // `planned_samples` 0 means unknown; known, the curve is taken to end there. Nothing before the
   // first report. A sample count in the past gives the present.

@@ -53,7 +53,8 @@ class Fleet:
     # --- making it ---
 
     def lairctl(self, *args, check=True):
-        done = subprocess.run([os.path.join(self.programs, "lairctl"), *args],
+        env = dict(os.environ, LAIRCTL_CONFIG=os.path.join(self.folder, "lairctl.json"))
+        done = subprocess.run([os.path.join(self.programs, "lairctl"), *args], env=env,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=120, check=False)
         if check and done.returncode != 0:
@@ -214,8 +215,7 @@ class Fleet:
 
     def ctl(self, *args, check=True):
         """lairctl in the operator's name, to the fleet."""
-        return self.lairctl("--config", os.path.join(self.folder, "lairctl.json"), *args,
-                            check=check)
+        return self.lairctl(*args, check=check)
 
     def messages(self):
         """What was recorded so far: (unix seconds, topic without its stem, payload text)."""
@@ -228,6 +228,16 @@ class Fleet:
                         yield float(parts[0]), parts[1][len(stem):], parts[2]
         except FileNotFoundError:
             return
+
+    def newest(self, what, age_s):
+        """As latest(), of boards heard within that many seconds."""
+        out = {}
+        for at, topic, payload in self.messages():
+            level = topic.split("/")
+            if level[0] == "node" and "/".join(level[2:]) == what and payload:
+                out[level[1]] = (at, payload)
+        since = time.time() - age_s
+        return {node: json.loads(text) for node, (at, text) in out.items() if at >= since}
 
     def latest(self, what):
         """The newest JSON of node/<id>/<what>, by board."""

@@ -12,14 +12,21 @@ namespace {
 struct Wishes {
   std::string recording;
   std::string page;
+  std::string journals;
   bool json = false;
 };
 
 int run(const Wishes& wishes) {
-  const Result<FleetRecording> recording = read_recording(wishes.recording);
+  Result<FleetRecording> recording = read_recording(wishes.recording);
   if (!recording) {
     std::fprintf(stderr, "laird-lab: %s\n", recording.error().text().c_str());
     return recording.error().code == Code::kNotFound ? 3 : 1;
+  }
+  if (!wishes.journals.empty()) {
+    if (const Status ok = take_shares_from_journals(wishes.journals, *recording); !ok) {
+      std::fprintf(stderr, "laird-lab: %s\n", ok.error().text().c_str());
+      return 1;
+    }
   }
   const FleetVerdict verdict = judge(*recording);
   if (!wishes.page.empty()) {
@@ -67,6 +74,8 @@ void add_fleet(CLI::App& app, ExitCode& code) {
   command->add_option("recording", wishes->recording, "Lines of time, topic and payload")
       ->required();
   command->add_option("--page", wishes->page, "Write a page with the plots here");
+  command->add_option("--journals", wishes->journals,
+                      "A folder of the boards' state folders: shares as their journals have them");
   command->add_flag("--json", wishes->json, "The verdict as JSON");
   command->callback([wishes, &code] { code.value = run(*wishes); });
 }

@@ -160,9 +160,9 @@ std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
                        (v.cut_settled_s > 0.0 ? "; a cut was in force everywhere after " +
                                                     format("%.1f s", v.cut_settled_s)
                                               : std::string()));
-  out.emplace_back(v.tasks_ended_twice == 0 && v.tasks_ended == v.tasks,
+  out.emplace_back(v.tasks_ended_twice == 0,
                    std::to_string(v.tasks_ended) + " of " + std::to_string(v.tasks) +
-                       " tasks ended, each once; " + std::to_string(v.tasks_succeeded) +
+                       " tasks ended, none twice; " + std::to_string(v.tasks_succeeded) +
                        " reached their target in time");
   return out;
 }
@@ -181,12 +181,13 @@ std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verd
   return power::page(
       title,
       "<h1>" + title + "</h1>" + summary + verdicts +
-          section("Power against the budget",
-                  "The budget, the sum of the caps in force, and what all boards drew.",
-                  budget_plot(recording, verdict)) +
+          section(
+              "Power against the budget",
+              "The budget, the sum of the caps in force, and what all boards drew (means of 5 s).",
+              budget_plot(recording, verdict)) +
           section("Shares", "The power cap of each board: its floor and its share of the rest.",
                   shares_plot(recording)) +
-          section("Power", "What each board drew.", power_plot(recording)) +
+          section("Power", "What each board drew, means of five seconds.", power_plot(recording)) +
           section("Tasks", "", task_rows(recording)) +
           section("Learning curves and forecasts",
                   "The loss as reported, and the forecast of the loss at the deadline as it was "

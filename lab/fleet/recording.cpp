@@ -151,7 +151,7 @@ class Reader {
   void telemetry(const mqtt::Topic& topic, const Value& body) {
     FleetNode& node = out_.nodes[topic.node];
     if (topic.name == "power") {
-      const double watts = number(body, "power_w", -1.0);
+      const double watts = number(body, "power_mean_w", number(body, "power_w", -1.0));
       if (watts >= 0.0) node.power_w.push_back({at(), watts});
       return;
     }

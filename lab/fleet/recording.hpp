@@ -81,4 +81,9 @@ struct FleetRecording {
 
 [[nodiscard]] Result<FleetRecording> read_recording(const std::string& path);
 
+// Takes the boards' shares from their journals instead: every change is there, also what an agent
+// did between its last word and its death. `folder` holds a state folder for each board.
+[[nodiscard]] Status take_shares_from_journals(const std::string& folder,
+                                               FleetRecording& recording);
+
 }  // namespace laird::lab

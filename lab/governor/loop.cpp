@@ -49,33 +49,23 @@ LoadPoint through_gate(const power::LaneWeights& weights, std::int64_t full_mw, 
   return {demand.at, std::min(demand.gpu, ceiling), std::min(demand.cpu, ceiling)};
 }
 
-// Mean use of the lanes between readings, and whether it held still.
-class UseWindow {
+// The lanes' use as a reading shows it: through a first-order lag. The agent's idea of that lag is
+// off as well.
+class SeenUse {
  public:
   void add(const LoadPoint& use) {
-    if (count_ == 0) first_ = use;
-    steady_ =
-        steady_ && std::fabs(use.gpu - first_.gpu) < 0.02 && std::fabs(use.cpu - first_.cpu) < 0.02;
-    ++count_;
+    static const double kKeep = std::exp(-seconds(kTick) / seconds(kBelievedLag));
+    gpu_ = use.gpu + (gpu_ - use.gpu) * kKeep;
+    cpu_ = use.cpu + (cpu_ - use.cpu) * kKeep;
   }
-  // A reading also shows what came just before it, so two periods must have been alike.
-  void close(power::LaneWeights& weights, const power::PowerReading& reading) {
-    if (steady_ && was_steady_ && std::fabs(first_.gpu - before_.gpu) < 0.02 &&
-        std::fabs(first_.cpu - before_.cpu) < 0.02) {
-      weights.observe(permille(first_.gpu), permille(first_.cpu), *reading.total_mw);
-    }
-    was_steady_ = steady_;
-    before_ = first_;
-    steady_ = true;
-    count_ = 0;
+  void teach(power::LaneWeights& weights, std::int64_t total_mw) const {
+    weights.observe(permille(gpu_), permille(cpu_), total_mw);
   }
 
  private:
-  LoadPoint first_;
-  LoadPoint before_;
-  bool steady_ = true;
-  bool was_steady_ = false;
-  int count_ = 0;
+  static constexpr DurationNs kBelievedLag = ModelledBoard::kSupplyLagNs * 7 / 10;
+  double gpu_ = 0;
+  double cpu_ = 0;
 };
 
 struct Pending {
@@ -171,6 +161,21 @@ class Noise {
   double state_ = 0;
 };
 
+// A reader's period with a tenth of jitter: captures are sampled on whole seconds, and readings in
+// step with them would always fall on the same side of a change.
+class ReadingClock {
+ public:
+  ReadingClock(DurationNs period, std::uint64_t seed) : period_(period), random_(seed ^ 0x5EED) {}
+  DurationNs next() {
+    const auto tenth = static_cast<std::uint64_t>(period_ / 10);
+    return period_ * 95 / 100 + static_cast<DurationNs>(random_() % (tenth + 1));
+  }
+
+ private:
+  DurationNs period_;
+  std::mt19937_64 random_;
+};
+
 }  // namespace
 
 power::GovernorConfig governor_config_for(const Board& board) {
@@ -188,8 +193,10 @@ LoopResult run_loop(const Board& board, const Scenario& scenario, const LoopConf
   const power::GovernorConfig governor_config = governor_config_for(board);
   Governor governor(governor_config);
   power::LaneWeights weights(believed(board));
-  UseWindow window;
+  SeenUse seen;
   Noise noise(scenario.noise, config.seed);
+  ReadingClock clock(config.reading_period_ns, config.seed);
+  TimeNs reading_at = 0;
   Score score(out, scenario.stepped);
   std::deque<Pending> pending;
   std::size_t load_index = 0;
@@ -197,13 +204,21 @@ LoopResult run_loop(const Board& board, const Scenario& scenario, const LoopConf
   LoadPoint demand;
   double cap_mw = 0;
   std::int32_t gate = power::kLevelFull;
-  bool held_back = true;
+  DurationNs held_ns = 0;
+  const auto carry_out = [&](const std::optional<power::Move>& move, TimeNs now) {
+    if (!move) return;
+    score.moved(now);
+    pending.push_back(Pending{now + config.actuation_delay_ns, move->level_permille});
+    governor.on_applied(now, move->rung, power::Outcome::kDone, move->level_permille);
+  };
   for (TimeNs now = 0; now < scenario.length_ns; now += kTick) {
     while (cap_index < scenario.caps.size() && scenario.caps[cap_index].at <= now) {
       cap_mw = static_cast<double>(scenario.caps[cap_index++].cap_mw);
       governor.set_cap(now, static_cast<std::int64_t>(cap_mw));
       score.disturbed(now);
       if (scenario.stepped) score.step_at(now);
+      // As the agent does: a new cap does not wait for a reading.
+      carry_out(governor.step(GovernorInput{now, std::nullopt, std::nullopt, 0}), now);
     }
     while (load_index < scenario.load.size() && scenario.load[load_index].at <= now) {
       const LoadPoint next = scenario.load[load_index++];
@@ -219,24 +234,20 @@ LoopResult run_loop(const Board& board, const Scenario& scenario, const LoopConf
     }
     const LoadPoint use =
         through_gate(weights, governor_config.dynamic_mw, config.gate, demand, gate);
-    held_back = held_back && (use.gpu < demand.gpu || use.cpu < demand.cpu);
-    window.add(use);
+    held_ns = use.gpu < demand.gpu || use.cpu < demand.cpu ? held_ns + kTick : 0;
+    seen.add(use);
     const double factor = scenario.noise > 0 ? noise.next() : 1.0;
     const ModelledLoad load{use.gpu * factor, use.cpu * factor, 1000, 1000};
     model.advance(kTick, load);
     const double demand_mw = model.power_mw(ModelledLoad{demand.gpu, demand.cpu, 1000, 1000});
     score.tick(now, model.supply_mw(), demand_mw, cap_mw);
-    if (now % config.reading_period_ns != 0) continue;
+    if (now < reading_at) continue;
+    reading_at = now + clock.next();
     const power::PowerReading reading = model.read(now, load);
-    window.close(weights, reading);
+    seen.teach(weights, *reading.total_mw);
     const auto move =
-        governor.step(GovernorInput{now, reading.total_mw, reading.hottest_mc(), held_back});
-    held_back = true;
-    if (move) {
-      score.moved(now);
-      pending.push_back(Pending{now + config.actuation_delay_ns, move->level_permille});
-      governor.on_applied(now, move->rung, power::Outcome::kDone, move->level_permille);
-    }
+        governor.step(GovernorInput{now, reading.total_mw, reading.hottest_mc(), held_ns});
+    carry_out(move, now);
     if (config.keep_trace) {
       out.trace.push_back(TracePoint{seconds(now), model.supply_mw() * 1e-3, demand_mw * 1e-3,
                                      cap_mw * 1e-3, gate});

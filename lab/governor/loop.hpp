@@ -5,8 +5,8 @@
 // use = min(demand, ceiling), with weights that start wrong (the GPU 40 % too dear, the CPU 10 %
 // too cheap) and are learned (power/model/lane_weights.hpp). `kDuty` is a blunt gate without
 // weights that cuts whatever runs, use = demand * level, for comparison. A move takes effect after
-// the actuation delay, readings come at their period, rounded to the meter's step, and the supply
-// lags: the governor sees nothing a real one would not.
+// the actuation delay, readings come at their period with a tenth of jitter, rounded to the meter's
+// step, and the supply lags: the governor sees nothing a real one would not.
 #pragma once
 
 #include <cstdint>

@@ -6,26 +6,46 @@ namespace laird::lab {
 namespace {
 
 using consensus::Edge;
+using consensus::Entry;
 using consensus::kResources;
 using consensus::kWhole;
+using consensus::Register;
+using consensus::Tie;
 
-const Edge* edge_to(const Ledger& ledger, const Account& peer) {
-  for (const Edge& e : ledger.edges()) {
-    if (e.peer == peer) return &e;
+const Edge* edge_of(const Ledger* ledger, const Account& peer, std::uint32_t life) {
+  if (ledger == nullptr) return nullptr;
+  for (const Edge& e : ledger->edges()) {
+    if (e.peer == peer && e.life == life) return &e;
   }
   return nullptr;
 }
 
-// An edge retired by one end and opened anew by the other: two lives that have nothing in common.
-bool same_life(const Edge& a, const Edge& b) {
-  const auto heard = [](const Edge& x, const Edge& y) {
-    return x.seq_heard == 0 || x.seq_heard >= y.first_seq;
-  };
-  return heard(a, b) && heard(b, a);
-}
-
 std::string name(const Account& a) {
   return std::to_string(a.node) + "." + std::to_string(a.incarnation);
+}
+
+bool takes_part(const Ledger& ledger, const Ledger& newest) {
+  return ledger.epoch() == newest.epoch() && newest.registered().alive(ledger.account());
+}
+
+// Shares granted and not yet heard, over all edges the register has. One who has left the epoch
+// will hear nothing any more.
+Shares in_flight(const World& world, const Ledger& newest) {
+  const Register& reg = newest.registered();
+  Shares sum{};
+  for (const Entry& entry : reg.entries) {
+    const Ledger* one = world.find(entry.account);
+    for (const Tie& t : entry.ties) {
+      const Edge* there = edge_of(one, t.peer, t.life);
+      const Ledger* other = world.find(t.peer);
+      const Edge* back = edge_of(other, entry.account, t.life);
+      if (there == nullptr || other == nullptr || other->epoch() != newest.epoch()) continue;
+      for (std::size_t r = 0; r < kResources; ++r) {
+        sum[r] += there->sent[r] - (back == nullptr ? 0 : back->heard[r]);
+      }
+    }
+  }
+  return sum;
 }
 
 }  // namespace
@@ -37,75 +57,110 @@ void Checker::note(const World& world, const std::string& what, Parts excess) {
   }
 }
 
-void Checker::check(const World& world) {
-  Shares used{};
-  Shares created{};
-  const auto visit = [&](const Ledger& ledger, bool enforced) {
-    const Account self = ledger.account();
-    for (std::size_t r = 0; r < kResources; ++r) created[r] += ledger.base()[r];
-    for (const Edge& e : ledger.edges()) {
-      if (!e.peer.valid()) continue;
-      const Ledger* other = world.is_absorbed(e.peer) ? nullptr : world.find(e.peer);
-      const Edge* back = other == nullptr ? nullptr : edge_to(*other, self);
-      if (back != nullptr && !same_life(e, *back)) back = nullptr;
+void Checker::check_register(const World& world, const Ledger& newest) {
+  const Register& reg = newest.registered();
+  for (std::size_t r = 0; r < kResources; ++r) {
+    Parts sum = 0;
+    for (const Entry& e : reg.entries) sum += e.base[r];
+    if (sum != kWhole) {
+      note(world, "I4: the register's bases do not make the whole",
+           sum > kWhole ? sum - kWhole : kWhole - sum);
+    }
+  }
+  for (const Entry& entry : reg.entries) {
+    const Ledger* one = world.find(entry.account);
+    for (const Tie& t : entry.ties) {
+      const Edge* here = edge_of(one, t.peer, t.life);
+      const Edge* back = edge_of(world.find(t.peer), entry.account, t.life);
+      if (here == nullptr || back == nullptr) continue;
       for (std::size_t r = 0; r < kResources; ++r) {
-        if (back == nullptr) {
-          created[r] += e.heard[r] - e.sent[r];
-          continue;
-        }
-        if (e.heard[r] > back->sent[r]) {
-          note(world, "I1: " + name(self) + " heard more than " + name(e.peer) + " sent",
-               e.heard[r] - back->sent[r]);
-        }
-        used[r] += e.sent[r] - back->heard[r];
+        if (here->heard[r] <= back->sent[r]) continue;
+        note(world, "I1: " + name(entry.account) + " heard more than " + name(t.peer) + " sent",
+             here->heard[r] - back->sent[r]);
       }
     }
-    if (!enforced) return;
-    const Shares held = ledger.holding();
-    for (std::size_t r = 0; r < kResources; ++r) {
-      if (held[r] < 0) note(world, "I2: " + name(self) + " holds less than nothing", -held[r]);
-    }
-  };
+  }
+}
+
+void Checker::check(const World& world) {
+  const Ledger* newest = world.newest();
+  if (newest == nullptr) return;
+  check_register(world, *newest);
+  Shares used = in_flight(world, *newest);
   for (const Board& b : world.boards()) {
     if (b.ledger == nullptr) continue;
     const TimeNs now = world.local_time(b);
     const Shares share = b.up                   ? b.ledger->effective(now)
                          : now <= b.watchdog_at ? b.left_on
                                                 : Shares{};
-    for (std::size_t r = 0; r < kResources; ++r) used[r] += share[r];
-    if (!world.is_absorbed(b.ledger->account())) visit(*b.ledger, b.up);
-  }
-  for (const Ghost& g : world.ghosts()) {
-    if (!world.is_absorbed(g.account)) visit(*g.ledger, false);
+    const bool at_work = std::any_of(share.begin(), share.end(), [](Parts p) { return p > 0; });
+    const Shares held = b.ledger->holding();
+    for (std::size_t r = 0; r < kResources; ++r) {
+      used[r] += share[r];
+      if (held[r] < 0 && b.up && takes_part(*b.ledger, *newest)) {
+        note(world, "I2: " + name(b.ledger->account()) + " holds less than nothing", -held[r]);
+      }
+    }
+    if (at_work && !takes_part(*b.ledger, *newest)) {
+      note(world, "I5: " + name(b.ledger->account()) + " was declared dead while at work", 1);
+    }
   }
   for (std::size_t r = 0; r < kResources; ++r) {
     if (used[r] > kWhole) note(world, "I3: shares in use exceed the whole", used[r] - kWhole);
-    if (created[r] > kWhole) note(world, "I4: shares were created", created[r] - kWhole);
-  }
-  for (; absorbed_seen_ < world.absorbed().size(); ++absorbed_seen_) {
-    const Account a = world.absorbed()[absorbed_seen_];
-    const Board& b = world.boards()[a.node];
-    if (b.ledger == nullptr || b.ledger->account() != a) continue;
-    const TimeNs now = world.local_time(b);
-    const bool at_work = b.up ? !b.ledger->fenced(now) : now <= b.watchdog_at;
-    if (at_work) note(world, "I5: " + name(a) + " was settled while at work", 1);
   }
 }
 
 Parts stranded(const World& world, std::size_t resource) {
+  const Ledger* newest = world.newest();
+  if (newest == nullptr) return kWhole;
   Parts there = 0;
   for (const Board& b : world.boards()) {
-    if (b.ledger == nullptr || !b.up) continue;
+    if (b.ledger == nullptr || !b.up || !takes_part(*b.ledger, *newest)) continue;
+    if (b.ledger->fenced(world.local_time(b))) continue;
     there += b.ledger->holding()[resource];
     for (const Edge& e : b.ledger->edges()) {
-      if (!e.peer.valid() || e.peer.node >= world.boards().size()) continue;
-      const Board& peer = world.boards()[e.peer.node];
-      if (!peer.up || peer.ledger == nullptr || peer.ledger->account() != e.peer) continue;
-      const Edge* back = edge_to(*peer.ledger, b.ledger->account());
-      if (back != nullptr && same_life(e, *back)) there += e.sent[resource] - back->heard[resource];
+      if (e.closing) continue;
+      const Ledger* peer = world.find(e.peer);
+      const Edge* back = edge_of(peer, b.ledger->account(), e.life);
+      const bool up = e.peer.node < world.boards().size() && world.boards()[e.peer.node].up;
+      if (!up || back == nullptr || back->closing || !takes_part(*peer, *newest)) continue;
+      there += e.sent[resource] - back->heard[resource];
     }
   }
   return kWhole - there;
+}
+
+std::string needs_operator(const World& world) {
+  const bool all_up = std::all_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
+    return b.ledger == nullptr || (b.up && !b.ledger->left());
+  });
+  // The newest register that is left: only its keepers can carry on.
+  const Ledger* newest = world.newest(true);
+  if (newest == nullptr) return all_up ? "" : "nobody who is there holds the register";
+  const Register& reg = newest->registered();
+  const auto up = [&](const Account& a) {
+    const Board& b = world.boards()[a.node];
+    return b.up && !b.ledger->left() && b.ledger->account() == a &&
+           b.ledger->epoch() == newest->epoch();
+  };
+  const auto standing = std::count_if(reg.keepers.begin(), reg.keepers.end(), up);
+  if (static_cast<std::size_t>(standing) < reg.keepers.size() / 2 + 1) {
+    return all_up ? "" : "a majority of the keepers is gone, and not every board is there";
+  }
+  const auto down = [&](const Account& a) {
+    const Board& b = world.boards()[a.node];
+    return !b.up && b.ledger->account() == a;
+  };
+  for (const Entry& e : reg.entries) {
+    if (e.dead || !down(e.account)) continue;
+    const auto silent =
+        std::count_if(e.ties.begin(), e.ties.end(), [&](const Tie& t) { return down(t.peer); });
+    if (static_cast<std::size_t>(silent) >= e.quorum) {
+      return "board " + std::to_string(e.account.node) +
+             " stays down with a quorum of its neighbours";
+    }
+  }
+  return "";
 }
 
 }  // namespace laird::lab

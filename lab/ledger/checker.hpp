@@ -3,9 +3,8 @@
 // I1 what one end has heard never exceeds what the other has sent
 // I2 no holding is negative
 // I3 enforced shares plus shares in flight never exceed the whole
-// I4 nothing is created: the unsettled accounts' bases and loose edges never exceed the whole, and
-//    equal it when nothing is lost
-// I5 an account whose settlement takes effect is not at work
+// I4 the bases of the newest register sum to the whole, exactly
+// I5 an account that the newest register calls dead, or does not know, uses nothing
 #pragma once
 
 #include <string>
@@ -26,12 +25,19 @@ class Checker {
 
  private:
   void note(const World& world, const std::string& what, Parts excess);
+  void check_register(const World& world, const Ledger& newest);
 
-  std::size_t absorbed_seen_ = 0;
   CheckResult result_;
 };
 
 // The part of the whole that no running board holds and that is not on its way to one.
 [[nodiscard]] Parts stranded(const World& world, std::size_t resource);
+
+// Why what is left of the fleet cannot recover everything without an operator; empty: it can. True
+// when fewer keepers than a majority are left with their memory while some board stays away (a
+// founding needs everyone), or when a board that stays down has a quorum of neighbours that stay
+// down too (nobody can tell such a group from one that is cut off and at work). To be asked when
+// faults have stopped: every board that is down stays down, every other is up and connected.
+[[nodiscard]] std::string needs_operator(const World& world);
 
 }  // namespace laird::lab

@@ -13,6 +13,7 @@
 #include "lab/ledger/convergence.hpp"
 #include "lab/ledger/page.hpp"
 #include "lab/ledger/paper_command.hpp"
+#include "lab/ledger/reclaim.hpp"
 #include "lab/ledger/schedule.hpp"
 
 namespace laird::lab {
@@ -38,6 +39,7 @@ struct Options {
   bool untagged = false;
   bool json = false;
   bool paper = false;
+  bool reclaim = false;
   std::string html;
 };
 
@@ -80,6 +82,7 @@ json::Value spread(std::vector<int> ticks) {
 struct Totals {
   std::vector<ConvergenceResult> converged;
   std::vector<ScheduleResult> scheduled;
+  std::vector<ReclaimResult> reclaimed;
 };
 
 int tick_or_limit(int ticks) { return ticks < 0 ? INT32_MAX : ticks; }
@@ -99,14 +102,26 @@ json::Value summary(const Totals& totals) {
     payload += r.payload_bytes_1e6 / static_cast<double>(totals.converged.size());
     per_neighbour += r.bytes_per_neighbour_tick / static_cast<double>(totals.converged.size());
   }
+  std::int64_t operators = 0;
   for (const ScheduleResult& r : totals.scheduled) {
     excess = std::max(excess, r.excess_max);
-    stranded = std::max(stranded, r.stranded);
+    if (r.needs_operator.empty()) {
+      stranded = std::max(stranded, r.stranded);
+    } else {
+      ++operators;
+    }
     reclaim = std::max(reclaim, r.reclaim_ticks);
   }
+  std::vector<int> waits;
+  for (const ReclaimResult& r : totals.reclaimed) {
+    excess = std::max(excess, r.excess_max);
+    stranded = std::max(stranded, static_cast<double>(r.stranded) / consensus::kWhole);
+    waits.push_back(tick_or_limit(static_cast<int>(r.ticks)));
+    reclaim = std::max<std::int64_t>(reclaim, waits.back());
+  }
   json::Value v = json::Value::object();
-  v.set("runs", json::Value::integer(
-                    static_cast<std::int64_t>(totals.converged.size() + totals.scheduled.size())));
+  v.set("runs", json::Value::integer(static_cast<std::int64_t>(
+                    totals.converged.size() + totals.scheduled.size() + waits.size())));
   v.set("excess_max_parts", json::Value::integer(excess));
   v.set("ticks_1e3", spread(t3));
   v.set("ticks_1e6", spread(t6));
@@ -114,6 +129,8 @@ json::Value summary(const Totals& totals) {
   v.set("payload_bytes_per_neighbour_tick", json::Value::number(per_neighbour));
   v.set("stranded_max", json::Value::number(stranded));
   v.set("reclaim_ticks_max", json::Value::integer(reclaim));
+  if (!waits.empty()) v.set("reclaim_ticks", spread(waits));
+  if (!totals.scheduled.empty()) v.set("needs_operator", json::Value::integer(operators));
   return v;
 }
 
@@ -125,7 +142,7 @@ ScheduleLimits limits_from(const Options& o) {
   limits.drift_ppm = o.drift_ppm;
   limits.lease_ticks = o.lease;
   limits.faults.no_fence = o.no_fence;
-  limits.faults.untagged_claims = o.untagged;
+  limits.faults.untagged_closings = o.untagged;
   return limits;
 }
 
@@ -145,7 +162,7 @@ int report_failures(const Options& o, const std::vector<ScheduleResult>& results
   int failures = 0;
   for (const ScheduleResult& r : results) {
     const bool broken = !r.first_break.empty();
-    if (!broken && r.stranded <= 1e-6) continue;
+    if (!broken && (r.stranded <= 1e-6 || !r.needs_operator.empty())) continue;
     ++failures;
     if (failures > 20) continue;
     std::fprintf(stderr, "seed %llu, %d nodes, %d crashes: %s\n  replay: %s\n",
@@ -194,6 +211,11 @@ int run(const Options& o) {
     totals.scheduled = for_each_seed<ScheduleResult>(
         o.first_seed, o.schedules, o.threads, true,
         [&](std::uint64_t seed) { return run_schedule(limits, seed); });
+  } else if (o.reclaim) {
+    const ReclaimConfig reclaim{config.nodes, o.lease, config.network};
+    totals.reclaimed = for_each_seed<ReclaimResult>(
+        o.first_seed, o.seeds, o.threads, false,
+        [&](std::uint64_t seed) { return run_reclaim(reclaim, seed); });
   } else {
     config.trace = !o.html.empty();
     totals.converged = for_each_seed<ConvergenceResult>(
@@ -225,6 +247,7 @@ void add_ledger(CLI::App& app, ExitCode& code) {
       "  laird-lab ledger --nodes 100 --loss 0.3 --dup 0.15 --delay 1-3 --seeds 20 --json\n"
       "  laird-lab ledger --schedules 10000 --crashes 3 --partitions 2\n"
       "  laird-lab ledger --schedules 200 --break fence    (must fail: the checker's own test)\n"
+      "  laird-lab ledger --reclaim --nodes 100 --lease 60 --loss 0.3 --seeds 100 --json\n"
       "  laird-lab ledger --paper --seeds 10\n");
   cmd->add_option("--nodes", o->nodes, "boards (schedules: drawn from 3 to 100 when absent)")
       ->check(CLI::Range(2, 20'000));
@@ -243,7 +266,8 @@ void add_ledger(CLI::App& app, ExitCode& code) {
   cmd->add_option("--partitions", o->partitions, "at most, per schedule")->check(CLI::Range(0, 10));
   cmd->add_option("--drift", o->drift_ppm, "clocks run within this many ppm")
       ->check(CLI::Range(0, 50'000));
-  cmd->add_option("--lease", o->lease, "ticks, in schedules")->check(CLI::Range(20, 1000));
+  cmd->add_option("--lease", o->lease, "ticks, in schedules and with --reclaim")
+      ->check(CLI::Range(20, 1000));
   cmd->add_option("--threads", o->threads, "at once")->check(CLI::Range(1, 64));
   cmd->add_option_function<std::string>(
          "--break",
@@ -253,6 +277,7 @@ void add_ledger(CLI::App& app, ExitCode& code) {
          },
          "run a ledger broken on purpose: fence or tags")
       ->check(CLI::IsMember({"fence", "tags"}));
+  cmd->add_flag("--reclaim", o->reclaim, "how long the share of a board that dies is out of use");
   cmd->add_flag("--paper", o->paper, "compare with the paper's dynamics and the schemes it cites");
   cmd->add_option("--html", o->html, "write a page that draws gap, budget use and bytes");
   cmd->add_flag("--json", o->json, "one line of JSON");

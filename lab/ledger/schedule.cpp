@@ -11,6 +11,8 @@ using consensus::Demand;
 using consensus::kResources;
 using consensus::kWhole;
 
+constexpr std::int64_t kWeekTicks = 7 * 24 * 3600;
+
 enum class Return : std::uint8_t { kNever, kJournal, kFresh };
 
 struct Event {
@@ -24,7 +26,9 @@ struct Event {
     kJoin,
     kMembers,
     kDemand,
-    kStale
+    kStale,
+    kBlackout,
+    kLeave
   };
   std::int64_t at = 0;
   Kind kind = Kind::kCrash;
@@ -47,7 +51,6 @@ class Schedule {
   NodeId victim(int already);
   void apply(World& world, const Event& event);
   void new_demand(World& world, NodeId node);
-  void revive_unsettleable(World& world);
   void measure_reclaim(const World& world, ScheduleResult& result);
 
   ScheduleLimits limits_;
@@ -55,6 +58,7 @@ class Schedule {
   std::uint64_t seed_;
   int nodes_ = 0;
   std::int64_t calm_at_ = 0;
+  bool connected_ = true;  // throughout: no cut, no partition, no blackout
   std::shared_ptr<const Overlay> overlay_;
   std::shared_ptr<const Overlay> wider_;
   std::vector<NodeId> victims_;
@@ -78,16 +82,12 @@ void Schedule::plan_crashes() {
   const int crashes =
       static_cast<int>(random_.below(static_cast<std::uint32_t>(limits_.crashes_max + 1)));
   std::int64_t at = random_.between(10, 60);
-  int lossy = 0;
   for (int k = 0; k < crashes; ++k) {
     const NodeId node = victim(k);
     if (std::find(victims_.begin(), victims_.end(), node) != victims_.end()) continue;
     victims_.push_back(node);
     events_.push_back({at, Event::Kind::kCrash, node, 0, Return::kNever});
-    // What a small fleet can survive without an operator is one board at a time; see the quorum.
-    const int lossy_max = consensus::quorum_for(overlay_->neighbours(node).size());
-    Return how = static_cast<Return>(random_.below(3));
-    if (how != Return::kJournal && lossy++ >= lossy_max) how = Return::kJournal;
+    const Return how = static_cast<Return>(random_.below(3));
     const std::int64_t away = random_.chance(0.5) ? random_.between(1, limits_.lease_ticks)
                                                   : random_.between(1, 4 * limits_.lease_ticks);
     if (how != Return::kNever) {
@@ -123,6 +123,15 @@ void Schedule::plan_network() {
     events_.push_back({random_.between(5, 250), Event::Kind::kDemand, 0, 0, Return::kNever});
     events_.push_back({random_.between(60, 300), Event::Kind::kStale, 0, 0, Return::kNever});
   }
+  if (nodes_ > 3 && random_.chance(0.15)) {
+    events_.push_back({random_.between(20, 200), Event::Kind::kLeave,
+                       random_.below(static_cast<std::uint32_t>(nodes_)), 0, Return::kNever});
+  }
+  if (random_.chance(0.15)) {
+    const std::int64_t at = random_.between(40, 200);
+    events_.push_back({at, Event::Kind::kBlackout, 0, 0, Return::kNever});
+    events_.push_back({at + random_.between(0, 40), Event::Kind::kStale, 0, 0, Return::kNever});
+  }
 }
 
 void Schedule::plan_joins() {
@@ -156,8 +165,8 @@ void Schedule::new_demand(World& world, NodeId node) {
 
 void Schedule::apply(World& world, const Event& e) {
   if (limits_.tell) {
-    static const char* kNames[] = {"crash", "return", "cut",     "mend",   "split",
-                                   "heal",  "join",   "members", "demand", "stale"};
+    static const char* kNames[] = {"crash", "return",  "cut",    "mend",  "split",    "heal",
+                                   "join",  "members", "demand", "stale", "blackout", "leave"};
     if (e.kind != Event::Kind::kMembers) {
       std::printf("tick %lld: %s %u %u %s\n", static_cast<long long>(world.tick()),
                   kNames[static_cast<int>(e.kind)], e.a, e.b,
@@ -181,9 +190,13 @@ void Schedule::apply(World& world, const Event& e) {
       }
       new_demand(world, e.a);
       break;
-    case Event::Kind::kCut: world.cut(e.a, e.b, true); break;
+    case Event::Kind::kCut:
+      connected_ = false;
+      world.cut(e.a, e.b, true);
+      break;
     case Event::Kind::kMend: world.cut(e.a, e.b, false); break;
     case Event::Kind::kSplit: {
+      connected_ = false;
       // One board alone, a pair, a few, or half.
       const std::uint32_t sizes[] = {1, 2, 3, static_cast<std::uint32_t>(nodes_) / 2};
       for (std::uint32_t k = 0; k < sizes[e.a]; ++k) {
@@ -205,36 +218,20 @@ void Schedule::apply(World& world, const Event& e) {
       }
       break;
     case Event::Kind::kStale: world.release_stale(); break;
-  }
-}
-
-// A board that stays down can be told from one that is cut off only while it and its neighbours
-// keep a quorum; where the schedule took more than that, the operator brings the board back.
-void Schedule::revive_unsettleable(World& world) {
-  const auto down = [&](NodeId n) { return !world.boards()[n].up; };
-  bool again = true;
-  while (again) {
-    again = false;
-    for (NodeId n = 0; n < static_cast<NodeId>(nodes_); ++n) {
-      const auto near = overlay_->neighbours(n);
-      const auto dead = static_cast<std::size_t>(std::count_if(near.begin(), near.end(), down));
-      const std::size_t quorum = consensus::quorum_for(near.size());
-      const bool stuck = down(n) ? dead >= quorum : near.size() - dead < quorum;
-      if (!stuck) continue;
-      for (const NodeId v : near) {
-        if (down(v)) {
-          world.restart_without_journal(v);
-          new_demand(world, v);
-        }
-      }
-      again = dead > 0;
-    }
+    case Event::Kind::kLeave:
+      if (world.boards()[e.a].up) world.boards()[e.a].ledger->leave();
+      break;
+    case Event::Kind::kBlackout:
+      connected_ = false;
+      world.blackout(kWeekTicks + random_.between(0, 10'000));
+      break;
   }
 }
 
 void Schedule::measure_reclaim(const World& world, ScheduleResult& result) {
+  if (!connected_) return;
   std::erase_if(down_since_, [&](const auto& d) {
-    if (!world.is_absorbed(d.first)) return false;
+    if (world.unsettled(d.first)) return false;
     result.reclaim_ticks = std::max(result.reclaim_ticks, world.tick() - d.second);
     return true;
   });
@@ -243,10 +240,11 @@ void Schedule::measure_reclaim(const World& world, ScheduleResult& result) {
 ScheduleResult Schedule::run() {
   ScheduleResult result;
   result.seed = seed_;
-  // Log-uniform: small fleets have the odd corners, large ones the traffic.
+  // Between log-uniform and smaller: small fleets have the odd corners, large ones the traffic.
   const double span = std::log(static_cast<double>(limits_.nodes_max + 1) / limits_.nodes_min);
-  nodes_ = std::min(limits_.nodes_max,
-                    static_cast<int>(limits_.nodes_min * std::exp(span * random_.unit())));
+  nodes_ = std::min(
+      limits_.nodes_max,
+      static_cast<int>(limits_.nodes_min * std::exp(span * std::pow(random_.unit(), 1.5))));
   std::vector<NodeId> ids;
   for (int i = 0; i < nodes_; ++i) ids.push_back(static_cast<NodeId>(i));
   overlay_ = std::make_shared<Overlay>(ids);
@@ -278,7 +276,12 @@ ScheduleResult Schedule::run() {
     if (!calm && world.tick() >= calm_at_) {
       calm = true;
       for (Board& b : world.boards()) b.partition = 0;
-      revive_unsettleable(world);
+      result.needs_operator = needs_operator(world);
+      if (limits_.tell) {
+        std::printf("tick %lld: faults stop; %s\n", static_cast<long long>(world.tick()),
+                    result.needs_operator.empty() ? "everything can be recovered"
+                                                  : result.needs_operator.c_str());
+      }
     }
     world.step();
     checker.check(world);
@@ -296,7 +299,7 @@ ScheduleResult Schedule::run() {
   result.nodes = nodes_;
   result.crashes = static_cast<int>(victims_.size());
   result.ticks = world.tick();
-  result.settled = static_cast<std::int64_t>(world.absorbed().size());
+  result.versions = world.newest() == nullptr ? 0 : world.newest()->registered().version;
   result.excess_max = checker.result().excess_max;
   result.first_break = checker.result().first_break;
   return result;

@@ -32,9 +32,10 @@ struct ScheduleResult {
   Parts excess_max = 0;
   double stranded = 0.0;  // worst resource, as a part of the whole, at the end
   std::int64_t ticks = 0;
-  std::int64_t settled = 0;  // accounts
-  // Ticks from a crash that ends an account for good to its settlement, the longest of the run;
-  // only for boards that stay down and whose neighbours all live. -1: none.
+  std::int64_t versions = 0;   // of the register
+  std::string needs_operator;  // empty: everything must be recovered
+  // Ticks from a crash of a board that stays down to the settlement of its account, the longest of
+  // the run; only while nothing was cut, split or blacked out. -1: none.
   std::int64_t reclaim_ticks = -1;
   std::string first_break;
 };

@@ -31,12 +31,28 @@ World::World(const consensus::LedgerConfig& config, std::shared_ptr<const Overla
 }
 
 TimeNs World::local_time(const Board& board) const {
-  const TimeNs t = kDay + tick_ * config_.tick;
+  const TimeNs t = kDay + (tick_ + still_) * config_.tick;
   return t + t / 1'000'000 * board.drift_ppm;
 }
 
-bool World::is_absorbed(const Account& account) const {
-  return std::find(absorbed_.begin(), absorbed_.end(), account) != absorbed_.end();
+const Ledger* World::newest(bool only_up) const {
+  const Ledger* best = nullptr;
+  const auto consider = [&](const Ledger* l) {
+    if (l == nullptr || l->registered().version == 0) return;
+    const auto key = [](const Ledger& x) { return std::pair{x.epoch(), x.registered().version}; };
+    if (best == nullptr || key(*l) > key(*best)) best = l;
+  };
+  for (const Board& b : boards_) {
+    if (b.up || !only_up) consider(b.ledger.get());
+  }
+  if (only_up) return best;
+  for (const Ghost& g : ghosts_) consider(g.ledger.get());
+  return best;
+}
+
+bool World::unsettled(const Account& account) const {
+  const Ledger* l = newest();
+  return l != nullptr && l->registered().find(account) != nullptr;
 }
 
 const Ledger* World::find(const Account& account) const {
@@ -70,7 +86,6 @@ void World::dispatch(Packet packet) {
 }
 
 void World::post(NodeId from, consensus::Out& out) {
-  for (const Account& a : out.absorbed) absorbed_.push_back(a);
   for (consensus::Outgoing& o : out.messages) {
     scratch_.clear();
     encode(o.message, scratch_);
@@ -114,7 +129,7 @@ void World::step() {
   for (NodeId node = 0; node < boards_.size(); ++node) {
     Board& b = boards_[node];
     if (!b.up || b.ledger == nullptr) continue;
-    if (b.ledger->closed()) {
+    if (b.ledger->dead()) {
       ghosts_.push_back({b.ledger->account(), std::make_unique<Ledger>(*b.ledger)});
     }
     b.ledger->on_tick(local_time(b), out_);

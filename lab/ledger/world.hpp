@@ -29,7 +29,6 @@ struct NetworkConfig {
 struct Board {
   std::unique_ptr<Ledger> ledger;
   bool up = true;
-  bool gone = false;           // never to be counted again: left the fleet
   std::int64_t drift_ppm = 0;  // of this board's clock
   std::string journal;         // the archived ledger at the crash
   Shares left_on{};            // the quotas a crashed agent leaves set
@@ -57,14 +56,19 @@ class World {
   void set_members(NodeId node, std::shared_ptr<const Overlay> members);
   void cut(NodeId a, NodeId b, bool broken);
   void release_stale();  // deliver every copy kept back
+  // Every board stands still while its clock runs on: nothing ticks or arrives for so long.
+  void blackout(std::int64_t ticks) { still_ += ticks; }
 
   [[nodiscard]] TimeNs local_time(const Board& board) const;
   [[nodiscard]] std::int64_t tick() const { return tick_; }
   [[nodiscard]] std::vector<Board>& boards() { return boards_; }
   [[nodiscard]] const std::vector<Board>& boards() const { return boards_; }
   [[nodiscard]] const std::vector<Ghost>& ghosts() const { return ghosts_; }
-  [[nodiscard]] const std::vector<Account>& absorbed() const { return absorbed_; }
-  [[nodiscard]] bool is_absorbed(const Account& account) const;
+  // The newest register anyone has: of the latest epoch, the highest version. Never nullptr after
+  // the founding.
+  [[nodiscard]] const Ledger* newest(bool only_up = false) const;
+  // In the newest register, dead or alive: not settled yet.
+  [[nodiscard]] bool unsettled(const Account& account) const;
   [[nodiscard]] std::uint64_t payload_bytes() const { return payload_bytes_; }
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
   [[nodiscard]] std::uint64_t rejected_bytes() const { return rejected_; }
@@ -91,9 +95,9 @@ class World {
   NetworkConfig network_;
   Random random_;
   std::int64_t tick_ = 0;
+  std::int64_t still_ = 0;     // ticks stood still
   std::vector<Board> boards_;  // by node id
   std::vector<Ghost> ghosts_;
-  std::vector<Account> absorbed_;
   std::vector<std::vector<Packet>> due_;  // by tick modulo the size
   std::vector<Packet> stale_;
   std::vector<std::pair<NodeId, NodeId>> cuts_;

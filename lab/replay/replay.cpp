@@ -26,8 +26,8 @@ std::vector<std::string> words(const core::Commands& commands) {
 
 class Replayer {
  public:
-  Replayer(ReplayResult& result, const ReplayProgress& progress)
-      : result_(result), progress_(progress) {}
+  Replayer(ReplayResult& result, const ReplayProgress& progress, const ReplayWatch& watch)
+      : result_(result), progress_(progress), watch_(watch) {}
 
   Status file(const std::string& path) {
     Result<std::unique_ptr<journal::Reader>> reader = journal::Reader::open(path);
@@ -62,6 +62,7 @@ class Replayer {
   bool step(const std::string& path, journal::Record& record) {
     commands_.clear();
     core::step(state_, record.event, commands_);
+    if (watch_) watch_(record.event, state_);
     ++result_.events;
     result_.commands += commands_.size();
     if (progress_ && result_.events % kProgressEvery == 0) progress_(result_.events);
@@ -82,6 +83,7 @@ class Replayer {
 
   ReplayResult& result_;
   const ReplayProgress& progress_;
+  const ReplayWatch& watch_;
   core::State state_;
   core::Commands commands_;
   bool started_ = false;
@@ -90,7 +92,8 @@ class Replayer {
 
 }  // namespace
 
-Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress) {
+Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress,
+                            const ReplayWatch& watch) {
   std::vector<std::string> files;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -100,7 +103,7 @@ Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progr
     files.push_back(path);
   }
   ReplayResult result;
-  Replayer replayer(result, progress);
+  Replayer replayer(result, progress, watch);
   for (const std::string& file : files) {
     if (const Status ok = replayer.file(file); !ok) return tl::make_unexpected(ok.error());
     if (result.difference) break;

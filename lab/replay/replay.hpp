@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/core/step.hpp"
 #include "base/error.hpp"
 
 namespace laird::lab {
@@ -31,9 +32,12 @@ struct ReplayResult {
 };
 
 using ReplayProgress = std::function<void(std::uint64_t events)>;
+// Sees each event and the state after it.
+using ReplayWatch = std::function<void(const core::Event& event, const core::State& state)>;
 
 // `path` is a journal file, or a folder of them, which are replayed in order and must join up.
-[[nodiscard]] Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress);
+[[nodiscard]] Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress,
+                                          const ReplayWatch& watch = {});
 
 // "identical: N events, M commands", or the first difference with both sides.
 [[nodiscard]] std::string report(const ReplayResult& result);

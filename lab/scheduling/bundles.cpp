@@ -6,7 +6,7 @@
 
 #include "base/require.hpp"
 #include "lab/forecast/evaluate.hpp"
-#include "lab/simulator/random.hpp"
+#include "lab/scheduling/tune_prospects.hpp"
 
 namespace laird::lab {
 namespace {
@@ -25,6 +25,14 @@ namespace {
 
 }  // namespace
 
+BundleDraw draw_task(const Curve& curve, Random& random) {
+  BundleDraw draw;
+  draw.deadline_units = random.between(500.0, 1600.0);
+  draw.duration_units = random.between(250.0, 900.0);
+  draw.target_loss = draw_target(curve.loss, random);
+  return draw;
+}
+
 std::vector<SimulatedTask> draw_bundle(const std::vector<Curve>& curves,
                                        const BundleSetting& setting, std::uint64_t seed) {
   LAIRD_REQUIRE(curves.size() >= kBundleTasks, "a bundle needs different curves");
@@ -37,11 +45,13 @@ std::vector<SimulatedTask> draw_bundle(const std::vector<Curve>& curves,
     const Curve& curve = curves[order[i]];
     SimulatedTask task;
     task.losses = &curve.loss;
-    task.deadline_units = random.between(500.0, 1600.0);
-    task.duration_units = random.between(250.0, 900.0);
-    task.target_loss = draw_target(curve.loss, random);
+    const BundleDraw draw = draw_task(curve, random);
+    task.deadline_units = draw.deadline_units;
+    task.duration_units = draw.duration_units;
+    task.target_loss = draw.target_loss;
     task.planned_length_known = setting.planned_length_known;
     task.forecast_constants = &untuned_on(curve.source);
+    task.prospects = &prospects_without(curve.source);
     // Drawn in any case, so that bundles with and without arrivals are otherwise the same.
     task.arrival_units = setting.arrivals_until_units * random.unit();
     tasks.push_back(task);

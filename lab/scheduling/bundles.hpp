@@ -11,6 +11,7 @@
 
 #include "lab/forecast/curves.hpp"
 #include "lab/simulator/curve_board.hpp"
+#include "lab/simulator/random.hpp"
 
 namespace laird::lab {
 
@@ -20,6 +21,14 @@ struct BundleSetting {
   bool planned_length_known = true;
   double arrivals_until_units = 0.0;  // tasks arrive uniformly in 0..this; 0: all at the start
 };
+
+// What a bundle draws for one curve.
+struct BundleDraw {
+  double deadline_units = 0.0;
+  double duration_units = 0.0;
+  double target_loss = 0.0;
+};
+[[nodiscard]] BundleDraw draw_task(const Curve& curve, Random& random);
 
 // `curves` outlive the bundle and are at least kBundleTasks.
 [[nodiscard]] std::vector<SimulatedTask> draw_bundle(const std::vector<Curve>& curves,

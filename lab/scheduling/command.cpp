@@ -1,27 +1,40 @@
 // laird-lab laira: every policy on the same bundles of learning tasks.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 
 #include "agent/policies/policy.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
 #include "lab/scheduling/bundles.hpp"
+#include "lab/scheduling/page.hpp"
 #include "lab/scheduling/study.hpp"
+#include "lab/scheduling/tune_prospects.hpp"
 
 namespace laird::lab {
 namespace {
 
 struct Options {
   std::string folder;
+  std::string bundle;
+  std::string scale;
+  bool ablation = false;
   std::string planned_length = "known";
+  std::string tune_checkout;
   std::vector<std::string> policies;
   std::size_t bundles = 400;
   std::uint64_t seed = 1;
   std::size_t jobs = 2;
   double arrivals_until = 0.0;
+  std::size_t resident_max = 0;
+  double restore_units = 0.0;
+  std::string page;
   bool json = false;
 };
+
+using Table = StudyTable;
 
 [[nodiscard]] json::Value to_json(const StudyResult& result) {
   json::Value root = json::Value::object();
@@ -43,9 +56,10 @@ struct Options {
   return root;
 }
 
-void print_table(const StudyResult& result) {
-  std::printf("%zu bundles of %zu tasks; oracle (all needs known) %.2f successes\n\n", result.runs,
-              kBundleTasks, result.oracle);
+void print_table(const Table& table) {
+  const StudyResult& result = table.result;
+  std::printf("%s: %zu runs of %zu tasks; oracle (all needs known) %.2f successes\n\n",
+              table.title.c_str(), result.runs, table.tasks, result.oracle);
   std::printf("%-20s %9s %6s %9s %13s %12s %6s %14s\n", "policy", "successes", "+-", "of oracle",
               "switches/task", "behind ours", "+-", "task-slices/s");
   for (const PolicyScore& s : result.policies) {
@@ -54,9 +68,68 @@ void print_table(const StudyResult& result) {
                 s.behind_ours, s.behind_ours_error,
                 s.cpu_seconds > 0.0 ? static_cast<double>(s.grants) / s.cpu_seconds : 0.0);
   }
+  std::printf("\n");
 }
 
-[[nodiscard]] Status run(const Options& options) {
+void print(const std::vector<Table>& tables, bool as_json) {
+  if (!as_json) {
+    for (const Table& table : tables) print_table(table);
+    return;
+  }
+  // The last table is the answer; where there are several they are all beside it.
+  json::Value root = to_json(tables.back().result);
+  if (tables.size() > 1) {
+    json::Value all = json::Value::array();
+    for (const Table& table : tables) {
+      json::Value one = to_json(table.result);
+      one.set("title", json::Value::string(table.title));
+      one.set("tasks", json::Value::integer(static_cast<std::int64_t>(table.tasks)));
+      all.add(std::move(one));
+    }
+    root.set("tables", std::move(all));
+  }
+  std::printf("%s\n", json::to_pretty_text(root).c_str());
+}
+
+// Throttling by congestion needs a network: those policies are for laird-lab robustness.
+[[nodiscard]] std::vector<std::string> default_policies() {
+  std::vector<std::string> names;
+  for (const std::string_view name : policies::policy_names()) {
+    if (!name.starts_with("uara")) names.emplace_back(name);
+  }
+  return names;
+}
+
+// "40" or "10..100", the latter in tens.
+[[nodiscard]] Result<std::vector<std::size_t>> parse_scale(const std::string& text) {
+  const auto wrong = [&text] {
+    return fail(Code::kInvalid,
+                "--scale takes a count of tasks from 1 to 1000 or a range in tens "
+                "like 10..100, not '" +
+                    text + "'");
+  };
+  const auto parse = [](std::string_view digits) -> std::size_t {
+    std::size_t value = 0;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool ok = end.ec == std::errc{} && end.ptr == digits.data() + digits.size();
+    return ok && value <= 1000 ? value : 0;
+  };
+  const std::size_t dots = text.find("..");
+  const std::string_view all = text;
+  const std::size_t from = parse(all.substr(0, dots));
+  const std::size_t to = dots == std::string::npos ? from : parse(all.substr(dots + 2));
+  if (from == 0 || to < from) return wrong();
+  std::vector<std::size_t> out;
+  for (std::size_t n = from; n <= to; n += 10) out.push_back(n);
+  return out;
+}
+
+[[nodiscard]] Table run_table(Study study, std::string title, std::size_t tasks) {
+  std::fprintf(stderr, "%s\n", title.c_str());
+  return {std::move(title), tasks, run_study(study)};
+}
+
+[[nodiscard]] Result<Table> run_real(const Options& options, Study study) {
   auto set = load_curves(options.folder);
   if (!set) return tl::make_unexpected(set.error());
   for (const std::string& remark : set->remarks) std::fprintf(stderr, "%s\n", remark.c_str());
@@ -67,6 +140,70 @@ void print_table(const StudyResult& result) {
   BundleSetting setting;
   setting.planned_length_known = options.planned_length == "known";
   setting.arrivals_until_units = options.arrivals_until;
+  study.draw = [&](std::uint64_t seed) {
+    return Bundle{draw_bundle(set->curves, setting, seed), {}};
+  };
+  return run_table(std::move(study), "bundles of real curves", kBundleTasks);
+}
+
+[[nodiscard]] Result<std::vector<Table>> run_tables(const Options& options, const Study& base) {
+  std::vector<Table> tables;
+  if (!options.folder.empty()) {
+    auto table = run_real(options, base);
+    if (!table) return tl::make_unexpected(table.error());
+    tables.push_back(std::move(*table));
+  }
+  Study study = base;
+  // The ablation is of both bundles unless one is named.
+  const bool both = options.ablation && options.bundle.empty() && options.folder.empty();
+  if (options.bundle == "pure" || both) {
+    study.draw = pure_bundle;
+    tables.push_back(run_table(study, "pure bundle", kBundleTasks));
+  }
+  if (options.bundle == "mixed" || both) {
+    study.draw = mixed_bundle;
+    tables.push_back(run_table(study, "mixed bundle", kBundleTasks));
+  }
+  if (options.scale.empty()) return tables;
+  const auto scales = parse_scale(options.scale);
+  if (!scales) return tl::make_unexpected(scales.error());
+  for (const std::size_t n : *scales) {
+    study.draw = [n](std::uint64_t seed) { return scale_bundle(n, seed); };
+    tables.push_back(run_table(study, std::to_string(n) + " LSTM tasks", n));
+  }
+  return tables;
+}
+
+[[nodiscard]] Status write_page(const Options& options, const std::vector<Table>& tables) {
+  std::vector<Table> studies;
+  std::vector<Table> scales;
+  for (const Table& table : tables) {
+    (table.title.ends_with("LSTM tasks") ? scales : studies).push_back(table);
+  }
+  std::vector<DrawnBundle> drawn;
+  const std::uint64_t seed = options.seed * 1'000'003;
+  if (options.bundle == "pure") drawn.push_back({"pure bundle", pure_bundle(seed)});
+  if (options.bundle == "mixed") drawn.push_back({"mixed bundle", mixed_bundle(seed)});
+  std::ofstream out(options.page, std::ios::binary | std::ios::trunc);
+  out << laira_page(studies, scales, drawn);
+  out.close();
+  if (!out) return fail(Code::kIo, options.page + ": cannot be written");
+  std::fprintf(stderr, "wrote %s\n", options.page.c_str());
+  return {};
+}
+
+[[nodiscard]] Status run(const Options& options) {
+  if (!options.tune_checkout.empty()) {
+    auto set = load_curves(options.folder);
+    if (!set) return tl::make_unexpected(set.error());
+    return tune_prospects_and_write(set->curves, options.tune_checkout);
+  }
+  if (options.folder.empty() && options.bundle.empty() && options.scale.empty() &&
+      !options.ablation) {
+    return fail(Code::kInvalid,
+                "say which tasks: --real DIR, --bundle pure|mixed, --scale N or "
+                "--ablation");
+  }
   Study study;
   study.policies = options.policies;
   for (const std::string& policy : study.policies) {
@@ -74,19 +211,20 @@ void print_table(const StudyResult& result) {
       return tl::make_unexpected(made.error());
     }
   }
-  if (study.policies.empty()) {
-    for (const std::string_view name : policies::policy_names()) study.policies.emplace_back(name);
-  }
+  if (study.policies.empty()) study.policies = default_policies();
+  if (options.ablation) study.policies = {"laira", "laira-no-ucb", "laira-no-pd", "sta"};
   study.runs = options.bundles;
   study.seed = options.seed;
   study.jobs = options.jobs;
-  study.draw = [&](std::uint64_t seed) { return draw_bundle(set->curves, setting, seed); };
-  const StudyResult result = run_study(study);
-  if (options.json) {
-    std::printf("%s\n", json::to_pretty_text(to_json(result)).c_str());
-  } else {
-    print_table(result);
+  study.resident_max = options.resident_max;
+  study.restore_units = options.restore_units;
+  study.checkpoint_units = options.restore_units / 4.0;
+  const auto tables = run_tables(options, study);
+  if (!tables) return tl::make_unexpected(tables.error());
+  if (!options.page.empty()) {
+    if (auto written = write_page(options, *tables); !written) return written;
   }
+  print(*tables, options.json);
   return {};
 }
 
@@ -96,11 +234,15 @@ void add_laira(CLI::App& app, ExitCode& code) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("laira", "run every policy on the same bundles of learning tasks");
-  command
-      ->add_option("--real", options->folder,
-                   "bundles made of the real curves in this folder: *.csv, manifest.json")
-      ->required();
-  command->add_option("--bundles", options->bundles, "how many bundles")
+  command->add_option("--real", options->folder,
+                      "bundles made of the real curves in this folder: *.csv, manifest.json");
+  command->add_option("--bundle", options->bundle, "the LaiRA paper's Table 1 (pure) or 2 (mixed)")
+      ->check(CLI::IsMember({"pure", "mixed"}));
+  command->add_option("--scale", options->scale,
+                      "so many LSTM tasks, or a range like 10..100: the paper's Figure 4");
+  command->add_flag("--ablation", options->ablation,
+                    "LaiRA and what is left without each of its parts: the paper's Figure 5");
+  command->add_option("--bundles,--runs", options->bundles, "how many bundles")
       ->check(CLI::Range(1, 1'000'000));
   command->add_option("--seed", options->seed, "of the bundles");
   command->add_option("--planned-length", options->planned_length, "known or unknown to policies")
@@ -111,11 +253,25 @@ void add_laira(CLI::App& app, ExitCode& code) {
                    "tasks arrive in the first so many units instead of all at once (the oracle is "
                    "then an upper bound)")
       ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--tune", options->tune_checkout,
+                      "fit our policy's constants anew and write them into this checkout");
+  command
+      ->add_option("--resident", options->resident_max,
+                   "how many trainers fit in memory at once; 0: all")
+      ->check(CLI::Range(0, 1000));
+  command
+      ->add_option("--restore", options->restore_units,
+                   "units of time to bring a trainer back; putting it away takes a quarter")
+      ->check(CLI::Range(0.0, 1e6));
   command->add_option("--jobs", options->jobs, "threads")->check(CLI::Range(1, 256));
+  command->add_option("--page", options->page, "also draw what was run as HTML");
   command->add_flag("--json", options->json, "print JSON");
   command->footer(
       "Example:\n"
       "  laird-lab laira --real data/curves --bundles 400 --planned-length unknown\n"
+      "  laird-lab laira --bundle mixed --bundles 100\n"
+      "  laird-lab laira --scale 10..100 --bundles 100 --policy laira --policy lara\n"
+      "  laird-lab laira --ablation --bundles 100\n"
       "Policies forecast each curve with constants that were tuned without the curve's source.\n"
       "'switches' in the JSON are per task.");
   command->callback([options, &code] {

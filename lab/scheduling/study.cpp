@@ -25,10 +25,11 @@ struct Run {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-[[nodiscard]] Run run_one(const std::string& policy, const std::vector<SimulatedTask>& tasks,
-                          std::uint64_t seed) {
+[[nodiscard]] Run run_one(const Study& study, const std::string& policy,
+                          const std::vector<SimulatedTask>& tasks, std::uint64_t seed) {
   const double began = thread_cpu_seconds();
   CurveBoard board(policy, seed);
+  board.resident_max = study.resident_max;
   const RunResult result = board.run(tasks);
   Run run;
   run.successes =
@@ -71,10 +72,15 @@ StudyResult run_study(const Study& study) {
   const auto work = [&] {
     for (std::size_t i = next++; i < study.runs; i = next++) {
       const std::uint64_t seed = study.seed * 1'000'003 + i;
-      const std::vector<SimulatedTask> tasks = study.draw(seed);
+      Bundle bundle = study.draw(seed);
+      for (SimulatedTask& task : bundle.tasks) {
+        task.restore_units = study.restore_units;
+        task.checkpoint_units = study.checkpoint_units;
+      }
+      const std::vector<SimulatedTask>& tasks = bundle.tasks;
       oracle[i] = static_cast<double>(most_on_time(tasks));
       for (std::size_t p = 0; p < policies; ++p) {
-        runs[p][i] = run_one(study.policies[p], tasks, seed);
+        runs[p][i] = run_one(study, study.policies[p], tasks, seed);
       }
     }
   };

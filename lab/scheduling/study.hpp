@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/simulator/curve_board.hpp"
+#include "lab/scheduling/paper_bundles.hpp"
 
 namespace laird::lab {
 
@@ -34,8 +34,13 @@ struct Study {
   std::size_t runs = 0;
   std::uint64_t seed = 1;
   std::size_t jobs = 1;
+  // Trainers that fit in memory at once (0: all), and what bringing one back and putting it away
+  // take, in units.
+  std::size_t resident_max = 0;
+  double restore_units = 0.0;
+  double checkpoint_units = 0.0;
   // The bundle of one run; called from many threads at once.
-  std::function<std::vector<SimulatedTask>(std::uint64_t seed)> draw;
+  std::function<Bundle(std::uint64_t seed)> draw;
 };
 
 // "ours" for the registry name of our policy, any other as it is.

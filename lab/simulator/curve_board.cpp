@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "agent/policies/foresight.hpp"
 #include "base/require.hpp"
 
 namespace laird::lab {
@@ -83,7 +84,8 @@ void CurveBoard::carry_out(const core::Command& command) {
     void operator()(const core::StartTrainer& c) {
       Process& p = b.processes_[b.index_of_[c.key]];
       p.ref = c;
-      b.later(b.now_, Kind::kReady, b.index_of_[c.key], c.attempt);
+      if (b.starting && b.starting(b.index_of_[c.key], b.now_)) return;
+      b.ready(b.index_of_[c.key], b.now_ + units(p.task->restore_units));
     }
     void operator()(const core::RunTrainer& c) {
       Process* p = b.find(c);
@@ -91,8 +93,9 @@ void CurveBoard::carry_out(const core::Command& command) {
       p->until = c.until;
       p->running = true;
       ++p->generation;
-      p->speed = full_speed(*p->task) * static_cast<double>(c.cpu_milli) /
-                 static_cast<double>(b.config_.lanes[0].cores_milli);
+      p->share =
+          static_cast<double>(c.cpu_milli) / static_cast<double>(b.config_.lanes[0].cores_milli);
+      p->speed = full_speed(*p->task) * p->share;
       p->run_from = p->samples;
       p->run_since = b.now_;
       ++b.grants_;
@@ -104,9 +107,9 @@ void CurveBoard::carry_out(const core::Command& command) {
     void operator()(const core::CheckpointTrainer&) {}
     void operator()(const core::StopTrainer& c) {
       if (Process* p = b.find(c)) {
-        p->running = false;
+        b.end_run(*p);
         ++p->generation;
-        b.later(b.now_, Kind::kExit, b.index_of_[c.key], 0);
+        b.later(b.now_ + units(p->task->checkpoint_units), Kind::kExit, b.index_of_[c.key], 0);
       }
     }
     void operator()(const core::KillTrainer&) {}
@@ -118,7 +121,7 @@ void CurveBoard::carry_out(const core::Command& command) {
       LAIRD_REQUIRE(c.ok, "the lab submits only tasks the core accepts");
     }
     void operator()(const core::TaskChanged& c) {
-      if (c.outcome == core::Outcome::kSucceeded) b.succeeded_[b.index_of_[c.key]] = true;
+      if (c.outcome == core::Outcome::kSucceeded) b.succeeded_at_[b.index_of_[c.key]] = b.now_;
     }
     void operator()(const core::ExitNow&) {}
     void operator()(const core::SendToPeer&) {}
@@ -146,10 +149,24 @@ void CurveBoard::submit(std::uint32_t index) {
   index_of_.resize(std::max<std::size_t>(index_of_.size(), key + 1), kNobody);
   index_of_[key] = index;
   apply(core::Submitted{1, std::move(spec)});
+  if (auto* ours = dynamic_cast<policies::Foresight*>(state_.policy.get())) {
+    if (task.prospects != nullptr) ours->judge_with(key, *task.prospects);
+  }
   if (task.forecast_constants == nullptr) return;
   core::Task* accepted = state_.find_live(key);
   LAIRD_REQUIRE(accepted != nullptr, "an accepted task is live");
   accepted->forecast = estimators::Forecaster(*task.forecast_constants);
+}
+
+void CurveBoard::end_run(Process& process) {
+  if (!process.running) return;
+  process.running = false;
+  work_ns_ += process.share * static_cast<double>(now_ - process.run_since);
+  if (after_grant) after_grant(index_of_[process.ref.key], process.run_since, now_, process.share);
+}
+
+void CurveBoard::ready(std::uint32_t index, TimeNs at) {
+  later(std::max(at, now_), Kind::kReady, index, 0);
 }
 
 void CurveBoard::next_report(Process& process) {
@@ -164,8 +181,11 @@ void CurveBoard::next_report(Process& process) {
 void CurveBoard::report(Process& process) {
   const std::uint64_t boundary = (process.samples / kSamplesPerPoint + 1) * kSamplesPerPoint;
   process.samples = std::min(process.until, boundary);
-  process.running = process.samples < process.until;
-  if (process.running) next_report(process);
+  if (process.samples < process.until) {
+    next_report(process);
+  } else {
+    end_run(process);
+  }
   apply(core::TrainerProgressed{process.ref, process.samples,
                                 loss_at(*process.task->losses, process.samples)});
 }
@@ -176,7 +196,7 @@ void CurveBoard::pause(Process& process) {
     const double done = static_cast<double>(now_ - process.run_since) * process.speed;
     const std::uint64_t at = process.run_from + static_cast<std::uint64_t>(done);
     process.samples = std::clamp(at, process.samples, process.until);
-    process.running = false;
+    end_run(process);
     ++process.generation;
     if (process.samples > 0) {
       apply(core::TrainerProgressed{process.ref, process.samples,
@@ -199,31 +219,59 @@ void CurveBoard::happen(const Happening& h) {
       return;
     }
     case Kind::kPause: pause(processes_[h.task]); return;
-    case Kind::kExit: apply(core::TrainerExited{processes_[h.task].ref, 0}); return;
+    case Kind::kExit: {
+      const Process& process = processes_[h.task];
+      // Stopped in order: what it has done is in its checkpoint.
+      apply(core::TrainerCheckpointed{process.ref, process.samples});
+      apply(core::TrainerExited{process.ref, 0});
+      return;
+    }
     case Kind::kWake:
       if (h.generation == wake_generation_) apply(core::Ticked{});
       return;
   }
 }
 
-RunResult CurveBoard::run(const std::vector<SimulatedTask>& tasks) {
-  LAIRD_REQUIRE(!tasks.empty() && tasks.size() <= core::kTasksLiveMax, "as many as the core holds");
-  config_.memory_bytes = kTaskBytes * static_cast<std::int64_t>(tasks.size());
+void CurveBoard::begin(const std::vector<SimulatedTask>& tasks) {
+  LAIRD_REQUIRE(tasks.size() <= core::kTasksLiveMax, "as many as the core holds");
+  const std::size_t room = std::max<std::size_t>(tasks.size(), 1);
+  config_.memory_bytes = kTaskBytes * static_cast<std::int64_t>(room);
+  if (resident_max > 0 && resident_max < room) {
+    config_.memory_bytes = kTaskBytes * static_cast<std::int64_t>(resident_max);
+  }
   apply(core::Booted{now_, config_});
   if (prepare_policy) prepare_policy(*state_.policy);
   processes_.assign(tasks.size(), Process{});
-  succeeded_.assign(tasks.size(), false);
+  succeeded_at_.assign(tasks.size(), kNever);
   for (std::uint32_t i = 0; i < tasks.size(); ++i) {
     processes_[i].task = &tasks[i];
     later(start_ + units(tasks[i].arrival_units), Kind::kArrival, i, 0);
   }
-  while (!future_.empty()) {
-    const Happening next = future_.top();
-    future_.pop();
-    happen(next);
-  }
+}
+
+TimeNs CurveBoard::next_at() const { return future_.empty() ? kNever : future_.top().at; }
+
+void CurveBoard::happen_next() {
+  const Happening next = future_.top();
+  future_.pop();
+  happen(next);
+}
+
+RunResult CurveBoard::finish() const {
   LAIRD_REQUIRE(state_.live.empty(), "every task has ended once nothing can happen any more");
-  return RunResult{succeeded_, state_.counters.switches, grants_, state_.counters.decisions};
+  RunResult result;
+  for (const TimeNs at : succeeded_at_) result.succeeded.push_back(at != kNever);
+  result.switches = state_.counters.switches;
+  result.grants = grants_;
+  result.decisions = state_.counters.decisions;
+  result.work_ns = static_cast<DurationNs>(work_ns_);
+  return result;
+}
+
+RunResult CurveBoard::run(const std::vector<SimulatedTask>& tasks) {
+  begin(tasks);
+  while (next_at() != kNever) happen_next();
+  return finish();
 }
 
 }  // namespace laird::lab

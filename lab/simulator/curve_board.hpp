@@ -4,7 +4,8 @@
 // A curve is a list of losses, one per reporting interval of kSamplesPerPoint samples; between two
 // points the loss is on the line between them, so a grant that ends inside an interval still has
 // something to report. Past its last point a curve stays where it is. A trainer with half the lane
-// works at half its speed.
+// works at half its speed. A board may be one of several in a cluster: then somebody else holds the
+// clock and says when a trainer has its data.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "agent/core/step.hpp"
+#include "agent/policies/prospect.hpp"
 
 namespace laird::lab {
 
@@ -26,10 +28,13 @@ struct SimulatedTask {
   double arrival_units = 0.0;
   double deadline_units = 1.0;  // after its arrival
   double target_loss = 0.0;
+  double restore_units = 0.0;     // to start its trainer, each time
+  double checkpoint_units = 0.0;  // to stop it so that another fits in memory
   bool planned_length_known = false;
   // What the task's own forecaster starts from; nothing: as the core made it. For judging a policy
   // with constants that have not seen the task's curve.
   const estimators::ForecastConstants* forecast_constants = nullptr;
+  const policies::ProspectSet* prospects = nullptr;  // the same for our policy's own constants
 };
 
 // Units of lane time until the curve first meets the target; negative when it never does.
@@ -40,6 +45,7 @@ struct RunResult {
   std::uint64_t switches = 0;
   std::uint64_t grants = 0;  // task-slices
   std::uint64_t decisions = 0;
+  DurationNs work_ns = 0;  // lane time in use, shares counted as such
 };
 
 class CurveBoard {
@@ -47,12 +53,29 @@ class CurveBoard {
   // `slice` is the configured slice policies start from.
   CurveBoard(const std::string& policy, std::uint64_t seed, DurationNs slice = kTimeUnit);
 
+  // How many trainers fit in memory at once; 0: all.
+  std::size_t resident_max = 0;
   // Called once after the boot, before any task: to hand a policy what only the lab has.
   std::function<void(policies::Policy&)> prepare_policy;
   // Called after every step.
   std::function<void(const core::State&, const core::Commands&)> after_step;
 
+  // Called when a trainer is started, with its task's index; says whether somebody else will call
+  // ready(). Nothing: ready at once.
+  std::function<bool(std::uint32_t index, TimeNs now)> starting;
+  // Called for each grant when it ends: which task, from when to when, with what part of the lane.
+  std::function<void(std::uint32_t index, TimeNs from, TimeNs to, double share)> after_grant;
+
   [[nodiscard]] RunResult run(const std::vector<SimulatedTask>& tasks);
+
+  // The same in steps, for a cluster. `tasks` outlive the board.
+  void begin(const std::vector<SimulatedTask>& tasks);
+  void ready(std::uint32_t index, TimeNs at);
+  [[nodiscard]] TimeNs next_at() const;  // kNever: nothing can happen any more
+  void happen_next();
+  [[nodiscard]] RunResult finish() const;
+  // When the task succeeded; kNever when it did not.
+  [[nodiscard]] TimeNs succeeded_at(std::uint32_t index) const { return succeeded_at_[index]; }
   [[nodiscard]] const core::State& state() const { return state_; }
 
  private:
@@ -76,6 +99,7 @@ class CurveBoard {
     std::uint64_t run_from = 0;
     TimeNs run_since = 0;
     double speed = 0.0;  // samples per ns with the share it has
+    double share = 0.0;
     bool running = false;
   };
 
@@ -87,6 +111,7 @@ class CurveBoard {
   void next_report(Process& process);
   void report(Process& process);
   void pause(Process& process);
+  void end_run(Process& process);
   [[nodiscard]] Process* find(const core::ProcessRef& ref);
 
   core::State state_;
@@ -95,12 +120,13 @@ class CurveBoard {
   std::priority_queue<Happening> future_;
   std::vector<Process> processes_;       // by task index
   std::vector<std::uint32_t> index_of_;  // task index by key
-  std::vector<bool> succeeded_;
+  std::vector<TimeNs> succeeded_at_;
   TimeNs now_ = kSecond;
   TimeNs start_ = kSecond;
   std::uint64_t order_ = 0;
   std::uint64_t wake_generation_ = 0;
   std::uint64_t grants_ = 0;
+  double work_ns_ = 0.0;
 };
 
 }  // namespace laird::lab

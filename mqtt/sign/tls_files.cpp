@@ -74,6 +74,17 @@ Status check_tls_files(const std::string& ca, const std::string& cert, const std
   return {};
 }
 
+Result<std::int64_t> valid_for_s(const std::string& cert) {
+  const auto own = read_certificate(cert, "certificate");
+  if (!own) return tl::make_unexpected(own.error());
+  int days = 0;
+  int seconds = 0;
+  if (ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(own->get())) != 1) {
+    return fail_openssl(Code::kInvalid, cert + " has no date of expiry");
+  }
+  return std::int64_t{days} * 86'400 + seconds;
+}
+
 Result<std::string> common_name(const std::string& cert) {
   const auto own = read_certificate(cert, "certificate");
   if (!own) return tl::make_unexpected(own.error());

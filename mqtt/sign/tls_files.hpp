@@ -2,6 +2,7 @@
 // and not as a failed handshake.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/error.hpp"
@@ -12,6 +13,9 @@ namespace laird::mqtt {
 // certificate's and not readable by everybody.
 [[nodiscard]] Status check_tls_files(const std::string& ca, const std::string& cert,
                                      const std::string& key);
+
+// Seconds until a certificate is no longer valid; below zero when it is not any more.
+[[nodiscard]] Result<std::int64_t> valid_for_s(const std::string& cert);
 
 // The common name of a certificate: a board's id, an operator's name.
 [[nodiscard]] Result<std::string> common_name(const std::string& cert);

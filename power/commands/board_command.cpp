@@ -1,9 +1,11 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
 #include "config/units.hpp"
 #include "json/value.hpp"
+#include "power/boards/power_modes.hpp"
 #include "power/commands/parts.hpp"
 #include "power/model/board_schema.hpp"
 #include "power/readers/open_reader.hpp"
@@ -76,6 +78,67 @@ std::string with_evidence(const Board& board, const std::string& text, const cha
   return text + (entry == nullptr ? "" : "  [" + std::string(name(entry->how)) + "]");
 }
 
+// For people: three figures, not the exact count of bytes.
+std::string size_text(std::int64_t bytes) {
+  char out[32];
+  const bool large = bytes >= 1'000'000'000;
+  std::snprintf(out, sizeof out, large ? "%.1f GB" : "%.0f MB",
+                static_cast<double>(bytes) / (large ? 1e9 : 1e6));
+  return out;
+}
+
+struct Modes {
+  ModeTable table;                      // the machine's own
+  std::vector<std::int64_t> permitted;  // by /etc/laird/live_modes
+};
+
+std::string ids_text(const std::vector<std::int64_t>& ids) {
+  std::string out;
+  for (const std::int64_t id : ids) out += (out.empty() ? "" : " ") + std::to_string(id);
+  return out;
+}
+
+void print_modes(const Board& board, const Modes& modes) {
+  std::string names;
+  const auto add = [&](std::int64_t id, const std::string& name) {
+    names += (names.empty() ? "" : ", ") + std::to_string(id) + " " + name;
+    if (id == modes.table.default_id) names += " (default)";
+    const auto& live = modes.permitted;
+    if (std::find(live.begin(), live.end(), id) != live.end()) names += " (live)";
+  };
+  for (const ModeTable::Mode& mode : modes.table.modes) add(mode.id, mode.name);
+  if (names.empty()) {
+    for (const PowerMode& mode : board.modes) add(mode.id, mode.name);
+    if (!names.empty()) names += "  [board file; this machine has no /etc/nvpmodel.conf]";
+  }
+  if (names.empty()) return;
+  std::printf("%-13s %s\n", "modes", names.c_str());
+  for (const std::vector<std::int64_t>& group : modes.table.live_groups()) {
+    std::printf(
+        "%-13s %s switch without a reboot by nvpmodel.conf; those in "
+        "/etc/laird/live_modes may be used\n",
+        "", ids_text(group).c_str());
+  }
+}
+
+Value modes_json(const Board& board, const Modes& modes) {
+  Value out = Value::array();
+  const auto add = [&](std::int64_t id, const std::string& mode_name, const char* from) {
+    const auto& live = modes.permitted;
+    out.add(
+        Value::object()
+            .set("id", Value::integer(id))
+            .set("name", Value::string(mode_name))
+            .set("from", Value::string(from))
+            .set("default", Value::boolean(id == modes.table.default_id))
+            .set("live", Value::boolean(std::find(live.begin(), live.end(), id) != live.end())));
+  };
+  for (const ModeTable::Mode& mode : modes.table.modes) add(mode.id, mode.name, "nvpmodel.conf");
+  if (!modes.table.modes.empty()) return out;
+  for (const PowerMode& mode : board.modes) add(mode.id, mode.name, "board file");
+  return out;
+}
+
 void print_machine(const MachineIdentity& identity) {
   if (!identity.model.empty()) std::printf("%-13s %s\n", "model", identity.model.c_str());
   if (!identity.l4t.empty()) {
@@ -90,7 +153,7 @@ void print_machine(const MachineIdentity& identity) {
 }
 
 void print_board(const MachineIdentity& identity, const Detection& found,
-                 const SysfsInventory& inventory, const ReaderStatus& reader) {
+                 const SysfsInventory& inventory, const ReaderStatus& reader, const Modes& modes) {
   const Board& board = found.board;
   std::printf("%-13s %s (%s)\n", "board", board.title.c_str(), board.name.c_str());
   print_list("because", found.evidence);
@@ -111,9 +174,8 @@ void print_board(const MachineIdentity& identity, const Detection& found,
                                  std::to_string(board.gpu_sm),
                              "/gpu/cuda_cores"));
   }
-  say("memory", config::format_size(board.memory_for_tasks_bytes(identity.memory_bytes)) +
-                    " for tasks, " + config::format_size(board.memory_reserve_bytes) +
-                    " kept back");
+  say("memory", size_text(board.memory_for_tasks_bytes(identity.memory_bytes)) + " for tasks, " +
+                    size_text(board.memory_reserve_bytes) + " kept back");
   std::string lanes;
   for (const Lane& lane : board.lanes) {
     lanes += (lanes.empty() ? "" : ", ") + lane.name + " (" + std::string(name(lane.kind)) + ")";
@@ -132,6 +194,7 @@ void print_board(const MachineIdentity& identity, const Detection& found,
   }
   say("power from", std::string(name(reader.source)) + ": " + reader.detail);
   say("idle", with_evidence(board, config::format_power(board.model.idle_mw), "/model/idle"));
+  print_modes(board, modes);
   print_list("uncertain", found.uncertainty);
 }
 
@@ -171,10 +234,13 @@ int run(const Options& options) {
     status.source = inventory.channels.front().source;
     status.detail = std::to_string(inventory.channels.size()) + " rails in sysfs";
   }
+  const Modes modes{read_mode_table(options.board.root), read_live_modes(options.board.root)};
   if (options.json) {
-    std::printf("%s", json::to_pretty_text(as_json(identity, found, inventory, status)).c_str());
+    Value out = as_json(identity, found, inventory, status);
+    out.set("modes", modes_json(found.board, modes));
+    std::printf("%s", json::to_pretty_text(out).c_str());
   } else {
-    print_board(identity, found, inventory, status);
+    print_board(identity, found, inventory, status, modes);
   }
   return 0;
 }

@@ -22,6 +22,7 @@ namespace laird::power::priv {
 namespace {
 
 constexpr long kSysfsMagic = 0x62656572;
+constexpr std::size_t kLiveModesMax = 64;
 
 class Descriptor {
  public:
@@ -255,7 +256,7 @@ Result<std::int64_t> query_power_mode(const Place& place) {
   return mode;
 }
 
-Status check_power_mode(const Place& place, std::int64_t id) {
+Result<std::vector<std::int64_t>> live_power_modes(const Place& place) {
   const std::string path = place.root + place.live_modes;
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -267,15 +268,24 @@ Status check_power_mode(const Place& place, std::int64_t id) {
   }
   const Result<std::string> list = config::read_file(path, 4096);
   if (!list) return tl::make_unexpected(list.error());
-  bool live = false;
+  std::vector<std::int64_t> out;
   std::size_t at = 0;
-  while (at < list->size()) {
+  while (at < list->size() && out.size() < kLiveModesMax) {
     const std::size_t end = std::min(list->find('\n', at), list->size());
-    live = live || list->substr(at, end - at) == std::to_string(id);
+    const std::string line = list->substr(at, end - at);
+    const Result<std::int64_t> id = to_integer(line);
+    if (id && *id >= 0 && std::to_string(*id) == line) out.push_back(*id);
     at = end + 1;
   }
-  if (!live) return fail(Code::kRefused, "mode " + std::to_string(id) + " is not in " + path);
-  return {};
+  return out;
+}
+
+Status check_power_mode(const Place& place, std::int64_t id) {
+  const Result<std::vector<std::int64_t>> live = live_power_modes(place);
+  if (!live) return tl::make_unexpected(live.error());
+  if (std::find(live->begin(), live->end(), id) != live->end()) return {};
+  return fail(Code::kRefused,
+              "mode " + std::to_string(id) + " is not in " + place.root + place.live_modes);
 }
 
 Result<std::int64_t> set_power_mode(const Place& place, std::int64_t id) {

@@ -46,6 +46,8 @@ inline constexpr std::size_t kRequestBytesMax = 256;
 // Refuses what the control does not allow, with the nearest that it does.
 [[nodiscard]] Status check_value(const Control& control, std::int64_t value);
 
+// The ids in the live-modes file, which must be a file that only root can write.
+[[nodiscard]] Result<std::vector<std::int64_t>> live_power_modes(const Place& place);
 // Refuses a mode that is not in the live-modes file.
 [[nodiscard]] Status check_power_mode(const Place& place, std::int64_t id);
 // Runs nvpmodel for a live mode, without a shell or an environment, for at most ten seconds, and

@@ -56,8 +56,8 @@ int main(int argc, char** argv) {
     const bool has_value = i + 1 < argc;
     if (argument == "--help") {
       std::printf(
-          "usage: laird-priv\n\nReads requests from standard input: get KEY, set KEY VALUE, "
-          "restore.\nKeys: gpu-max-freq (Hz), cpu-max-freq N (kHz), nvpmodel.\n"
+          "usage: laird-priv\n\nReads requests from standard input: get KEY, list KEY, set KEY "
+          "VALUE, restore.\nKeys: gpu-max-freq (Hz), cpu-max-freq N (kHz), nvpmodel.\n"
           "Example: echo get gpu-max-freq | laird-priv\n");
       return 0;
     }

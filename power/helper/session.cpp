@@ -157,10 +157,28 @@ bool Session::too_often(std::int64_t now_ns) {
   return ++sets_in_second_ > kSetsPerSecondMax;
 }
 
+std::string Session::list(const std::string& key) const {
+  std::vector<std::int64_t> values;
+  if (key == "nvpmodel") {
+    const Result<std::vector<std::int64_t>> modes = live_power_modes(place_);
+    if (!modes) return error_text(modes.error());
+    values = *modes;
+  } else {
+    const Result<Control> control = find_control(place_, key);
+    if (!control) return error_text(control.error());
+    values = control->allowed;
+  }
+  if (values.empty()) return "error unavailable: " + key + " takes no fixed list of values";
+  std::string out = "ok";
+  for (const std::int64_t value : values) out += " " + std::to_string(value);
+  return out;
+}
+
 std::string Session::answer(const std::string& request, std::int64_t now_ns) {
   if (request.size() > kRequestBytesMax) return "error invalid: the request is too long";
   const Words words = split(request);
   if (words.verb == "restore" && words.key.empty()) return "ok " + std::to_string(restore());
+  if (words.verb == "list") return list(words.key);
   if (words.verb == "get" && words.key == "nvpmodel") {
     const Result<std::int64_t> mode = query_power_mode(place_);
     return mode ? "ok " + std::to_string(*mode) : error_text(mode.error());
@@ -180,7 +198,7 @@ std::string Session::answer(const std::string& request, std::int64_t now_ns) {
     const Result<std::int64_t> done = set(words.key, value);
     return done ? "ok " + std::to_string(*done) : error_text(done.error());
   }
-  return "error invalid: unknown request; use get, set or restore";
+  return "error invalid: unknown request; use get, list, set or restore";
 }
 
 std::size_t Session::restore() {

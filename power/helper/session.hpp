@@ -1,6 +1,7 @@
 // One session of the privileged helper: requests in, answers out, everything undone at the end.
 //
 //   get KEY          ok VALUE [LOW HIGH]
+//   list KEY         ok VALUE VALUE ...       the clocks there are; the power modes that are live
 //   set KEY VALUE    ok VALUE-READ-BACK       "set nvpmodel 2", "set cpu-max-freq 0 729600"
 //   restore          ok COUNT
 //   anything else    error CODE: TEXT
@@ -41,6 +42,7 @@ class Session {
   void load_journal();
   Status remember(const std::string& key, std::int64_t value);
   Result<std::int64_t> set(const std::string& key, std::int64_t value);
+  [[nodiscard]] std::string list(const std::string& key) const;
   bool too_often(std::int64_t now_ns);
 
   static constexpr int kSetsPerSecondMax = 20;

@@ -7,6 +7,13 @@
 namespace laird::power {
 namespace {
 
+// Readings that are added up, and the fewest that fine tuning goes by.
+constexpr std::int64_t kSumReadingsMax = 4096;
+constexpr std::int64_t kFadeReadings = 256;
+constexpr std::int64_t kTunedReadingsMin = 8;
+constexpr std::int64_t kFineMovePermille = 10;
+constexpr DurationNs kFineWaitMax = 10 * kMinute;
+
 std::int64_t permille_of(std::int64_t value, std::int64_t permille) {
   return value * permille / 1000;
 }
@@ -70,6 +77,9 @@ void GovernorConfig::archive(Archive& ar) {
   ar(window_ns);
   ar(steady_interval_ns);
   ar(raise_wait_max_ns);
+  ar(fine_interval_ns);
+  ar(fine_permille);
+  ar(trim_permille);
   ar(blind_after_ns);
   ar(blind_level_permille);
   ar(limit_mc);
@@ -119,11 +129,11 @@ bool GovernorConfig::fits_limits() const {
              std::abs(thermal_hysteresis_mc) <= 1'000'000;
   for (const std::int32_t permille :
        {target_permille, band_permille, urgent_permille, blind_level_permille, thermal_cut_permille,
-        thermal_raise_permille}) {
+        thermal_raise_permille, fine_permille, trim_permille}) {
     out = out && is_level(permille);
   }
   for (const DurationNs wait : {settle_ns, window_ns, steady_interval_ns, raise_wait_max_ns,
-                                blind_after_ns, thermal_interval_ns, retry_ns}) {
+                                blind_after_ns, thermal_interval_ns, retry_ns, fine_interval_ns}) {
     out = out && wait >= 0 && wait <= kDay;
   }
   return out;
@@ -135,8 +145,10 @@ bool Governor::fits_limits() const {
              previous_mw_ >= -1 && previous_mw_ <= kGovernorPowerMaxMw &&
              window_mw_.size() == window_at_.size() && (!followed_cap_mw_ || *followed_cap_mw_ > 0);
   for (const RungState& rung : rungs_) out = out && is_level(rung.level) && is_level(rung.asked);
-  for (const TimeNs at :
-       {thermal_at_, moved_at_, seen_at_, binding_changed_at_, high_at_, raised_at_, waited_at_}) {
+  out = out && fine_wait_ns_ >= 0 && fine_wait_ns_ <= kDay && is_power(trim_mw_) &&
+        tuned_.fits_limits() && held_.fits_limits() && settled_.fits_limits();
+  for (const TimeNs at : {thermal_at_, moved_at_, seen_at_, binding_changed_at_, high_at_,
+                          raised_at_, waited_at_, tuned_at_}) {
     out = out && is_past(at);
   }
   for (const std::int64_t mw : window_mw_) out = out && is_power(mw);
@@ -170,9 +182,7 @@ void Governor::on_restart(TimeNs at) {
   }
   moved_at_ = at;
   if (cap_mw_) seen_at_ = std::max(seen_at_, at);
-  window_mw_.clear();
-  window_at_.clear();
-  previous_mw_ = -1;
+  forget_readings();
   blind_ = false;
   exhausted_ = false;
 }
@@ -183,6 +193,10 @@ TimeNs Governor::blind_at() const {
 
 void Governor::set_cap(TimeNs at, std::optional<std::int64_t> cap_mw) {
   if (cap_mw && *cap_mw <= 0) cap_mw.reset();
+  if (cap_mw != cap_mw_) {
+    trim_mw_ = fine_wait_ns_ = 0;
+    held_ = settled_ = {};
+  }
   cap_mw_ = cap_mw;
   // Blindness is counted from the moment there is something to watch for.
   if (cap_mw_) seen_at_ = std::max(seen_at_, at);
@@ -236,11 +250,31 @@ std::optional<Move> Governor::note_move(TimeNs at, std::size_t rung, std::int32_
   rungs_[rung].asked = level;
   rungs_[rung].level = level;
   moved_at_ = at;
+  forget_readings();
+  ++moves_;
+  return Move{static_cast<Rung>(rung), level, reason};
+}
+
+void Governor::forget_readings() {
   window_mw_.clear();
   window_at_.clear();
   previous_mw_ = -1;
-  ++moves_;
-  return Move{static_cast<Rung>(rung), level, reason};
+  tuned_ = {};
+}
+
+void Governor::Sum::add(std::int64_t value) {
+  if (count >= kSumReadingsMax) return;
+  mw += value;
+  ++count;
+}
+
+bool Governor::Sum::fits_limits() const {
+  return count >= 0 && count <= kSumReadingsMax && mw >= 0 && mw <= count * kGovernorPowerMaxMw;
+}
+
+void Governor::Sum::archive(Archive& ar) {
+  ar(mw);
+  ar(count);
 }
 
 std::optional<Move> Governor::change(TimeNs at, bool lower, std::int64_t mw, std::int64_t target_mw,
@@ -288,14 +322,25 @@ void Governor::remember(const GovernorInput& input) {
   if (!input.total_mw) return;
   seen_at_ = std::max(seen_at_, input.at);
   blind_ = false;
-  if (input.binding != binding_) {
-    binding_ = input.binding;
+  const bool binding = input.held_ns >= config_.settle_ns;
+  if (binding != binding_) {
+    binding_ = binding;
     binding_changed_at_ = input.at;
     window_mw_.clear();
     window_at_.clear();
   }
-  const TimeNs from = std::max(moved_at_, binding_changed_at_);
-  if (input.at - from < config_.settle_ns) return;
+  if (input.at - moved_at_ < config_.settle_ns) return;
+  if (input.held_ns > 0) {
+    held_.add(*input.total_mw);
+    if (binding) {
+      settled_.add(*input.total_mw);
+      tuned_.add(*input.total_mw);
+    }
+    if (held_.count >= kFadeReadings) {
+      for (Sum* sum : {&held_, &settled_}) *sum = {sum->mw / 2, sum->count / 2};
+    }
+  }
+  if (!binding && input.at - binding_changed_at_ < config_.settle_ns) return;
   std::size_t old = 0;
   while (old < window_at_.size() && window_at_[old] <= input.at - config_.window_ns) ++old;
   if (window_at_.size() - old >= kGovernorWindowMax) ++old;
@@ -371,8 +416,42 @@ std::optional<Move> Governor::step(const GovernorInput& input) {
   return hold(input, *cap);
 }
 
+// Small moves of the gate that take out what the band leaves.
+std::optional<Move> Governor::fine_tune(TimeNs at, std::int64_t cap_mw, std::int64_t target_mw) {
+  const DurationNs wait = config_.fine_interval_ns + fine_wait_ns_;
+  if (at - std::max(moved_at_, tuned_at_) < wait) return std::nullopt;
+  if (tuned_.count < kTunedReadingsMin) return std::nullopt;
+  const std::int64_t settled_mw = tuned_.mean();
+  if (settled_.count >= 2 * kTunedReadingsMin) {
+    const std::int64_t most = permille_of(cap_mw, config_.trim_permille);
+    trim_mw_ = std::clamp<std::int64_t>(settled_.mean() - held_.mean(), 0, most);
+  }
+  tuned_at_ = at;
+  tuned_ = {};
+  const RungState& gate = rungs_[index(Rung::kStepGate)];
+  for (std::size_t i = 0; i < kRungCount; ++i) {
+    const bool engaged = rungs_[i].level < kLevelFull;
+    if (engaged != (i == index(Rung::kStepGate))) return std::nullopt;
+  }
+  const std::int64_t bound = permille_of(cap_mw, kFineMovePermille);
+  const std::int64_t error =
+      std::clamp<std::int64_t>(target_mw + trim_mw_ - settled_mw, -bound, bound);
+  // What the least step of the gate is worth: less than that cannot be taken out.
+  const std::int64_t step_mw =
+      std::max<std::int64_t>(0, settled_mw - config_.idle_mw) / std::max(1, gate.level);
+  if (std::abs(error) <= std::max(permille_of(cap_mw, config_.fine_permille), step_mw)) {
+    return std::nullopt;
+  }
+  if ((error < 0) != tuned_down_) {
+    fine_wait_ns_ = std::min(2 * fine_wait_ns_ + config_.fine_interval_ns, kFineWaitMax);
+  }
+  tuned_down_ = error < 0;
+  return change(at, error < 0, settled_mw, settled_mw + error,
+                error < 0 ? MoveReason::kAbove : MoveReason::kBelow);
+}
+
 std::optional<Move> Governor::hold(const GovernorInput& input, std::int64_t cap_mw) {
-  const std::int64_t target = permille_of(cap_mw, config_.target_permille);
+  const std::int64_t target = permille_of(cap_mw, config_.target_permille) + trim_mw_;
   const std::int64_t band = permille_of(cap_mw, config_.band_permille);
   const DurationNs since = input.at - moved_at_;
   if (*input.total_mw >= target - band) high_at_ = input.at;
@@ -395,11 +474,11 @@ std::optional<Move> Governor::hold(const GovernorInput& input, std::int64_t cap_
   if (since < config_.steady_interval_ns) return std::nullopt;
   if (mw > target + band) return change(input.at, true, mw, target, MoveReason::kAbove);
   const bool low_for_long = input.at - high_at_ >= raise_wait_ns_ || high_at_ < moved_at_;
-  if (mw < target - band && input.binding && throttling() && low_for_long) {
+  if (mw < target - band && binding_ && throttling() && low_for_long) {
     raised_at_ = input.at;
     return change(input.at, false, mw, target, MoveReason::kBelow);
   }
-  return std::nullopt;
+  return fine_tune(input.at, cap_mw, target - trim_mw_);
 }
 
 void Governor::on_applied(TimeNs at, Rung rung, Outcome outcome, std::int32_t actual_permille) {
@@ -436,6 +515,13 @@ void Governor::archive(Archive& ar) {
   ar(waited_at_);
   ar(raise_wait_ns_);
   ar(previous_mw_);
+  ar(tuned_);
+  ar(held_);
+  ar(settled_);
+  ar(trim_mw_);
+  ar(tuned_at_);
+  ar(tuned_down_);
+  ar(fine_wait_ns_);
   ar.sequence(window_mw_, kGovernorWindowMax);
   ar.sequence(window_at_, kGovernorWindowMax);
   ar(blind_);

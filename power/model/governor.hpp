@@ -12,12 +12,20 @@
 //   urgent    the last two readings above the cap by urgent_permille: at once, but within
 //             steady_interval_ns of the last move only by twice that, as noise would do less
 //   steady    P outside the band around the target: no more than one move per steady_interval_ns
-//   raising   only while the throttle really holds work back ("binding"). A board that draws less
+//   raising   only while the throttle really holds work back (held_ns of settle_ns and more). A
+//   board that draws less
 //             because it has less to do keeps its levels, so the load's return finds the cap held:
 //             there is no integral term and nothing that winds up.
 //             It waits until no reading was near the target for a while: two seconds at first,
 //             twice as long each time a raise had to be taken back at once (a load that comes in
 //             bursts), up to raise_wait_max_ns, and half as long after each quiet minute.
+//   fine      every fine_interval_ns, the gate alone and by 1 % of the cap at most: towards the
+//             target within fine_permille, by all settled readings since the last move. A fine
+//             move that takes the last one back doubles the interval, up to kFineWaitMax: then it
+//             is the meter's rounding that is being chased.
+//   bursts    Power lags, so each time a throttle begins to hold a burst the first readings lie
+//             below what it allows. Over many short bursts that would add up: the target is raised
+//             by the mean of it, trim_permille of the cap at most, so that the mean is held.
 //   cap moved the level follows at once by the same law; a first cap starts the gate where the
 //             board file's dynamic power puts it, so that there is no overshoot to take back.
 // A cap above what the board draws ends with every level at 1000.
@@ -71,6 +79,9 @@ struct GovernorConfig {
   DurationNs window_ns = 2 * kSecond;
   DurationNs steady_interval_ns = 2 * kSecond;
   DurationNs raise_wait_max_ns = 32 * kSecond;
+  DurationNs fine_interval_ns = 10 * kSecond;
+  std::int32_t fine_permille = 2;   // of the cap: what fine tuning leaves alone
+  std::int32_t trim_permille = 20;  // of the cap: the most the target is raised for bursts
   DurationNs blind_after_ns = 10 * kSecond;
   std::int32_t blind_level_permille = 500;
   std::int64_t limit_mc = 90'000;
@@ -110,9 +121,9 @@ struct GovernorInput {
   TimeNs at = 0;
   std::optional<std::int64_t> total_mw;
   std::optional<std::int64_t> hottest_mc;
-  // True when a level below 1000 held work back all the time since the last call. A period that
-  // was only partly held back says nothing about what the level allows.
-  bool binding = true;
+  // For how long, up to now, a level below 1000 has held work back without a break; 0 when it does
+  // not. A reading soon after it began shows what was before as well.
+  DurationNs held_ns = kDay;
 };
 
 class Governor {
@@ -169,6 +180,8 @@ class Governor {
   void remember(const GovernorInput& input);
   std::optional<Move> go_blind(TimeNs at);
   std::optional<Move> follow_cap(TimeNs at);
+  std::optional<Move> fine_tune(TimeNs at, std::int64_t cap_mw, std::int64_t target_mw);
+  void forget_readings();
   std::optional<Move> first_guess(TimeNs at, std::int64_t cap_mw);
   void adapt_wait(TimeNs at, bool taken_back);
 
@@ -187,6 +200,23 @@ class Governor {
   TimeNs waited_at_ = INT64_MIN / 2;  // when raise_wait_ns_ last changed
   DurationNs raise_wait_ns_ = 0;
   std::int64_t previous_mw_ = -1;  // the reading before this one; -1 after a move
+  struct Sum {
+    std::int64_t mw = 0;
+    std::int64_t count = 0;
+
+    void add(std::int64_t value);
+    [[nodiscard]] std::int64_t mean() const { return count > 0 ? mw / count : 0; }
+    [[nodiscard]] bool fits_limits() const;
+    void archive(Archive& ar);
+  };
+  Sum tuned_;  // settled readings since the last move
+  // Readings while work was held back, all of them and the settled ones; old ones fade.
+  Sum held_;
+  Sum settled_;
+  std::int64_t trim_mw_ = 0;
+  TimeNs tuned_at_ = INT64_MIN / 2;
+  bool tuned_down_ = false;      // the direction of the last fine move
+  DurationNs fine_wait_ns_ = 0;  // beyond fine_interval_ns
   // Readings that count for the mean.
   std::vector<std::int64_t> window_mw_;
   std::vector<TimeNs> window_at_;

@@ -280,7 +280,7 @@ def read_line(client, limit=8 << 20):
 # ---- the journal, decoded without any of the agent's own code ----
 
 COMMANDS = ("start", "run", "pause", "checkpoint", "stop", "kill", "wake", "answer", "changed",
-            "exit")
+            "exit", "limit", "duty", "knob")
 STATES = ("queued", "starting", "ready", "running", "pausing", "evicting", "backoff", "holding",
           "held", "finishing", "ended")
 SEAL_BYTES = 8  # behind each blob, see agent/journal/seal.hpp
@@ -305,6 +305,12 @@ def decode_commands(blob):
                         "cpu_milli": milli})
         elif kind == "wake":
             at += 8
+        elif kind == "limit":
+            at += 12
+        elif kind == "duty":
+            at += 4
+        elif kind == "knob":
+            at += 5
         elif kind == "answer":
             request, ok, code, key, size = struct.unpack_from("<Q?BII", blob, at)
             at += 18

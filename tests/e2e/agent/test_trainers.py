@@ -229,7 +229,8 @@ samples = 20
 say(type="progress", samples=20, loss=500.0)
 """ + GOOD[GOOD.index("while True"):])
         # What it says on the socket still gets through.
-        self.assertGreater(board.tasks()["prints"]["samples"], 100)
+        board.wait_for(lambda: board.tasks()["prints"]["samples"] > 100, 10,
+                       "its reports do not get through")
         self.assertNotIn(board.task_state("prints"), ("failed", "backoff"))
         logs = sum(os.path.getsize(os.path.join(board.task_folder("prints"), name))
                    for name in os.listdir(board.task_folder("prints")))

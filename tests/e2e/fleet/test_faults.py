@@ -54,9 +54,9 @@ class Faults(unittest.TestCase):
         if not os.environ.get("LAIRD_KEEP"):
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def verdict(self):
+    def verdict(self, *more):
         done = subprocess.run([os.path.join(BIN, "laird-lab"), "fleet", self.fleet.recording,
-                               "--json"], stdout=subprocess.PIPE, text=True, check=False)
+                               "--json", *more], stdout=subprocess.PIPE, text=True, check=False)
         self.assertTrue(done.stdout, "laird-lab said nothing")
         return json.loads(done.stdout)
 
@@ -117,9 +117,13 @@ class Faults(unittest.TestCase):
         self.wait(lambda: tasks_ended() == len(BOARDS), 30, "every task ends")
         self.fleet.stop()
         verdict = self.verdict()
-        print(verdict)
-        self.assertEqual(0, verdict["excess_parts"])
-        self.assertLessEqual(verdict["most_over_budget_w"], 0)
+        # The same from the journals, which also have what was never heard outside.
+        exact = self.verdict("--journals", os.path.join(self.folder, "state"))
+        print(verdict, exact)
+        self.assertGreater(exact["instants"], 100)
+        for judged in (exact, verdict):
+            self.assertEqual(0, judged["excess_parts"])
+            self.assertLessEqual(judged["most_over_budget_w"], 0)
         self.assertEqual(len(BOARDS), verdict["tasks_ended"])
         self.assertEqual(0, verdict["tasks_ended_twice"])
 

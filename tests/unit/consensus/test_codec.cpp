@@ -9,16 +9,25 @@ using namespace laird::consensus;
 
 namespace {
 
-Record sample_record() {
-  Record r;
+Register sample_register() {
+  Register r;
   r.version = 9;
-  r.base = {-5, kWhole, 77};
-  r.quorum = 3;
-  r.entries = {{{4, 1}, EdgeStatus::kOpen, {}, {}},
-               {{70000, 3}, EdgeStatus::kFrozen, {1, 2, 3}, {kWhole, 0, 9}},
-               {{5, 2}, EdgeStatus::kFinal, {8, 8, 8}, {7, 7, 7}},
-               {{6, 1}, EdgeStatus::kOpening, {}, {}}};
-  r.absorbed = {{1, 1}, {2, 5}};
+  r.owner = {4, 1};
+  r.lives = 300;
+  r.keepers = {{4, 1}, {70000, 3}};
+  Entry first;
+  first.account = {4, 1};
+  first.base = {-5, kWhole, 77};
+  first.quorum = 3;
+  first.term = 2;
+  first.changed = 9;
+  first.ties = {{{70000, 3}, 299}};
+  Entry second;
+  second.account = {70000, 3};
+  second.dead = second.certain = true;
+  second.ties = {{{4, 1}, 299}};
+  r.entries = {first, second};
+  r.buried = {{1, 1}, {2, 5}};
   return r;
 }
 
@@ -26,7 +35,7 @@ EdgeBody sample_edge() {
   EdgeBody b;
   b.seq = 300;
   b.ack = 299;
-  b.usable = true;
+  b.life = 7;
   b.has_terms = true;
   b.degree = 8;
   b.urgency = {256, 1, 65535};
@@ -39,34 +48,43 @@ EdgeBody sample_edge() {
 std::vector<Message> samples() {
   EdgeBody absolute;
   absolute.seq = 1;
-  absolute.opening = true;
   absolute.price_absolute = true;
   absolute.price = {-1'000'000'000'000'000, 0, 5};
   absolute.sent_absolute = true;
   absolute.sent = {kWhole, 0, 1};
-  EdgeBody last = absolute;
-  last.opening = false;
-  last.final = true;
-  last.heard = {4, 5, 6};
-  const std::vector<RecordEntry> entries = sample_record().entries;
+  StatementBody statement;
+  statement.version = 8;
+  statement.incarnation = 2;
+  statement.alone = true;
+  statement.base = {-1, 2, kWhole};
+  statement.quorum = 1;
+  statement.term = 6;
+  statement.ties = {{{4, 1}, 9, true}};
+  statement.keepers = {{1, 1}};
+  const Ballot ballot{3, 70000};
   const std::vector<Body> bodies = {
       sample_edge(),
       absolute,
-      last,
-      RecordBody{sample_record()},
-      RecordAckBody{7},
-      PullBody{3, {9, 2}, {1, 2, 3}},
-      ClaimBody{3, {9, 2}, false, true, {1, 2, 3}, {4, 5, 6}, sample_record()},
-      RefuseBody{3, {9, 2}, Refusal::kSettled, {{1, 1}}, {entries[1]}},
-      ReleaseBody{{9, 2}, 3},
-      ContendBody{{9, 2}, {1, 1}, 3},
-      FinalBody{{9, 2}, true, {1, 2, 3}, {4, 5, 6}, {{8, 1}}, {entries[2]}},
-      FinalAckBody{{9, 2}},
-      AskBody{{1, 1}, {9, 2}},
-      AnswerBody{{1, 1}, {9, 2}, true},
-      ClosedBody{12}};
+      RequestBody{3, 20, 4, 2, true, {1, 2, 3}, {{{9, 2}, 5, {1, 2, 3}, {4, 5, 6}}}},
+      statement,
+      ReferBody{4, {{1, 1}, {2, 1}}},
+      ProbeBody{4},
+      PrepareBody{4, ballot},
+      PromiseBody{4, ballot, {}, {}},
+      PromiseBody{4, ballot, {0, 1}, {sample_register()}},
+      AcceptBody{ballot, sample_register()},
+      AcceptedBody{4, ballot},
+      RefusedBody{4, ballot},
+      DecidedBody{sample_register()},
+      RollCallBody{4097},
+      PresentBody{4097, 2, 9, {{1, 1}}},
+      FoundBody{12, true, {{0, 3}, {1, 4}}},
+      FoundAckBody{12}};
   std::vector<Message> out;
-  for (const Body& b : bodies) out.push_back({1, 2, 3, b});
+  for (const Body& b : bodies) {
+    const bool on_edge = std::holds_alternative<EdgeBody>(b);
+    out.push_back({1, on_edge ? 0U : 3U, b});
+  }
   return out;
 }
 
@@ -98,25 +116,27 @@ TEST(every_truncation_is_refused) {
 TEST(trailing_bytes_wrong_version_and_unknown_kind_are_refused) {
   std::string bytes = written(samples().front());
   TEST_ASSERT_FALSE(decode(bytes + '\0').has_value());
-  bytes[0] = static_cast<char>(0x20);
+  bytes[0] = static_cast<char>(0x30);
   const auto other = decode(bytes);
   TEST_ASSERT_FALSE(other.has_value());
-  TEST_ASSERT_TRUE(other.error().context.find("version 2") != std::string::npos);
-  bytes[0] = static_cast<char>(0x1F);
+  TEST_ASSERT_TRUE(other.error().context.find("version 3") != std::string::npos);
+  bytes[0] = static_cast<char>(0x2F);
   TEST_ASSERT_FALSE(decode(bytes).has_value());
   TEST_ASSERT_FALSE(decode("").has_value());
 }
 
 TEST(hostile_lengths_and_numbers_are_refused) {
-  // A pull with a helper list said to be 2^35 long.
-  const std::string pull("\x13\x01\x01\x01\x01\x01\x01\xFF\xFF\xFF\xFF\x7F", 12);
-  TEST_ASSERT_FALSE(decode(pull).has_value());
+  // A referral whose keeper list is said to be 2^35 long, and one of eight where seven is the most.
+  TEST_ASSERT_FALSE(decode(std::string("\x23\x01\x01\x01\xFF\xFF\xFF\xFF\x7F", 9)).has_value());
+  TEST_ASSERT_FALSE(
+      decode(std::string("\x23\x01\x01\x01\x08", 5) + std::string(16, '\x01')).has_value());
   // A number with a second way to say it, and one beyond 64 bits.
-  TEST_ASSERT_FALSE(decode(std::string("\x12\x01\x81\x00\x01\x05", 6)).has_value());
-  TEST_ASSERT_FALSE(decode(std::string("\x12") + std::string(11, '\xFF')).has_value());
-  TEST_ASSERT_FALSE(decode(std::string(kMessageBytesMax + 1, '\x10')).has_value());
-  // Nobody sends as incarnation 0.
-  TEST_ASSERT_FALSE(decode(std::string("\x12\x01\x00\x01\x05", 5)).has_value());
+  TEST_ASSERT_TRUE(decode(std::string("\x24\x01\x01\x05", 4)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x24\x01\x81\x00\x05", 5)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x24") + std::string(11, '\xFF')).has_value());
+  TEST_ASSERT_FALSE(decode(std::string(kMessageBytesMax + 1, '\x20')).has_value());
+  // Nobody but an edge speaks as incarnation 0.
+  TEST_ASSERT_FALSE(decode(std::string("\x24\x01\x00\x05", 4)).has_value());
 }
 
 TEST(random_bytes_never_break_the_reader) {
@@ -130,7 +150,7 @@ TEST(random_bytes_never_break_the_reader) {
       bytes.push_back(static_cast<char>(state >> 56));
     }
     state = state * 6364136223846793005ULL + 1;
-    if (!bytes.empty()) bytes[0] = static_cast<char>(0x10 | (bytes[0] & 0x0F));
+    if (!bytes.empty()) bytes[0] = static_cast<char>(0x20 | (bytes[0] & 0x0F));
     const auto m = decode(bytes);
     if (m) {
       TEST_ASSERT_TRUE(written(*m) == bytes);
@@ -142,9 +162,8 @@ TEST(an_ordinary_edge_message_is_small) {
   EdgeBody b;
   b.seq = 100;
   b.ack = 99;
-  b.usable = true;
   b.price_code = {-40, 0, 0};
   b.base_age = 4;
   b.sent = {5 << 12, 0, 0};
-  TEST_ASSERT_TRUE(written({1, 1, 1, b}).size() <= 13);
+  TEST_ASSERT_TRUE(written({1, 0, b}).size() <= 12);
 }

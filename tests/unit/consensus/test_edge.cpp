@@ -95,19 +95,3 @@ TEST(refuses_what_no_honest_peer_can_have_sent) {
   TEST_ASSERT_FALSE(p.b.hear(less, 1));
   TEST_ASSERT_EQUAL_INT64(500, p.b.heard[0]);
 }
-
-TEST(messages_of_an_earlier_life_of_the_edge_carry_no_grants) {
-  Edge old;
-  old.sent[0] = 900;
-  EdgeBody stale = said(old);
-  stale.opening = true;
-  Edge e;
-  e.seq = 20;
-  e.first_seq = 21;
-  TEST_ASSERT_TRUE(e.hear(stale, 1));
-  TEST_ASSERT_EQUAL_INT64(0, e.heard[0]);
-  stale.opening = false;
-  stale.seq = 2;
-  TEST_ASSERT_FALSE(e.hear(stale, 1));
-  TEST_ASSERT_EQUAL_INT64(0, e.heard[0]);
-}

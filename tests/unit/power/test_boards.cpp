@@ -3,6 +3,7 @@
 #include <set>
 
 #include "power/boards/catalogue.hpp"
+#include "power/boards/power_modes.hpp"
 #include "power/model/board_schema.hpp"
 #include "tests/harness/unit.hpp"
 
@@ -185,4 +186,28 @@ TEST(memory_for_tasks_keeps_the_reserve_back_and_is_never_negative) {
   TEST_ASSERT_EQUAL_INT64(700, board.memory_for_tasks_bytes(0));
   TEST_ASSERT_EQUAL_INT64(1700, board.memory_for_tasks_bytes(2000));
   TEST_ASSERT_EQUAL_INT64(0, board.memory_for_tasks_bytes(200));
+}
+
+TEST(modes_that_agree_on_cores_and_partitions_are_live_to_one_another) {
+  const ModeTable table = parse_mode_table(
+      "# a comment\n"
+      "< PARAM TYPE=FILE NAME=CPU_ONLINE >\nCORE_0 /sys/devices/system/cpu/cpu0/online\n"
+      "< POWER_MODEL ID=0 NAME=MAXN >\nCPU_ONLINE CORE_4 1\nTPC_POWER_GATING TPC_PG_MASK 0\n"
+      "< POWER_MODEL ID=1 NAME=10W >\nCPU_ONLINE CORE_4 0\nTPC_POWER_GATING TPC_PG_MASK 252\n"
+      "< POWER_MODEL ID=2 NAME=15W >\n  CPU_ONLINE CORE_4 1\nCPU_A78_0 MAX_FREQ 1420800\n"
+      "TPC_POWER_GATING TPC_PG_MASK 0\n"
+      "< POWER_MODEL ID=x NAME=BROKEN >\n"
+      "< PM_CONFIG DEFAULT=2 >\n");
+  TEST_ASSERT_EQUAL_UINT64(3, table.modes.size());
+  TEST_ASSERT_EQUAL_STRING("15W", table.modes[2].name.c_str());
+  TEST_ASSERT_EQUAL_INT64(2, table.default_id);
+  const auto groups = table.live_groups();
+  TEST_ASSERT_EQUAL_UINT64(1, groups.size());
+  TEST_ASSERT_TRUE((groups[0] == std::vector<std::int64_t>{0, 2}));
+  // Nothing said of cores: nothing known of a reboot.
+  const ModeTable bare =
+      parse_mode_table("< POWER_MODEL ID=0 NAME=a >\n< POWER_MODEL ID=1 NAME=b >\n");
+  TEST_ASSERT_EQUAL_UINT64(2, bare.modes.size());
+  TEST_ASSERT_TRUE(bare.live_groups().empty());
+  TEST_ASSERT_TRUE(parse_mode_table("<POWER_MODEL").modes.empty());
 }

@@ -255,3 +255,15 @@ TEST(power_modes_need_a_list_that_only_the_owner_can_write) {
   session.restore();
   expect("2", fake.read("/mode"));
 }
+
+TEST(lists_the_clocks_there_are_and_the_modes_that_are_live) {
+  const Fake fake;
+  Session session = open_session(fake);
+  expect("ok 306000000 612000000 1020000000", session.answer("list gpu-max-freq", 0));
+  expect_error(session.answer("list nvpmodel", 0), "no power mode is known to be live");
+  put(fake.place.root + "/etc/laird/live_modes", "0\n2\n02\n-1\nx\n");
+  ::chmod((fake.place.root + "/etc/laird/live_modes").c_str(), 0644);
+  expect("ok 0 2", session.answer("list nvpmodel", 0));
+  expect_error(session.answer("list cpu-max-freq 0", 0), "no fixed list");
+  expect_error(session.answer("list ../etc", 0), "unknown control");
+}

@@ -41,9 +41,10 @@ double power_law(const core::Task& task, double exponent) {
   return exact::pow(static_cast<double>(task.samples + 100), -exponent);
 }
 
-Decision decide(Policy& policy, std::vector<Candidate> candidates) {
+Decision decide(Policy& policy, std::vector<Candidate> candidates,
+                std::uint32_t ceiling_ppm = core::kShareWholePpm) {
   Decision out;
-  policy.decide(LaneView{0, core::LaneKind::kCpu, kSecond, kSecond, candidates}, out);
+  policy.decide(LaneView{0, core::LaneKind::kCpu, kSecond, kSecond, candidates, 0, ceiling_ppm}, out);
   return out;
 }
 
@@ -91,6 +92,22 @@ TEST(laira_excludes_what_its_look_ahead_rules_out_and_sta_does_not) {
     if (form == &kLaira) TEST_ASSERT_EQUAL_UINT32(2, decision.choices[0].key);
     const bool says = policy.explain(steep).find("excluded") != std::string::npos;
     TEST_ASSERT_EQUAL_INT(form == &kLaira, says);
+  }
+}
+
+TEST(laira_looks_ahead_only_as_far_as_the_lanes_ceiling_lets_it_get) {
+  // 440,000 samples away, at 1000 a second and 999 seconds: only with most of the lane.
+  for (const std::uint32_t ceiling_ppm : {core::kShareWholePpm, 100'000u}) {
+    Laira policy(kLaira);
+    core::Task far = running_task(1, 0.0015);
+    core::Task near = running_task(2, 0.2);
+    for (int i = 0; i < 20; ++i) {
+      report(policy, far, power_law(far, 0.5));
+      report(policy, near, 0.5 * power_law(near, 0.1));
+    }
+    static_cast<void>(decide(policy, {{&far, true}, {&near, true}}, ceiling_ppm));
+    const bool excluded = policy.explain(far).find("excluded") != std::string::npos;
+    TEST_ASSERT_EQUAL_INT(ceiling_ppm < core::kShareWholePpm, excluded);
   }
 }
 

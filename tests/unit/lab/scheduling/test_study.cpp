@@ -20,7 +20,7 @@ Study small_study(const std::vector<Curve>& curves) {
   Study study;
   study.policies = {"foresight", "round-robin", "shortest-task-first"};
   study.runs = 12;
-  study.draw = [&curves](std::uint64_t seed) { return draw_bundle(curves, {}, seed); };
+  study.draw = [&curves](std::uint64_t seed) { return Bundle{draw_bundle(curves, {}, seed), {}}; };
   return study;
 }
 

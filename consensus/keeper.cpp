@@ -1,0 +1,536 @@
+#include "consensus/keeper.hpp"
+
+#include <algorithm>
+
+namespace laird::consensus {
+namespace {
+
+constexpr int kDoubtTicks = 6;   // unheard for so long, an account closed upon counts as gone
+constexpr int kRepeatTicks = 1;  // between repetitions of a question to the other keepers
+constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
+constexpr int kRoundsApartMax = 1;
+constexpr int kRequestTicks = 12;  // a request not repeated for so long is dropped
+constexpr int kRoundTicks = 30;    // a round that gets no majority in this time is given up
+
+constexpr auto timed_before = [](const auto& t, const Account& a) { return t.account < a; };
+
+constexpr auto from_before = [](const auto& p, const Account& a) { return p.from < a; };
+
+bool has_wishes(const RequestBody& b) {
+  return !b.closings.empty() || !b.wanted.empty() || b.leave || b.term != 0;
+}
+
+}  // namespace
+
+void RequestBody::archive(Archive& ar) {
+  ar(version);
+  ar(members);
+  ar(term);
+  ar(quorum);
+  ar(leave);
+  std::uint32_t n = static_cast<std::uint32_t>(wanted.size());
+  ar(n);
+  if (ar.reading()) {
+    if (n > kEdgesMax) return ar.fail();
+    wanted.resize(n);
+  }
+  for (NodeId& w : wanted) ar(w);
+  ar.sequence(closings, kEdgesMax);
+}
+
+void Keeper::Pending::archive(Archive& ar) {
+  ar(from);
+  ar(body);
+  ar(at);
+}
+
+void Keeper::Doubt::archive(Archive& ar) {
+  ar(account);
+  ar(since);
+  ar(heard);
+}
+
+void Keeper::Timed::archive(Archive& ar) {
+  ar(account);
+  ar(since);
+}
+
+void Keeper::archive(Archive& ar) {
+  ar(self_);
+  ar(decided_);
+  ar(promised_);
+  ar(accepted_at_);
+  ar.sequence(accepted_, 1);
+  ar(accepted_since_);
+  ar.bounded(phase_, Phase::kAccepting);
+  ar(ballot_);
+  ar(round_seen_);
+  ar(proposal_);
+  ar(best_at_);
+  ar.sequence(best_, 1);
+  ar.sequence(votes_, kKeepersMax);
+  ar(phase_since_);
+  ar(sent_at_);
+  ar(needed_since_);
+  ar(held_at_);
+  ar.sequence(pending_, kRequestsMax);
+  ar(fresh_);
+  ar.sequence(doubts_, kAccountsMax);
+  ar.sequence(certain_, kAccountsMax);
+  ar.sequence(contacts_, kAccountsMax);
+  ar.sequence(courted_, kEdgesMax);
+  ar(probed_at_);
+}
+
+void Keeper::begin(const Account& self, Register value, TimeNs now) {
+  const KeeperTiming timing = timing_;
+  const std::uint32_t epoch = epoch_;
+  const bool untagged = untagged_;
+  *this = Keeper();
+  configure(timing, epoch, untagged);
+  self_ = self;
+  if (value.version != 0) adopt(std::move(value), now);
+}
+
+void Keeper::send(NodeId to, Body body, Out& out) const {
+  out.messages.push_back({to, Message{epoch_, self_.incarnation, std::move(body)}});
+}
+
+void Keeper::adopt(Register value, TimeNs now) {
+  decided_ = std::move(value);
+  promised_ = accepted_at_ = {};
+  accepted_.clear();
+  accepted_since_ = 0;
+  phase_ = Phase::kIdle;
+  votes_.clear();
+  best_.clear();
+  round_seen_ = 0;
+  needed_since_ = kNever;
+  fresh_ = true;
+  std::erase_if(certain_, [&](const Timed& t) { return decided_.find(t.account) == nullptr; });
+  for (const Entry& e : decided_.entries) {
+    const bool known = std::any_of(certain_.begin(), certain_.end(),
+                                   [&](const Timed& t) { return t.account == e.account; });
+    if (e.certain && !known) certain_.push_back({e.account, now});
+  }
+  std::erase_if(doubts_, [&](const Doubt& d) { return !decided_.alive(d.account); });
+}
+
+std::optional<StatementBody> Keeper::statement_for(const Account& account) const {
+  StatementBody s;
+  s.version = decided_.version;
+  s.incarnation = account.incarnation;
+  s.keepers = decided_.keepers;
+  const Entry* e = decided_.find(account);
+  if (e == nullptr) {
+    if (!decided_.past(account)) return std::nullopt;
+    s.dead = true;
+    return s;
+  }
+  s.dead = e->dead;
+  s.alone = decided_.living_count() == 1;
+  s.base = e->base;
+  s.quorum = e->quorum;
+  s.term = e->term;
+  for (const Tie& t : e->ties) s.ties.push_back({t.peer, t.life, !decided_.alive(t.peer)});
+  return s;
+}
+
+// To the keepers of both versions the whole, to everyone else concerned what it says of them.
+void Keeper::announce(const Register& before, Out& out) const {
+  std::vector<Account> keepers = before.keepers;
+  for (const Account& k : decided_.keepers) {
+    if (!before.is_keeper(k)) keepers.push_back(k);
+  }
+  for (const Account& k : keepers) {
+    if (k != self_) send(k.node, DecidedBody{decided_}, out);
+  }
+  const auto tell = [&](const Account& a) {
+    if (a == self_ || std::find(keepers.begin(), keepers.end(), a) != keepers.end()) return;
+    if (const auto s = statement_for(a)) send(a.node, *s, out);
+  };
+  for (const Entry& e : decided_.entries) {
+    if (e.changed == decided_.version) tell(e.account);
+  }
+}
+
+void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now, Out& out) {
+  if (!seated()) return;
+  note_contact(from, now);
+  if (from != self_ && body.version < decided_.version) {
+    const Entry* e = decided_.find(from);
+    if (decided_.is_keeper(from)) {
+      send(from.node, DecidedBody{decided_}, out);
+    } else if (e == nullptr || e->changed > body.version || e->dead) {
+      if (const auto s = statement_for(from)) send(from.node, *s, out);
+    }
+  }
+  if (decided_.past(from) || (decided_.find(from) != nullptr && !has_wishes(body))) return;
+  const auto at = std::lower_bound(pending_.begin(), pending_.end(), from, from_before);
+  if (at != pending_.end() && at->from == from) {
+    fresh_ |= at->body != body;
+    at->body = body;
+    at->at = now;
+  } else if (pending_.size() < kRequestsMax) {
+    pending_.insert(at, {from, body, now});
+    fresh_ = true;
+  }
+  for (const Closing& c : body.closings) {
+    const Entry* e = decided_.find(from);
+    if (e != nullptr && e->tie_to(c.peer) != nullptr) doubt(c.peer, now);
+  }
+}
+
+void Keeper::doubt(const Account& account, TimeNs now) {
+  if (account == self_ || !decided_.alive(account)) return;
+  for (const Doubt& d : doubts_) {
+    if (d.account == account) return;
+  }
+  doubts_.push_back({account, now, false});
+  fresh_ = true;
+}
+
+std::size_t Keeper::supporters(const Register& r, const Entry& e, TimeNs now) const {
+  const DurationNs lapse = timing_.term + timing_.tick;
+  return static_cast<std::size_t>(std::count_if(e.ties.begin(), e.ties.end(), [&](const Tie& t) {
+    const Entry* peer = r.find(t.peer);
+    if (peer == nullptr || !peer->certain) return true;
+    // What it answered before its process ended lasts no longer than the lease.
+    return std::none_of(certain_.begin(), certain_.end(), [&](const Timed& c) {
+      return c.account == t.peer && now - c.since > lapse;
+    });
+  }));
+}
+
+// Unfinished doubts: worth waiting for, so that closings and death make one version.
+bool Keeper::ripening(TimeNs now) const {
+  return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
+    return !d.heard && now - d.since < kDoubtTicks * timing_.tick;
+  });
+}
+
+// An edge is opened only to one who was heard just now: to one who is silent it would have to be
+// closed again, and would stand in the way of its settlement. The others are asked.
+bool Keeper::may_open(const Account& account, TimeNs now) {
+  const auto asked = std::lower_bound(pending_.begin(), pending_.end(), account, from_before);
+  if (asked != pending_.end() && asked->from == account && asked->body.leave) return false;
+  if (account == self_) return true;
+  const Timed* contact = find_contact(account);
+  if (contact != nullptr && now - contact->since < kRequestTicks * timing_.tick) return true;
+  if (!account.valid() || courted_.size() >= kEdgesMax) return false;
+  if (std::find(courted_.begin(), courted_.end(), account) == courted_.end()) {
+    courted_.push_back(account);
+  }
+  return false;
+}
+
+Keeper::Timed* Keeper::find_contact(const Account& account) {
+  const auto at = std::lower_bound(contacts_.begin(), contacts_.end(), account, timed_before);
+  return at != contacts_.end() && at->account == account ? &*at : nullptr;
+}
+
+void Keeper::note_contact(const Account& from, TimeNs now) {
+  for (Doubt& d : doubts_) {
+    if (d.account == from) {
+      d.since = now;
+      d.heard = true;
+    }
+  }
+  if (Timed* known = find_contact(from)) {
+    known->since = now;
+    return;
+  }
+  if (contacts_.size() >= kAccountsMax) return;
+  contacts_.insert(std::lower_bound(contacts_.begin(), contacts_.end(), from, timed_before),
+                   {from, now});
+  if (std::find(courted_.begin(), courted_.end(), from) != courted_.end()) fresh_ = true;
+}
+
+void Keeper::review_doubts(const Register& candidate, TimeNs now) {
+  for (const Entry& e : candidate.entries) {
+    if (!e.dead && supporters(candidate, e, now) < e.quorum) doubt(e.account, now);
+  }
+  std::erase_if(doubts_, [&](const Doubt& d) {
+    const Entry* e = candidate.find(d.account);
+    if (e == nullptr || e->dead) return true;
+    const bool closed_upon = std::any_of(pending_.begin(), pending_.end(), [&](const Pending& p) {
+      return std::any_of(p.body.closings.begin(), p.body.closings.end(),
+                         [&](const Closing& c) { return c.peer == d.account; });
+    });
+    return !closed_upon && supporters(candidate, *e, now) >= e->quorum;
+  });
+}
+
+void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
+  if (edit.state().past(p.from)) return;
+  std::vector<NodeId> wanted;
+  for (const NodeId node : p.body.wanted) {
+    if (may_open(edit.state().living(node), now)) wanted.push_back(node);
+  }
+  if (edit.state().find(p.from) == nullptr) {
+    if (p.body.leave) return;
+    if (wanted.empty()) {
+      // Nobody it asked for is there: anyone will do, or it would stay out.
+      for (const Entry& e : edit.state().entries) {
+        if (!e.dead && e.account.node != p.from.node && may_open(e.account, now)) {
+          wanted.push_back(e.account.node);
+          break;
+        }
+      }
+    }
+    edit.enroll(p.from, wanted, p.body.members);
+    return;
+  }
+  for (const Closing& c : p.body.closings) edit.close(p.from, c);
+  if (p.body.term != 0) edit.set_quorum(p.from, p.body.term, p.body.quorum);
+  if (p.body.leave) {
+    const Entry* e = edit.state().find(p.from);
+    if (e->ties.empty() && edit.state().living_count() > 1) edit.declare_dead(p.from, true);
+    return;
+  }
+  for (const NodeId node : wanted) edit.open(p.from, edit.state().living(node));
+  if (!p.body.wanted.empty()) find_neighbours(edit, p.from, now);
+}
+
+// Neighbours it should have are gone: others take their place, the next in the register's order.
+void Keeper::find_neighbours(RegisterEdit& edit, const Account& account, TimeNs now) {
+  const auto lacking = [&] {
+    const Entry* e = edit.state().find(account);
+    const auto there = std::count_if(e->ties.begin(), e->ties.end(),
+                                     [&](const Tie& t) { return edit.state().alive(t.peer); });
+    return static_cast<std::size_t>(there) < kNeighboursMin;
+  };
+  const std::size_t n = edit.state().entries.size();
+  std::size_t at = 0;
+  while (at < n && edit.state().entries[at].account < account) ++at;
+  for (std::size_t k = 1; k < n && lacking(); ++k) {
+    const Account other = edit.state().entries[(at + k) % n].account;
+    if (edit.state().alive(other) && may_open(other, now)) edit.open(account, other);
+  }
+}
+
+Register Keeper::compose(TimeNs now) {
+  RegisterEdit edit(decided_, untagged_);
+  for (const Pending& p : pending_) enter(edit, p, now);
+  review_doubts(edit.state(), now);
+  for (const Doubt& d : doubts_) {
+    if (now - d.since < kDoubtTicks * timing_.tick || d.account == self_) continue;
+    const Entry* e = edit.state().find(d.account);
+    if (e != nullptr && !e->dead && supporters(edit.state(), *e, now) < e->quorum) {
+      edit.declare_dead(d.account, false);
+    }
+  }
+  edit.settle(self_);
+  edit.seat_keepers();
+  return edit.finish(self_);
+}
+
+// The owner first, then the others in the order of their seats, without those that seem to be gone,
+// further apart with every round that was contested.
+DurationNs Keeper::patience() const {
+  const auto& seats = decided_.keepers;
+  const auto gone = [&](const Account& a) {
+    return std::any_of(doubts_.begin(), doubts_.end(),
+                       [&](const Doubt& d) { return d.account == a && !d.heard; });
+  };
+  const auto owner = std::find(seats.begin(), seats.end(), decided_.owner);
+  std::size_t at = owner == seats.end() ? 0 : static_cast<std::size_t>(owner - seats.begin());
+  std::int64_t rank = 0;
+  for (; seats[at % seats.size()] != self_; ++at) {
+    if (!gone(seats[at % seats.size()])) ++rank;
+  }
+  const std::int64_t apart = 1 + std::min<std::int64_t>(round_seen_, kRoundsApartMax);
+  // Whoever has the floor comes first, the owner too must wait then.
+  const std::int64_t floor = promised_.round != 0 && promised_.node != self_.node ? 1 : 0;
+  return (rank * apart + floor) * kRankTicks * timing_.tick;
+}
+
+void Keeper::propose(TimeNs now, Out& out) {
+  if (!fresh_ && doubts_.empty() && certain_.empty() && needed_since_ == kNever &&
+      accepted_.empty()) {
+    return;
+  }
+  fresh_ = false;
+  Register next = compose(now);
+  const bool open_vote = !accepted_.empty() && now - accepted_since_ > kRankTicks * timing_.tick;
+  if (next.version == decided_.version && !open_vote) {
+    needed_since_ = kNever;
+    return;
+  }
+  if (needed_since_ == kNever) needed_since_ = now;
+  if (ripening(now) && now - needed_since_ < 2 * kDoubtTicks * timing_.tick) {
+    held_at_ = now;
+    return;
+  }
+  if (decided_.owner == self_ && accepted_.empty() && promised_.round == 0) {
+    ballot_ = {0, self_.node};
+    start_accepting(std::move(next), now, out);
+  } else if (now - std::max(needed_since_, held_at_) >= patience()) {
+    prepare(now, out);
+  }
+}
+
+void Keeper::prepare(TimeNs now, Out& out) {
+  phase_ = Phase::kPreparing;
+  ballot_ = {std::max(round_seen_, promised_.round) + 1, self_.node};
+  round_seen_ = ballot_.round;
+  promised_ = ballot_;
+  phase_since_ = now;
+  votes_ = {self_};
+  best_at_ = accepted_at_;
+  best_ = accepted_;
+  sent_at_ = 0;
+  if (votes_.size() >= majority()) {
+    start_accepting(best_.empty() ? compose(now) : best_.front(), now, out);
+  } else {
+    repeat(now, out);
+  }
+}
+
+void Keeper::start_accepting(Register value, TimeNs now, Out& out) {
+  phase_ = Phase::kAccepting;
+  proposal_ = std::move(value);
+  promised_ = accepted_at_ = ballot_;
+  accepted_ = {proposal_};
+  accepted_since_ = phase_since_ = now;
+  votes_ = {self_};
+  sent_at_ = 0;
+  if (votes_.size() >= majority()) {
+    decide(now, out);
+  } else {
+    repeat(now, out);
+  }
+}
+
+void Keeper::repeat(TimeNs now, Out& out) {
+  if (sent_at_ != 0 && now - sent_at_ < kRepeatTicks * timing_.tick) return;
+  sent_at_ = now;
+  for (const Account& k : decided_.keepers) {
+    if (std::find(votes_.begin(), votes_.end(), k) != votes_.end()) continue;
+    if (phase_ == Phase::kPreparing) {
+      send(k.node, PrepareBody{decided_.version + 1, ballot_}, out);
+    } else {
+      send(k.node, AcceptBody{ballot_, proposal_}, out);
+    }
+  }
+}
+
+void Keeper::count_vote(const Account& from) {
+  if (!decided_.is_keeper(from)) return;
+  if (std::find(votes_.begin(), votes_.end(), from) == votes_.end()) votes_.push_back(from);
+}
+
+void Keeper::decide(TimeNs now, Out& out) {
+  const Register before = decided_;
+  adopt(std::move(proposal_), now);
+  proposal_ = {};
+  announce(before, out);
+}
+
+// Another one's ballot is under way: ours is over, and theirs gets time.
+void Keeper::give_way(TimeNs now) {
+  if (phase_ != Phase::kIdle && ballot_ < promised_) phase_ = Phase::kIdle;
+  held_at_ = now;
+}
+
+void Keeper::on_prepare(const Account& from, const PrepareBody& body, TimeNs now, Out& out) {
+  if (decided_.version >= body.version) return send(from.node, DecidedBody{decided_}, out);
+  if (decided_.version + 1 < body.version) {
+    RequestBody ask;
+    ask.version = decided_.version;
+    return send(from.node, ask, out);
+  }
+  if (!seated() || !decided_.is_keeper(from) || body.ballot.node != from.node) return;
+  round_seen_ = std::max(round_seen_, body.ballot.round);
+  if (body.ballot < promised_) return send(from.node, RefusedBody{body.version, promised_}, out);
+  promised_ = body.ballot;
+  give_way(now);
+  send(from.node, PromiseBody{body.version, body.ballot, accepted_at_, accepted_}, out);
+}
+
+void Keeper::on_promise(const Account& from, const PromiseBody& body, TimeNs now, Out& out) {
+  if (phase_ != Phase::kPreparing || body.version != decided_.version + 1 ||
+      body.ballot != ballot_ || !decided_.is_keeper(from)) {
+    return;
+  }
+  if (!body.accepted.empty() && (best_.empty() || body.accepted_at > best_at_)) {
+    best_at_ = body.accepted_at;
+    best_ = body.accepted;
+  }
+  count_vote(from);
+  if (votes_.size() < majority()) return;
+  if (!best_.empty()) return start_accepting(best_.front(), now, out);
+  Register next = compose(now);
+  if (next.version == decided_.version) {
+    phase_ = Phase::kIdle;
+    return;
+  }
+  start_accepting(std::move(next), now, out);
+}
+
+void Keeper::on_accept(const Account& from, const AcceptBody& body, TimeNs now, Out& out) {
+  const std::uint32_t version = body.value.version;
+  if (decided_.version >= version) return send(from.node, DecidedBody{decided_}, out);
+  if (decided_.version + 1 < version) {
+    RequestBody ask;
+    ask.version = decided_.version;
+    return send(from.node, ask, out);
+  }
+  if (!seated() || !decided_.is_keeper(from) || body.ballot.node != from.node) return;
+  if (body.ballot.round == 0 && from != decided_.owner) return;
+  round_seen_ = std::max(round_seen_, body.ballot.round);
+  if (body.ballot < promised_) return send(from.node, RefusedBody{version, promised_}, out);
+  promised_ = accepted_at_ = body.ballot;
+  accepted_ = {body.value};
+  give_way(now);
+  send(from.node, AcceptedBody{version, body.ballot}, out);
+}
+
+void Keeper::on_accepted(const Account& from, const AcceptedBody& body, TimeNs now, Out& out) {
+  if (phase_ != Phase::kAccepting || body.version != decided_.version + 1 ||
+      body.ballot != ballot_) {
+    return;
+  }
+  count_vote(from);
+  if (votes_.size() >= majority()) decide(now, out);
+}
+
+void Keeper::on_refused(const Account& from, const RefusedBody& body, TimeNs now) {
+  static_cast<void>(from);
+  if (phase_ == Phase::kIdle || body.version != decided_.version + 1) return;
+  round_seen_ = std::max(round_seen_, body.promised.round);
+  if (body.promised <= ballot_) return;
+  phase_ = Phase::kIdle;
+  needed_since_ = now;
+}
+
+void Keeper::on_decided(const Register& value, TimeNs now) {
+  if (value.version > decided_.version) adopt(value, now);
+}
+
+void Keeper::on_tick(TimeNs now, Out& out) {
+  if (!seated()) return;
+  std::erase_if(pending_, [&](const Pending& p) {
+    return now - p.at > kRequestTicks * timing_.tick || decided_.past(p.from);
+  });
+  if (!accepted_.empty() && accepted_since_ == 0) accepted_since_ = now;
+  if (phase_ != Phase::kIdle) {
+    if (now - phase_since_ > kRoundTicks * timing_.tick) {
+      phase_ = Phase::kIdle;
+      needed_since_ = now;
+    } else {
+      repeat(now, out);
+    }
+  } else {
+    propose(now, out);
+  }
+  if (now - probed_at_ < kRepeatTicks * timing_.tick) return;
+  probed_at_ = now;
+  for (const Doubt& d : doubts_) send(d.account.node, ProbeBody{decided_.version}, out);
+  for (const Account& a : courted_) send(a.node, ProbeBody{decided_.version}, out);
+  courted_.clear();
+  std::erase_if(contacts_,
+                [&](const Timed& c) { return now - c.since >= kRequestTicks * timing_.tick; });
+}
+
+}  // namespace laird::consensus

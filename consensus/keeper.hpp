@@ -1,0 +1,128 @@
+// A keeper of the register: one of up to seven accounts that agree on its next version.
+//
+// Source: single-decree Paxos (Lamport 1998), one instance per version, in the form that carries
+// the whole value (Rystsov 2018): version v+1 is decided by a majority of the keepers version v
+// names. Deviations: ballot round 0 belongs to the owner of the present version, who proposes
+// without a first phase; a keeper that starts without its journal is another account and has no
+// seat, so no vote is ever forgotten.
+// What a proposer puts into a version is at its discretion within one rule: an account is declared
+// dead by silence only if fewer of its neighbours than its quorum may still answer it.
+#pragma once
+
+#include <optional>
+
+#include "base/time.hpp"
+#include "consensus/message.hpp"
+
+namespace laird::consensus {
+
+struct KeeperTiming {
+  DurationNs tick = kSecond;
+  DurationNs term = 60 * kSecond;  // an answer keeps its receiver unfenced no longer than this
+};
+
+class Keeper {
+ public:
+  Keeper() = default;
+
+  // Forgets everything; `value` may have version 0.
+  void begin(const Account& self, Register value, TimeNs now);
+  // Holds a seat in the register it knows.
+  [[nodiscard]] bool seated() const { return decided_.is_keeper(self_); }
+  [[nodiscard]] const Register& value() const { return decided_; }
+
+  void on_request(const Account& from, const RequestBody& body, TimeNs now, Out& out);
+  void on_prepare(const Account& from, const PrepareBody& body, TimeNs now, Out& out);
+  void on_promise(const Account& from, const PromiseBody& body, TimeNs now, Out& out);
+  void on_accept(const Account& from, const AcceptBody& body, TimeNs now, Out& out);
+  void on_accepted(const Account& from, const AcceptedBody& body, TimeNs now, Out& out);
+  void on_refused(const Account& from, const RefusedBody& body, TimeNs now);
+  void on_decided(const Register& value, TimeNs now);
+  void on_tick(TimeNs now, Out& out);
+  // What the register says of an account it knows; nullopt of one it does not.
+  [[nodiscard]] std::optional<StatementBody> statement_for(const Account& account) const;
+  void archive(Archive& ar);
+
+  void configure(const KeeperTiming& timing, std::uint32_t epoch, bool untagged) {
+    timing_ = timing;
+    epoch_ = epoch;
+    untagged_ = untagged;
+  }
+
+ private:
+  enum class Phase : std::uint8_t { kIdle, kPreparing, kAccepting };
+  struct Pending {
+    Account from;
+    RequestBody body;
+    TimeNs at = 0;
+    void archive(Archive& ar);
+  };
+  struct Doubt {
+    Account account;
+    TimeNs since = 0;    // closed upon, or last heard
+    bool heard = false;  // since the doubt arose
+    void archive(Archive& ar);
+  };
+  struct Timed {
+    Account account;
+    TimeNs since = 0;
+    void archive(Archive& ar);
+  };
+
+  void send(NodeId to, Body body, Out& out) const;
+  void adopt(Register value, TimeNs now);
+  void announce(const Register& before, Out& out) const;
+  [[nodiscard]] Register compose(TimeNs now);
+  void enter(RegisterEdit& edit, const Pending& p, TimeNs now);
+  void find_neighbours(RegisterEdit& edit, const Account& account, TimeNs now);
+  void doubt(const Account& account, TimeNs now);
+  void review_doubts(const Register& candidate, TimeNs now);
+  [[nodiscard]] bool ripening(TimeNs now) const;
+  [[nodiscard]] bool may_open(const Account& account, TimeNs now);
+  [[nodiscard]] Timed* find_contact(const Account& account);
+  void note_contact(const Account& from, TimeNs now);
+  // How many neighbours may still answer the account and so keep it unfenced.
+  [[nodiscard]] std::size_t supporters(const Register& r, const Entry& e, TimeNs now) const;
+  void propose(TimeNs now, Out& out);
+  void prepare(TimeNs now, Out& out);
+  void start_accepting(Register value, TimeNs now, Out& out);
+  void repeat(TimeNs now, Out& out);
+  void count_vote(const Account& from);
+  void decide(TimeNs now, Out& out);
+  void give_way(TimeNs now);
+  [[nodiscard]] DurationNs patience() const;
+  [[nodiscard]] std::size_t majority() const { return decided_.keepers.size() / 2 + 1; }
+
+  KeeperTiming timing_;
+  std::uint32_t epoch_ = 0;
+  bool untagged_ = false;
+  Account self_;
+  Register decided_;
+  // As a voter on version decided_.version + 1
+  Ballot promised_;
+  Ballot accepted_at_;
+  std::vector<Register> accepted_;  // none or one
+  TimeNs accepted_since_ = 0;
+  // As a proposer of it
+  Phase phase_ = Phase::kIdle;
+  Ballot ballot_;
+  std::uint32_t round_seen_ = 0;
+  Register proposal_;
+  Ballot best_at_;
+  std::vector<Register> best_;  // the accepted value of the highest ballot heard in promises
+  std::vector<Account> votes_;
+  TimeNs phase_since_ = 0;
+  TimeNs sent_at_ = 0;
+  TimeNs needed_since_ = kNever;
+  TimeNs held_at_ = 0;  // when it last waited for a doubt to ripen, or gave way
+  // What the fleet wants of the register
+  std::vector<Pending> pending_;  // sorted by account
+  bool fresh_ = false;            // something new since the last look
+  std::vector<Doubt> doubts_;
+  std::vector<Timed> certain_;    // dead for certain, since when known
+  std::vector<Timed> contacts_;   // who was heard when, of late; sorted by account
+  std::vector<Account> courted_;  // to be asked whether they are there, for an edge
+  TimeNs probed_at_ = 0;
+};
+
+}  // namespace laird::consensus

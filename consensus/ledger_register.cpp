@@ -1,0 +1,198 @@
+// The ledger's dealings with the register: what it asks for, and what it takes from it.
+#include <algorithm>
+
+#include "consensus/ledger.hpp"
+
+namespace laird::consensus {
+namespace {
+
+constexpr int kUrgentTicks = 8;    // a new wish is repeated every tick for so long
+constexpr int kPatientTicks = 2;   // and every so many ticks after that
+constexpr int kWantedTicks = 6;    // how often an edge that is missing is asked for at first
+constexpr int kSeldomTicks = 30;   // and after a while: its other end may be gone for good
+constexpr int kReferralTicks = 6;  // without an answer for so long others are asked who keeps it
+
+}  // namespace
+
+void Ledger::on_register_message(const Account& from, const Message& m, TimeNs now, Out& out) {
+  if (on_founding_message(from, m, now, out)) return;
+  if (const auto* r = std::get_if<ReferBody>(&m.body)) {
+    if (m.epoch > epoch_ && m.epoch == founding_.promised) start_epoch(now);
+    // Another founding has taken place, or this node did not know of any.
+    if (m.epoch > std::max(epoch_, founding_.promised)) {
+      const bool knew = epoch_ != 0;
+      epoch_ = m.epoch;
+      founding_ = {};
+      keepers_version_ = 0;
+      begin(self_.incarnation + (knew ? 1 : 0), now);
+    }
+    if (m.epoch == epoch_ && r->version > keepers_version_) {
+      keepers_version_ = r->version;
+      keepers_ = r->keepers;
+    }
+    return;
+  }
+  if (m.epoch < epoch_ && std::holds_alternative<RequestBody>(m.body)) {
+    send(from.node, ReferBody{keepers_version_, keepers_}, out);
+    return;
+  }
+  if (m.epoch != epoch_ || epoch_ == 0) {
+    ++rejected_;
+    return;
+  }
+  if (const auto* b = std::get_if<RequestBody>(&m.body)) {
+    if (keeper_.seated()) {
+      keeper_.on_request(from, *b, now, out);
+    } else if (keepers_version_ > b->version) {
+      send(from.node, ReferBody{keepers_version_, keepers_}, out);
+    }
+  } else if (const auto* s = std::get_if<StatementBody>(&m.body)) {
+    if (s->incarnation == self_.incarnation) apply(*s, now);
+  } else if (std::get_if<ProbeBody>(&m.body) != nullptr) {
+    send(from.node, request(now), out);
+  } else if (const auto* p = std::get_if<PrepareBody>(&m.body)) {
+    keeper_.on_prepare(from, *p, now, out);
+  } else if (const auto* promise = std::get_if<PromiseBody>(&m.body)) {
+    keeper_.on_promise(from, *promise, now, out);
+  } else if (const auto* accept = std::get_if<AcceptBody>(&m.body)) {
+    keeper_.on_accept(from, *accept, now, out);
+  } else if (const auto* accepted = std::get_if<AcceptedBody>(&m.body)) {
+    keeper_.on_accepted(from, *accepted, now, out);
+  } else if (const auto* refused = std::get_if<RefusedBody>(&m.body)) {
+    keeper_.on_refused(from, *refused, now);
+  } else if (const auto* decided = std::get_if<DecidedBody>(&m.body)) {
+    keeper_.on_decided(decided->value, now);
+  }
+  catch_up(now);
+}
+
+void Ledger::catch_up(TimeNs now) {
+  if (keeper_.value().version > version_) {
+    if (const auto s = keeper_.statement_for(self_)) apply(*s, now);
+  }
+}
+
+// The register's word replaces this node's own view of its base and its edges. It never takes: an
+// edge that ended did so with numbers at least as good for this end as its own.
+void Ledger::apply(const StatementBody& s, TimeNs now) {
+  if (s.version > keepers_version_) {
+    keepers_version_ = s.version;
+    keepers_ = s.keepers;
+  }
+  if (s.version <= version_) return;
+  version_ = s.version;
+  told_at_ = now;
+  outside_since_ = kNever;
+  if (s.dead) {
+    if (leaving_) {
+      left_ = true;
+    } else {
+      dead_ = true;
+    }
+    return;
+  }
+  base_ = s.base;
+  alone_ = s.alone;
+  quorum_ = s.quorum;
+  if (asked_ && s.term > term_) asked_ = false;
+  term_ = s.term;
+  const auto before = edges_.size();
+  std::erase_if(edges_, [&](const Edge& e) {
+    return std::none_of(s.ties.begin(), s.ties.end(),
+                        [&](const StatedTie& t) { return t.peer == e.peer && t.life == e.life; });
+  });
+  bool moved = edges_.size() != before;
+  for (const StatedTie& t : s.ties) {
+    auto at = std::find_if(edges_.begin(), edges_.end(),
+                           [&](const Edge& e) { return t.peer == e.peer && t.life == e.life; });
+    if (at == edges_.end()) {
+      if (edges_.size() >= kEdgesMax) continue;
+      Edge& e = edges_.emplace_back();
+      e.peer = t.peer;
+      e.life = t.life;
+      e.heard_at = now;
+      e.peer_dead = t.peer_dead;
+      moved = true;
+    } else {
+      at->peer_dead = t.peer_dead;
+    }
+  }
+  if (moved) {
+    for (Edge& e : edges_) e.terms_seq = 0;
+  }
+}
+
+// A closing is reported once nothing this end acknowledged can keep the peer unfenced.
+bool Ledger::due(const Edge& e, TimeNs now) const {
+  return e.closing && (e.peer_dead || now - e.heard_at >= term());
+}
+
+// The quorum follows the number of open edges. Until the register has the new one the greater of
+// the two is in force here, so it is never settled by a count it does not keep.
+void Ledger::review_quorum() {
+  if (asked_ || version_ == 0) return;
+  const auto open = static_cast<std::size_t>(std::count_if(
+      edges_.begin(), edges_.end(), [](const Edge& e) { return !e.closing && !e.peer_dead; }));
+  const std::uint8_t wanted =
+      alone_ ? std::uint8_t{0} : quorum_for(members_->members().size(), open);
+  if (wanted == quorum_) return;
+  quorum_next_ = wanted;
+  asked_ = true;
+}
+
+RequestBody Ledger::request(TimeNs now) const {
+  RequestBody body;
+  body.version = version_;
+  body.members = static_cast<std::uint32_t>(members_->members().size());
+  if (asked_) {
+    body.term = term_ + 1;
+    body.quorum = quorum_next_;
+  }
+  for (const Edge& e : edges_) {
+    if (due(e, now)) body.closings.push_back({e.peer, e.life, e.sent, e.heard});
+  }
+  body.leave = leaving_;
+  if (leaving_) return body;
+  for (const NodeId node : members_->neighbours(self_.node)) {
+    const bool there = std::any_of(edges_.begin(), edges_.end(), [&](const Edge& e) {
+      return e.peer.node == node && !e.closing;
+    });
+    if (!there && body.wanted.size() < kEdgesMax) body.wanted.push_back(node);
+  }
+  return body;
+}
+
+void Ledger::ask(TimeNs now, Out& out) {
+  const RequestBody body = request(now);
+  const bool urgent = version_ == 0 || !body.closings.empty() || asked_ || body.leave;
+  if (!urgent) {
+    urgent_since_ = kNever;
+  } else if (urgent_since_ == kNever) {
+    urgent_since_ = now;
+  }
+  const DurationNs since = urgent ? now - urgent_since_ : 0;
+  const bool lately = now - told_at_ < 2 * config_.lease;
+  const DurationNs interval =
+      urgent ? (since < kUrgentTicks * config_.tick ? 1 : kPatientTicks) * config_.tick
+      : body.wanted.empty() ? term() / 3
+                            : (lately ? kWantedTicks : kSeldomTicks) * config_.tick;
+  if (asked_at_ != 0 && now - asked_at_ < interval) return;
+  asked_at_ = now;
+  const auto& all = members_->members();
+  if (!urgent && body.wanted.empty()) {
+    // Nothing to ask for: one keeper is reminded of what this node has heard.
+    const Account& k = keepers_[ticks_ / 2 % keepers_.size()];
+    if (k.node != self_.node) send(k.node, body, out);
+    return;
+  }
+  if (epoch_ != 0) keeper_.on_request(self_, body, now, out);
+  for (const Account& k : keepers_) {
+    if (k.node != self_.node) send(k.node, body, out);
+  }
+  if (since >= kReferralTicks * config_.tick && !all.empty()) {
+    const NodeId other = all[(ticks_ * 7 + self_.node) % all.size()];
+    if (other != self_.node) send(other, body, out);
+  }
+}
+
+}  // namespace laird::consensus

@@ -1,0 +1,298 @@
+#include "consensus/register.hpp"
+
+#include <algorithm>
+
+namespace laird::consensus {
+namespace {
+
+bool entry_before(const Entry& e, const Account& a) { return e.account < a; }
+bool tie_before(const Tie& t, const Account& a) { return t.peer < a; }
+
+void add(Shares& to, const Shares& what, Parts sign = 1) {
+  for (std::size_t r = 0; r < kResources; ++r) to[r] += sign * what[r];
+}
+
+}  // namespace
+
+const Tie* Entry::tie_to(const Account& peer) const {
+  const auto at = std::lower_bound(ties.begin(), ties.end(), peer, tie_before);
+  return at != ties.end() && at->peer == peer ? &*at : nullptr;
+}
+
+void Entry::archive(Archive& ar) {
+  ar(account);
+  archive_shares(ar, base);
+  ar(quorum);
+  ar(term);
+  ar(dead);
+  ar(certain);
+  ar(changed);
+  ar.sequence(ties, kEdgesMax);
+}
+
+void Closing::archive(Archive& ar) {
+  ar(peer);
+  ar(life);
+  archive_shares(ar, sent);
+  archive_shares(ar, heard);
+}
+
+void Register::archive(Archive& ar) {
+  ar(version);
+  ar(owner);
+  ar(lives);
+  ar.sequence(keepers, kKeepersMax);
+  ar.sequence(entries, kAccountsMax);
+  ar.sequence(buried, kAccountsMax);
+}
+
+Entry* Register::find(const Account& account) {
+  const auto at = std::lower_bound(entries.begin(), entries.end(), account, entry_before);
+  return at != entries.end() && at->account == account ? &*at : nullptr;
+}
+
+const Entry* Register::find(const Account& account) const {
+  const auto at = std::lower_bound(entries.begin(), entries.end(), account, entry_before);
+  return at != entries.end() && at->account == account ? &*at : nullptr;
+}
+
+bool Register::alive(const Account& account) const {
+  const Entry* e = find(account);
+  return e != nullptr && !e->dead;
+}
+
+Account Register::living(NodeId node) const {
+  auto at = std::lower_bound(entries.begin(), entries.end(), Account{node, 0}, entry_before);
+  for (; at != entries.end() && at->account.node == node; ++at) {
+    if (!at->dead) return at->account;
+  }
+  return {};
+}
+
+std::size_t Register::living_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(entries.begin(), entries.end(), [](const Entry& e) { return !e.dead; }));
+}
+
+bool Register::past(const Account& account) const {
+  const auto at = std::lower_bound(buried.begin(), buried.end(), Account{account.node, 0});
+  if (at != buried.end() && at->node == account.node && at->incarnation >= account.incarnation) {
+    return true;
+  }
+  auto entry = std::upper_bound(entries.begin(), entries.end(), account,
+                                [](const Account& a, const Entry& e) { return a < e.account; });
+  return entry != entries.end() && entry->account.node == account.node;
+}
+
+bool Register::is_keeper(const Account& account) const {
+  return std::find(keepers.begin(), keepers.end(), account) != keepers.end();
+}
+
+std::uint8_t quorum_for(std::size_t members, std::size_t degree) {
+  const std::size_t wanted = std::min<std::size_t>(3, members / 2);
+  const std::size_t most = degree > 1 ? degree - 1 : 1;
+  return static_cast<std::uint8_t>(std::clamp<std::size_t>(wanted, 1, most));
+}
+
+std::size_t keepers_for(std::size_t living) {
+  // An even seat adds no fault that can be borne.
+  const std::size_t n = std::min(living, kKeepersMax);
+  return n % 2 == 0 && n > 0 ? n - 1 : n;
+}
+
+Register founding_register(const Overlay& overlay, const std::vector<Account>& accounts) {
+  Register r;
+  r.version = 1;
+  const auto account_of = [&](NodeId node) {
+    const auto at = std::lower_bound(accounts.begin(), accounts.end(), Account{node, 0});
+    return at != accounts.end() && at->node == node ? *at : Account{};
+  };
+  for (const Account& a : accounts) {
+    Entry e;
+    e.account = a;
+    e.base.fill(overlay.genesis(a.node));
+    e.changed = 1;
+    for (const NodeId peer : overlay.neighbours(a.node)) e.ties.push_back({account_of(peer), 0});
+    e.quorum = accounts.size() == 1 ? 0 : quorum_for(accounts.size(), e.ties.size());
+    r.entries.push_back(std::move(e));
+  }
+  const std::size_t seats = keepers_for(accounts.size());
+  r.keepers.assign(accounts.begin(), accounts.begin() + static_cast<std::ptrdiff_t>(seats));
+  if (!r.keepers.empty()) r.owner = r.keepers.front();
+  return r;
+}
+
+RegisterEdit::RegisterEdit(const Register& from, bool untagged)
+    : next_(from), version_(from.version + 1), untagged_(untagged) {}
+
+void RegisterEdit::touch(Entry& entry) {
+  entry.changed = version_;
+  changed_ = true;
+}
+
+void RegisterEdit::untie(Entry& a, Entry& b) {
+  std::erase_if(a.ties, [&](const Tie& t) { return t.peer == b.account; });
+  std::erase_if(b.ties, [&](const Tie& t) { return t.peer == a.account; });
+  touch(a);
+  touch(b);
+}
+
+void RegisterEdit::close(const Account& by, const Closing& closing) {
+  Account author = by;
+  Account peer = closing.peer;
+  if (untagged_) {
+    author = next_.living(by.node);
+    peer = next_.living(closing.peer.node);
+  }
+  Entry* mine = next_.find(author);
+  Entry* theirs = next_.find(peer);
+  if (mine == nullptr || theirs == nullptr || mine == theirs || mine->dead) return;
+  const Tie* tie = mine->tie_to(peer);
+  if (tie == nullptr || (tie->life != closing.life && !untagged_)) return;
+  // What the author received stays with it, what it sent stays with the peer.
+  add(mine->base, closing.heard);
+  add(mine->base, closing.sent, -1);
+  add(theirs->base, closing.sent);
+  add(theirs->base, closing.heard, -1);
+  untie(*mine, *theirs);
+}
+
+bool RegisterEdit::open(const Account& a, const Account& b) {
+  Entry* one = next_.find(a);
+  Entry* two = next_.find(b);
+  if (one == nullptr || two == nullptr || one == two || one->dead || two->dead) return false;
+  if (one->tie_to(b) != nullptr) return false;
+  if (one->ties.size() >= kEdgesMax || two->ties.size() >= kEdgesMax) return false;
+  const std::uint32_t life = ++next_.lives;
+  const auto insert = [&](Entry& e, const Account& peer) {
+    e.ties.insert(std::lower_bound(e.ties.begin(), e.ties.end(), peer, tie_before), {peer, life});
+    touch(e);
+  };
+  insert(*one, b);
+  insert(*two, a);
+  return true;
+}
+
+void RegisterEdit::enroll(const Account& newcomer, const std::vector<NodeId>& wanted,
+                          std::size_t members) {
+  if (next_.find(newcomer) != nullptr || next_.past(newcomer)) return;
+  if (next_.entries.size() >= kAccountsMax) return;
+  const bool somebody = std::any_of(wanted.begin(), wanted.end(), [&](NodeId node) {
+    return node != newcomer.node && next_.living(node).valid();
+  });
+  const bool others = std::any_of(next_.entries.begin(), next_.entries.end(), [&](const Entry& e) {
+    return !e.dead && e.account.node != newcomer.node;
+  });
+  if (!somebody && others) return;
+  Entry entry;
+  entry.account = newcomer;
+  const auto at =
+      std::lower_bound(next_.entries.begin(), next_.entries.end(), newcomer, entry_before);
+  next_.entries.insert(at, entry);
+  for (const Entry& e : next_.entries) {
+    if (e.account.node == newcomer.node && e.account != newcomer) declare_dead(e.account, true);
+  }
+  for (const NodeId node : wanted) open(newcomer, next_.living(node));
+  Entry& e = *next_.find(newcomer);
+  e.quorum = quorum_for(members, e.ties.size());
+  touch(e);
+}
+
+void RegisterEdit::set_quorum(const Account& account, std::uint32_t term, std::uint8_t quorum) {
+  Entry* e = next_.find(account);
+  if (e == nullptr || e->dead || term <= e->term) return;
+  if (quorum == 0 && next_.living_count() > 1) return;
+  e->term = term;
+  e->quorum = quorum;
+  touch(*e);
+}
+
+void RegisterEdit::declare_dead(const Account& account, bool certain) {
+  Entry* e = next_.find(account);
+  if (e == nullptr || (e->dead && (e->certain || !certain))) return;
+  e->dead = true;
+  e->certain |= certain;
+  touch(*e);
+  // The living tied to it are to close.
+  for (const Tie& t : e->ties) {
+    if (Entry* peer = next_.find(t.peer)) touch(*peer);
+  }
+}
+
+void RegisterEdit::bury(const Account& account) {
+  auto& buried = next_.buried;
+  const auto at = std::lower_bound(buried.begin(), buried.end(), Account{account.node, 0});
+  if (at != buried.end() && at->node == account.node) {
+    at->incarnation = std::max(at->incarnation, account.incarnation);
+  } else {
+    buried.insert(at, account);
+  }
+}
+
+bool RegisterEdit::settle_group(const Account& member, const Account& heir) {
+  std::vector<Account> group{member};
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const Entry* e = next_.find(group[i]);
+    for (const Tie& t : e->ties) {
+      const Entry* peer = next_.find(t.peer);
+      if (peer == nullptr || !peer->dead) return false;
+      if (std::find(group.begin(), group.end(), t.peer) == group.end()) group.push_back(t.peer);
+    }
+  }
+  Shares estate{};
+  for (const Account& a : group) add(estate, next_.find(a)->base);
+  Entry* to = next_.find(heir);
+  add(to->base, estate);
+  touch(*to);
+  for (const Account& a : group) {
+    std::erase_if(next_.entries, [&](const Entry& e) { return e.account == a; });
+    bury(a);
+  }
+  return true;
+}
+
+void RegisterEdit::settle(const Account& heir) {
+  Account to = heir;
+  if (!next_.alive(to)) {
+    const auto any = std::find_if(next_.entries.begin(), next_.entries.end(),
+                                  [](const Entry& e) { return !e.dead; });
+    if (any == next_.entries.end()) return;
+    to = any->account;
+  }
+  for (bool again = true; again;) {
+    again = false;
+    for (const Entry& e : next_.entries) {
+      if (!e.dead) continue;
+      again = settle_group(e.account, to);
+      if (again) break;
+    }
+  }
+}
+
+void RegisterEdit::seat_keepers() {
+  std::vector<Account> seats;
+  for (const Account& k : next_.keepers) {
+    if (next_.alive(k)) seats.push_back(k);
+  }
+  const std::size_t wanted = keepers_for(next_.living_count());
+  for (const Entry& e : next_.entries) {
+    if (seats.size() >= wanted) break;
+    if (!e.dead && std::find(seats.begin(), seats.end(), e.account) == seats.end()) {
+      seats.push_back(e.account);
+    }
+  }
+  if (seats.size() > wanted) seats.resize(wanted);
+  if (seats.empty() || seats == next_.keepers) return;
+  next_.keepers = std::move(seats);
+  changed_ = true;
+}
+
+Register RegisterEdit::finish(const Account& owner) {
+  if (changed_) {
+    next_.version = version_;
+    next_.owner = owner;
+  }
+  return std::move(next_);
+}
+
+}  // namespace laird::consensus

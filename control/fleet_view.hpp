@@ -1,0 +1,106 @@
+// What the boards' retained topics say, put together: the fleet as an operator sees it.
+//
+// Pure: topics and payloads in, rows out. Nothing here trusts what it reads to be well-formed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "json/value.hpp"
+#include "mqtt/codec/topics.hpp"
+
+namespace laird::control {
+
+struct BoardView {
+  std::string state = "unknown";  // ready, draining, alert, offline, lost
+  std::int64_t epoch = 0;
+  std::string since;  // of the state
+  json::Value info;
+  json::Value report;
+
+  // Answers commands, as far as the broker knows.
+  [[nodiscard]] bool is_live() const {
+    return state == "ready" || state == "draining" || state == "alert";
+  }
+  // A number of the report by its path ("shares/power/enforced_w"); nothing when it is not there
+  // or, being below zero, means "not limited".
+  [[nodiscard]] std::optional<double> number(std::string_view path) const;
+  [[nodiscard]] bool flag(std::string_view path) const;
+};
+
+struct TaskView {
+  std::string board;
+  json::Value task;
+
+  [[nodiscard]] std::string text(const char* key) const;
+  [[nodiscard]] std::optional<double> number(std::string_view path) const;
+  [[nodiscard]] bool is_ended() const;
+};
+
+struct EventView {
+  std::string board;
+  json::Value event;
+};
+
+struct PlanView {
+  json::Value body;
+  std::string op;
+  std::string signed_text;
+  std::string signature;
+  std::int64_t rev = 0;
+};
+
+// A value by a path of keys with / between them.
+[[nodiscard]] const json::Value* at_path(const json::Value& value, std::string_view path);
+[[nodiscard]] std::optional<double> number_at(const json::Value& value, std::string_view path);
+// Whether a word of a task's state is one of an end.
+[[nodiscard]] bool is_end(std::string_view state);
+
+class FleetView {
+ public:
+  static constexpr std::size_t kEventsKept = 1'000;
+
+  void take(const mqtt::Topic& topic, std::string_view payload);
+
+  [[nodiscard]] const std::map<std::string, BoardView>& boards() const { return boards_; }
+  // By board, then name.
+  [[nodiscard]] const std::map<std::pair<std::string, std::string>, TaskView>& tasks() const {
+    return tasks_;
+  }
+  [[nodiscard]] std::deque<EventView>& events() { return events_; }
+  [[nodiscard]] const std::optional<PlanView>& plan() const { return plan_; }
+  [[nodiscard]] std::uint64_t changes() const { return changes_; }
+
+ private:
+  void take_state(const mqtt::Topic& topic, std::string_view payload);
+
+  std::map<std::string, BoardView> boards_;
+  std::map<std::pair<std::string, std::string>, TaskView> tasks_;
+  std::deque<EventView> events_;
+  std::optional<PlanView> plan_;
+  std::uint64_t changes_ = 0;
+};
+
+// The sums over a fleet that people ask for first.
+struct FleetSums {
+  std::size_t boards = 0;
+  std::size_t live = 0;
+  std::size_t fenced = 0;          // live ones that have their floor only
+  double enforced_w = 0.0;         // live boards as reported, the others at their floor
+  double power_w = 0.0;            // of live boards
+  std::optional<double> budget_w;  // nothing: not limited
+  std::size_t unlimited = 0;       // live boards that hold no power cap
+  std::int64_t rev_lowest = 0;     // of live boards
+  std::int64_t rev_highest = 0;
+  [[nodiscard]] bool over_budget() const {
+    return budget_w && (unlimited > 0 || enforced_w > *budget_w * (1.0 + 1e-9) + 0.001);
+  }
+};
+
+[[nodiscard]] FleetSums sums_of(const FleetView& view);
+
+}  // namespace laird::control

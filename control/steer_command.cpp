@@ -1,0 +1,139 @@
+// cancel, pause, resume, explain: one task; drain, undrain: boards.
+#include <cstdio>
+
+#include "control/commands.hpp"
+#include "control/local_client.hpp"
+#include "control/output.hpp"
+#include "control/reach.hpp"
+
+namespace laird::control {
+namespace {
+
+using json::Value;
+
+int on_task(const Reach& reach, const std::string& verb, const std::string& task) {
+  const auto where = reach.where();
+  if (!where) return complain(where.error());
+  if (where->local) {
+    if (verb == "cancel" && !confirmed("End task '" + task + "'?", reach.yes)) return kFailed;
+    const Value request =
+        Value::object().set("op", Value::string(verb)).set("task", Value::string(task));
+    return show_text(ask(where->socket, request, where->timeout));
+  }
+  const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  if (!client) return complain(client.error());
+  const FleetView& view = (*client)->view();
+  std::string board = reach.node;
+  if (board.empty()) {
+    const auto found = board_of_task(view, task);
+    if (!found) return complain(found.error());
+    board = *found;
+  } else if (const Status ok = check_board(view, board); !ok) {
+    return complain(ok.error());
+  }
+  if (verb == "cancel" && !confirmed("End task '" + task + "' on " + board + "?", reach.yes)) {
+    say("nothing was done");
+    return kFailed;
+  }
+  const auto reply =
+      (*client)->ask(board, verb, Value::object().set("task", Value::string(task)), where->timeout);
+  if (!reply) return complain(reply.error());
+  if (verb == "explain" && exit_code_of(*reply) == 0) {
+    std::printf("%s\n", reply->text.c_str());
+    return 0;
+  }
+  return show(*reply);
+}
+
+int drain(const Reach& reach, const std::string& verb, const std::vector<std::string>& boards) {
+  const auto where = reach.where(!boards.empty());
+  if (!where) return complain(where.error());
+  if (reach.all && !boards.empty()) {
+    return complain({Code::kInvalid, "name boards or say --all, not both"});
+  }
+  if (where->local) {
+    return show_text(
+        ask(where->socket, Value::object().set("op", Value::string(verb)), where->timeout));
+  }
+  if (!reach.all && boards.empty()) {
+    return complain({Code::kInvalid, "which board? name it, or say --all"});
+  }
+  const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  if (!client) return complain(client.error());
+  const FleetView& view = (*client)->view();
+  if (reach.all) {
+    std::set<std::string> asked;
+    for (const auto& [id, board] : view.boards()) asked.insert(id);
+    const auto live = live_boards(view);
+    if (!confirmed((verb == "drain" ? "Drain all " : "Undrain all ") +
+                       std::to_string(asked.size()) + " boards?",
+                   reach.yes)) {
+      say("nothing was done");
+      return kFailed;
+    }
+    const auto replies = (*client)->ask_all(verb, Value::object(), live, where->timeout);
+    if (!replies) return complain(replies.error());
+    return show_all(*replies, asked, reach.json());
+  }
+  std::map<std::string, mqtt::Reply> replies;
+  std::vector<SentCommand> sent;
+  const std::set<std::string> asked(boards.begin(), boards.end());
+  for (const std::string& board : asked) {
+    if (const Status ok = check_board(view, board); !ok) return complain(ok.error());
+  }
+  for (const std::string& board : asked) {
+    auto one = (*client)->send(board, verb, Value::object(), where->timeout);
+    if (!one) return complain(one.error());
+    sent.push_back(std::move(*one));
+  }
+  (*client)->wait(after(where->timeout), [&] {
+    return std::all_of(sent.begin(), sent.end(), [&](const SentCommand& command) {
+      return (*client)->replies(command.id).count(command.to) != 0;
+    });
+  });
+  for (const SentCommand& command : sent) {
+    const auto& have = (*client)->replies(command.id);
+    if (const auto found = have.find(command.to); found != have.end()) replies.insert(*found);
+  }
+  if (asked.size() == 1 && replies.size() == 1 && !reach.json()) {
+    return show(replies.begin()->second);
+  }
+  return show_all(replies, asked, reach.json());
+}
+
+}  // namespace
+
+void add_steering(CLI::App& app, int& code) {
+  const auto reach = std::make_shared<Reach>();
+  const auto task = std::make_shared<std::string>();
+  const auto boards = std::make_shared<std::vector<std::string>>();
+  const auto for_task = [&](const std::string& verb, const char* help) {
+    CLI::App* command = app.add_subcommand(verb, help);
+    command->add_option("task", *task, "The task's name")->required();
+    command->add_option("--node", reach->node,
+                        "The board that has it (default: the one whose topics name it)");
+    if (verb == "cancel") command->add_flag("-y,--yes", reach->yes, "Do not ask");
+    add_access(command, *reach);
+    command->callback([reach, task, verb, &code] { code = on_task(*reach, verb, *task); });
+  };
+  for_task("cancel", "End a task now.\nExample: lairctl cancel night-run");
+  for_task("pause", "Checkpoint a task and free its memory until it is resumed");
+  for_task("resume", "Let a paused task go on");
+  for_task("explain", "Why a task has the share it has.\nExample: lairctl explain night-run");
+
+  const auto for_board = [&](const std::string& verb, const char* help) {
+    CLI::App* command = app.add_subcommand(verb, help);
+    command->add_option("node", *boards, "Boards; none with --local: this machine");
+    command->add_flag("--all", reach->all, "Every board of the fleet");
+    command->add_flag("-y,--yes", reach->yes, "Do not ask");
+    add_output(command, *reach, false);
+    add_access(command, *reach);
+    command->callback([reach, boards, verb, &code] { code = drain(*reach, verb, *boards); });
+  };
+  for_board("drain",
+            "Let boards finish what they have and take nothing new.\n"
+            "Example: lairctl drain n-3");
+  for_board("undrain", "Let drained boards take tasks again");
+}
+
+}  // namespace laird::control

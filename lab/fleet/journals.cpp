@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "lab/fleet/recording.hpp"
+#include "lab/replay/replay.hpp"
+
+namespace laird::lab {
+namespace {
+
+constexpr auto kPower = static_cast<std::size_t>(core::Resource::kPower);
+
+// Follows one board through its journal.
+class ShareWatch {
+ public:
+  void see(const core::Event& event, const core::State& state) {
+    const core::Fleet& fleet = state.fleet;
+    node_ = state.config.node;
+    const core::FleetMember* self = fleet.plan.member(node_);
+    const std::int64_t floor = self == nullptr ? 0 : self->floor[kPower];
+    const TimeNs wall = state.now + state.wall_minus_agent;
+    // From its fence on a board uses nothing above its floor, whether its agent runs or not; and
+    // the trainers of an agent that died died with it.
+    if (known_ && fence_wall_ < wall) add(fence_wall_, 0, floor);
+    if (known_ && std::holds_alternative<core::Booted>(event.body)) add(seen_wall_, 0, floor);
+    const DurationNs margin = core::fence_margin(state.config.slice, state.config.fleet.lease);
+    const bool fenced = fleet.fenced(state.now + margin);
+    add(wall, fenced ? 0 : fleet.ledger->effective(state.now)[kPower], fleet.enforced[kPower]);
+    fence_wall_ = fenced || fleet.ledger->fence_deadline() > core::kTimeMax
+                      ? core::kTimeMax
+                      : fleet.ledger->fence_deadline() - margin + state.wall_minus_agent;
+    seen_wall_ = wall;
+    known_ = fleet.member();
+  }
+
+  [[nodiscard]] const std::string& node() const { return node_; }
+  [[nodiscard]] std::vector<SharePoint>& points() { return points_; }
+
+ private:
+  void add(TimeNs wall, std::int64_t parts, std::int64_t enforced_mw) {
+    if (enforced_mw == core::kUnlimited) return;
+    if (!points_.empty() && points_.back().parts == parts &&
+        points_.back().enforced_mw == enforced_mw) {
+      return;
+    }
+    points_.push_back({wall / 1000, parts, enforced_mw});
+  }
+
+  std::string node_;
+  std::vector<SharePoint> points_;
+  TimeNs fence_wall_ = core::kTimeMax;
+  TimeNs seen_wall_ = 0;
+  bool known_ = false;
+};
+
+}  // namespace
+
+Status take_shares_from_journals(const std::string& folder, FleetRecording& recording) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::size_t boards = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const fs::path journal = entry.path() / "journal";
+    if (!fs::is_directory(journal, error)) continue;
+    ShareWatch watch;
+    const Result<ReplayResult> result = replay(
+        journal.string(), {},
+        [&watch](const core::Event& event, const core::State& state) { watch.see(event, state); });
+    if (!result) return tl::make_unexpected(result.error());
+    if (result->difference) {
+      return fail(Code::kCorrupt, journal.string() + ": the journal does not replay");
+    }
+    if (watch.node().empty()) continue;
+    FleetNode& node = recording.nodes[watch.node()];
+    node.shares = std::move(watch.points());
+    ++boards;
+  }
+  if (boards == 0) return fail(Code::kNotFound, "no journals in " + folder);
+  return {};
+}
+
+}  // namespace laird::lab

@@ -1,0 +1,299 @@
+#include "lab/ledger/explore.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "consensus/codec.hpp"
+#include "consensus/keeper.hpp"
+#include "lab/ledger/checker.hpp"
+#include "lab/ledger/world.hpp"
+
+namespace laird::lab {
+namespace {
+
+using consensus::Keeper;
+using consensus::Out;
+using consensus::Register;
+using consensus::RequestBody;
+
+constexpr NodeId kSeats = 3;
+
+struct Sent {
+  NodeId from = 0;
+  NodeId to = 0;
+  std::string bytes;
+  auto operator<=>(const Sent&) const = default;
+};
+
+struct State {
+  std::vector<Keeper> keepers;
+  std::vector<Sent> sent;                          // sorted; each may still arrive, again and again
+  std::map<std::uint32_t, std::uint64_t> decided;  // version to digest, ever on this path
+  bool amnesia = false;
+};
+
+std::uint64_t digest(Register value) {
+  Archive ar = Archive::hasher();
+  ar(value);
+  return ar.digest();
+}
+
+std::uint64_t digest(State& s) {
+  Archive ar = Archive::hasher();
+  for (Keeper& k : s.keepers) ar(k);
+  for (const Sent& m : s.sent) {
+    std::uint32_t ends = m.from << 8 | m.to;
+    ar(ends);
+    ar.raw(m.bytes);
+  }
+  for (const auto& [version, value] : s.decided) {
+    std::uint64_t pair = value ^ version;
+    ar(pair);
+  }
+  ar(s.amnesia);
+  return ar.digest();
+}
+
+class Search {
+ public:
+  explicit Search(const AgreementBounds& bounds) : bounds_(bounds) {}
+  ExploreResult run();
+
+ private:
+  [[nodiscard]] State first() const;
+  void expand(const State& state);
+  void keep(State&& state);
+  void take(State& state, NodeId from, Out& out) const;
+  void deliver(State& state, const Sent& m) const;
+  void note_decisions(State& state);
+
+  AgreementBounds bounds_;
+  std::deque<State> open_;
+  std::set<std::uint64_t> met_;
+  ExploreResult result_;
+};
+
+State Search::first() const {
+  State s;
+  std::vector<Account> accounts;
+  for (NodeId n = 0; n <= kSeats; ++n) accounts.push_back({n, 1});
+  const Overlay overlay({0, 1, 2, 3});
+  const Register founding = consensus::founding_register(overlay, accounts);
+  Out out;
+  for (NodeId n = 0; n < kSeats; ++n) {
+    Keeper k;
+    // Ticks of no length: whatever waits for time to pass may happen at once.
+    k.configure({0, 0}, 1, false);
+    k.begin({n, 1}, founding, kDay);
+    s.keepers.push_back(std::move(k));
+  }
+  // Each keeper has heard something else: the edge 0-3 closed by one end, closed by the other with
+  // other numbers, and closed by a neighbour.
+  RequestBody zero;
+  zero.version = 1;
+  zero.closings = {{{3, 1}, 0, {70, 0, 0}, {30, 0, 0}}};
+  RequestBody three;
+  three.version = 1;
+  three.closings = {{{0, 1}, 0, {40, 0, 0}, {50, 0, 0}}};
+  RequestBody two;
+  two.version = 1;
+  two.closings = {{{3, 1}, 0, {5, 0, 0}, {0, 0, 0}}};
+  s.keepers[0].on_request({0, 1}, zero, kDay, out);
+  s.keepers[1].on_request({3, 1}, three, kDay, out);
+  s.keepers[2].on_request({2, 1}, two, kDay, out);
+  return s;
+}
+
+void Search::take(State& state, NodeId from, Out& out) const {
+  for (const auto& o : out.messages) {
+    if (o.to >= kSeats) continue;
+    Bytes bytes;
+    encode(o.message, bytes);
+    const Sent m{from, o.to, std::string(bytes.begin(), bytes.end())};
+    const auto at = std::lower_bound(state.sent.begin(), state.sent.end(), m);
+    if (at == state.sent.end() || *at != m) state.sent.insert(at, m);
+  }
+  out.clear();
+}
+
+void Search::deliver(State& state, const Sent& m) const {
+  const auto message = consensus::decode(m.bytes);
+  Keeper& k = state.keepers[m.to];
+  const Account from{m.from, message->from_incarnation};
+  Out out;
+  const TimeNs t = kDay;
+  if (const auto* b = std::get_if<consensus::PrepareBody>(&message->body)) {
+    k.on_prepare(from, *b, t, out);
+  } else if (const auto* p = std::get_if<consensus::PromiseBody>(&message->body)) {
+    k.on_promise(from, *p, t, out);
+  } else if (const auto* a = std::get_if<consensus::AcceptBody>(&message->body)) {
+    k.on_accept(from, *a, t, out);
+  } else if (const auto* d = std::get_if<consensus::AcceptedBody>(&message->body)) {
+    k.on_accepted(from, *d, t, out);
+  } else if (const auto* r = std::get_if<consensus::RefusedBody>(&message->body)) {
+    k.on_refused(from, *r, t);
+  } else if (const auto* v = std::get_if<consensus::DecidedBody>(&message->body)) {
+    k.on_decided(v->value, t);
+  }
+  take(state, m.to, out);
+}
+
+void Search::note_decisions(State& state) {
+  for (const Keeper& k : state.keepers) {
+    const Register& value = k.value();
+    if (value.version == 0) continue;
+    const auto [at, first] = state.decided.emplace(value.version, digest(value));
+    if (!first && at->second != digest(value)) {
+      result_.violation = "two registers of version " + std::to_string(value.version);
+    }
+    result_.versions = std::max(result_.versions, value.version);
+    Parts sum = 0;
+    for (const auto& e : value.entries) sum += e.base[0];
+    if (sum != consensus::kWhole) result_.violation = "a register whose bases are not the whole";
+  }
+}
+
+void Search::keep(State&& state) {
+  ++result_.transitions;
+  note_decisions(state);
+  if (!result_.violation.empty()) return;
+  if (state.sent.size() > bounds_.messages_max) return;
+  if (met_.size() >= bounds_.states_max) {
+    result_.complete = false;
+    return;
+  }
+  if (!met_.insert(digest(state)).second) return;
+  open_.push_back(std::move(state));
+}
+
+void Search::expand(const State& state) {
+  for (const Sent& m : state.sent) {
+    State next = state;
+    deliver(next, m);
+    keep(std::move(next));
+  }
+  for (NodeId n = 0; n < kSeats; ++n) {
+    State next = state;
+    Out out;
+    next.keepers[n].on_tick(kDay, out);
+    take(next, n, out);
+    keep(std::move(next));
+  }
+  if (!state.amnesia && (bounds_.amnesia || bounds_.forgetful_voters)) {
+    State next = state;
+    next.amnesia = true;
+    if (bounds_.forgetful_voters) {
+      next.keepers[1].begin({1, 1}, next.keepers[1].value(), kDay);
+    } else {
+      next.keepers[1].begin({1, 2}, {}, kDay);
+    }
+    keep(std::move(next));
+  }
+}
+
+ExploreResult Search::run() {
+  result_.complete = true;
+  keep(first());
+  while (!open_.empty() && result_.violation.empty()) {
+    const State state = std::move(open_.front());
+    open_.pop_front();
+    expand(state);
+  }
+  result_.states = met_.size();
+  return result_;
+}
+
+enum class Way : std::uint8_t { kNever, kJournal, kFresh };
+
+struct Life {
+  NodeId node = 0;
+  std::int64_t at = 0;
+  Way way = Way::kNever;
+  std::int64_t away = 0;
+};
+
+// One run of two lives; what broke, if anything.
+std::string run_lives(int nodes, const Life& one, const Life& two, ExploreResult& result) {
+  constexpr int kLease = 20;
+  std::vector<NodeId> ids;
+  for (int i = 0; i < nodes; ++i) ids.push_back(static_cast<NodeId>(i));
+  consensus::LedgerConfig config;
+  config.lease = kLease * config.tick;
+  World world(config, std::make_shared<Overlay>(ids), NetworkConfig{}, 1);
+  consensus::Demand all;
+  all.demand = consensus::kWhole;
+  world.boards()[0].ledger->set_demand(0, all);
+  Checker checker;
+  const auto act = [&](const Life& life) {
+    if (world.tick() == life.at) world.crash(life.node);
+    if (world.tick() != life.at + life.away) return;
+    if (life.way == Way::kJournal) world.restart_with_journal(life.node);
+    if (life.way == Way::kFresh) world.restart_without_journal(life.node);
+  };
+  const std::int64_t calm = std::max(one.at + one.away, two.at + two.away) + 1;
+  std::string operator_reason;
+  Parts left = 0;
+  while (world.tick() < calm + 20 * kLease) {
+    act(one);
+    act(two);
+    world.step();
+    checker.check(world);
+    ++result.transitions;
+    if (!checker.result().first_break.empty()) return checker.result().first_break;
+    if (world.tick() == calm) operator_reason = needs_operator(world);
+    if (world.tick() < calm + kLease || world.tick() % 5 != 0) continue;
+    left = stranded(world, 0);
+    if (left == 0) return "";
+  }
+  if (!operator_reason.empty()) {
+    ++result.needs_operator;
+    return "";
+  }
+  return "stranded " + std::to_string(left) + " parts";
+}
+
+std::string told(const Life& l) {
+  static const char* kWays[] = {"for good", "and returns with its journal", "and returns without"};
+  return "board " + std::to_string(l.node) + " dies at " + std::to_string(l.at) + " " +
+         kWays[static_cast<int>(l.way)] + " after " + std::to_string(l.away);
+}
+
+std::vector<Life> lives_at(NodeId node, std::int64_t at) {
+  std::vector<Life> out{{node, at, Way::kNever, 0}};
+  for (const std::int64_t away : {4, 18, 30}) {
+    out.push_back({node, at, Way::kJournal, away});
+    out.push_back({node, at, Way::kFresh, away});
+  }
+  return out;
+}
+
+}  // namespace
+
+ExploreResult explore_agreement(const AgreementBounds& bounds) { return Search(bounds).run(); }
+
+ExploreResult explore_lives(const LifeBounds& bounds) {
+  ExploreResult result;
+  result.complete = true;
+  for (NodeId first = 0; first < static_cast<NodeId>(bounds.nodes); ++first) {
+    for (const Life& one : lives_at(first, 10)) {
+      for (NodeId second = 0; second < static_cast<NodeId>(bounds.nodes); ++second) {
+        if (second == first) continue;
+        for (std::int64_t at = 10; at <= 60; at += bounds.grid_ticks) {
+          for (const Life& two : lives_at(second, at)) {
+            ++result.states;
+            const std::string broken = run_lives(bounds.nodes, one, two, result);
+            if (broken.empty()) continue;
+            result.violation = told(one) + ", " + told(two) + ": " + broken;
+            return result;
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace laird::lab

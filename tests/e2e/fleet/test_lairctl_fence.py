@@ -1,0 +1,94 @@
+"""submit --any when the chosen board falls silent: nobody else is asked before its time is over."""
+
+import base64
+import json
+import os
+import subprocess
+import threading
+import time
+import unittest
+
+from boards import OperatedFleet, task
+from harness import LAIRCTL, TOP, wait_until
+
+
+class FakeBoard(threading.Thread):
+    """n-1, which bids best on every task and falls silent when it is handed in."""
+
+    def __init__(self, client):
+        super().__init__(daemon=True)
+        self.client = client
+        self.fate = {}       # of a task, once its submission has expired
+        self.submitted = {}  # task: when
+        for kind, body in (("status", {"s": "laird.status/1.0", "state": "ready", "epoch": 1}),
+                           ("info", {"s": "laird.info/1.0", "trainers": ["softmax"]})):
+            client.publish(TOP + "node/n-1/" + kind, json.dumps(body), kind="state", qos=1,
+                           retained=True)
+
+    def reply(self, message, code, data=None):
+        body = {"s": "laird.reply/1.0", "id": "", "node": "n-1", "ok": code == "ok", "code": code,
+                "text": code, "data": data}
+        self.client.publish(message["response_topic"].removesuffix("/n-1") + "/n-1",
+                            json.dumps(body), kind="reply", qos=1,
+                            correlation64=message["correlation64"])
+
+    def run(self):
+        while True:
+            event = self.client.lines.get()
+            if event is None:
+                return
+            if event["ev"] != "message":
+                continue
+            verb = event["topic"].split("/")[-1]
+            command = json.loads(base64.b64decode(event["payload64"]))
+            body = json.loads(command["signed"])["body"]
+            if verb == "bid":
+                self.reply(event, "ok", {"admits": True, "probability": 1.0, "energy_j": 1.0})
+            elif verb == "submit":
+                self.submitted[body["task"]["name"]] = time.monotonic()
+            elif verb == "explain":
+                silent_since = self.submitted.get(body["task"])
+                fate = self.fate[body["task"]] if silent_since else "not-found"
+                if fate != "silent":
+                    self.reply(event, fate)
+
+
+class Silent(OperatedFleet):
+    """The chosen board bids and then does not answer the submission."""
+
+    boards = ("n-2",)
+    nodes = ("n-1", "n-2")
+
+    def start_submission(self, name):
+        spec = os.path.join(self.root, name + ".json")
+        with open(spec, "w", encoding="utf-8") as out:
+            json.dump(task(name, epochs=100000), out)
+        return subprocess.Popen([LAIRCTL, "submit", "-f", spec, "--any", "--timeout", "1s"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=self.environment())
+
+    def test_the_next_board_is_asked_only_when_the_first_surely_does_not_have_it(self):
+        fake = FakeBoard(self.up("n-1", subscriptions=[TOP + "ctl/n-1/cmd/+",
+                                                       TOP + "ctl/all/cmd/+"]))
+        fake.fate = {"free": "not-found", "had": "ok", "mute": "silent"}
+        fake.start()
+        runs = {name: self.start_submission(name) for name in fake.fate}
+        self.assertTrue(wait_until(lambda: len(fake.submitted) == 3, 10))
+        # The command lives 1 s; with both clocks 30 s apart it may be taken for 31 s.
+        while time.monotonic() < max(fake.submitted.values()) + 30:
+            self.assertEqual(self.tasks(), [])
+            self.assertTrue(all(run.poll() is None for run in runs.values()))
+            time.sleep(1)
+        said = {name: [text.decode() for text in run.communicate(timeout=20)]
+                for name, run in runs.items()}
+        codes = {name: run.returncode for name, run in runs.items()}
+        self.assertEqual(codes, {"free": 0, "had": 0, "mute": 5}, said)
+        self.assertEqual(said["free"][0], "n-2: accepted\n")
+        self.assertEqual(said["had"][0], "n-1: accepted\n")
+        self.assertIn("n-1 is silent", said["mute"][1])
+        self.assertTrue(wait_until(lambda: self.tasks(node="n-2"), 5, every=0.3))
+        self.assertEqual([t["name"] for t in self.tasks()], ["free"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

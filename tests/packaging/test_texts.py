@@ -1,0 +1,123 @@
+"""What the package installs besides programs: manual pages, completions, the example, the units."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BIN = os.path.abspath(os.environ.get("LAIRD_BIN", "build/release/bin"))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PACKAGING = os.path.join(TOP, "packaging")
+
+
+def said(*args, **more):
+    return subprocess.run(args, capture_output=True, text=True, check=False, timeout=30, **more)
+
+
+def lairctl(*args):
+    done = said(os.path.join(BIN, "lairctl"), *args)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+class ManualPages(unittest.TestCase):
+
+    @unittest.skipUnless(shutil.which("mandoc"), "mandoc is not installed")
+    def test_mandoc_finds_nothing(self):
+        reference = said(os.path.join(PACKAGING, "man", "reference.py"), os.path.join(BIN, "laird"))
+        self.assertEqual(reference.returncode, 0, reference.stderr)
+        pages = {"lairctl.1": lairctl("completion", "man"), "laird.json.5": reference.stdout}
+        for name in ("laird.8", "laird-train.1"):
+            with open(os.path.join(PACKAGING, "man", name), encoding="utf-8") as page:
+                pages[name] = page.read()
+        for name, text in pages.items():
+            done = said("mandoc", "-T", "lint", "-W", "warning", input=text)
+            # The pages name each other; only some of them are installed here.
+            left = [line for line in done.stdout.splitlines() if "outdated mandoc.db" not in line]
+            self.assertEqual(left, [], name)
+
+    def test_lairctl_1_names_every_command_and_laird_json_5_every_section(self):
+        page = lairctl("completion", "man")
+        for command in ("submit", "get tasks", "cap set", "fleet init", "doctor", "pki issue"):
+            self.assertIn(".It Cm " + command, page)
+        reference = said(os.path.join(PACKAGING, "man", "reference.py"),
+                         os.path.join(BIN, "laird")).stdout
+        for section in ("LAIRD.JSON", "FLEET", "TASK", "JOURNAL", "OPERATOR"):
+            self.assertIn(".Sh " + section, reference)
+        self.assertIn(".It Sy brokers", reference)
+
+
+class Completion(unittest.TestCase):
+
+    def complete(self, *words):
+        script = "source <(%s completion bash)\nCOMP_WORDS=(%s)\nCOMP_CWORD=%d\n_lairctl\n" \
+                 "printf '%%s\\n' \"${COMPREPLY[@]}\"\n" % (
+                     os.path.join(BIN, "lairctl"), " ".join("'%s'" % w for w in words),
+                     len(words) - 1)
+        done = said("bash", "-c", script)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.split()
+
+    def test_bash_completes_commands_below_commands_options_and_values(self):
+        self.assertEqual(self.complete("lairctl", "can"), ["cancel"])
+        self.assertEqual(sorted(self.complete("lairctl", "get", "")[:4]),
+                         ["events", "nodes", "power", "tasks"])
+        self.assertIn("--any", self.complete("lairctl", "submit", "--a"))
+        self.assertEqual(self.complete("lairctl", "get", "tasks", "-o", "j"), ["json"])
+        self.assertEqual(self.complete("lairctl", "cap", "se"), ["set"])
+
+    def test_each_shell_that_is_here_reads_its_script(self):
+        for shell, check in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
+            text = lairctl("completion", shell)
+            self.assertIn("submit", text)
+            if shutil.which(shell) is None:
+                continue
+            with tempfile.NamedTemporaryFile("w", suffix="." + shell) as file:
+                file.write(text)
+                file.flush()
+                done = said(shell, *check, file.name)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
+
+    def test_version_for_programs(self):
+        version = json.loads(lairctl("version", "-o", "json"))
+        self.assertRegex(version["lairctl"], r"^\d+\.\d+\.\d+$")
+        self.assertEqual(version["topics"], "laird/v1")
+
+
+class Files(unittest.TestCase):
+
+    def test_the_example_is_a_valid_config_but_for_its_files(self):
+        with open(os.path.join(PACKAGING, "laird.example.json"), encoding="utf-8") as file:
+            text = file.read()
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(text)
+            file.flush()
+            done = said(os.path.join(BIN, "laird"), "check", file.name)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_systemd_takes_the_units_and_finds_the_agent_well_confined(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in os.listdir(PACKAGING):
+                if not re.search(r"\.(service|slice|socket)$", name):
+                    continue
+                with open(os.path.join(PACKAGING, name), encoding="utf-8") as file:
+                    text = re.sub(r"/usr/(bin|libexec/laird)/(?=laird)", BIN + "/", file.read())
+                    text = text.replace("User=laird\nGroup=laird\n", "User=root\nGroup=root\n")
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            unit = os.path.join(folder, "laird.service")
+            done = said("systemd-analyze", "verify", "--man=no", unit,
+                        os.path.join(folder, "laird-priv.socket"))
+            ours = [line for line in (done.stdout + done.stderr).splitlines() if folder in line]
+            self.assertEqual(ours, [])
+            security = said("systemd-analyze", "security", "--offline=yes", "--threshold=35",
+                            os.path.join(folder, "laird.service"))
+            self.assertEqual(security.returncode, 0, security.stdout[-600:])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

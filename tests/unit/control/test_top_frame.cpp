@@ -1,0 +1,97 @@
+#include "control/top_frame.hpp"
+#include "mqtt/codec/messages.hpp"
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::control;
+using mqtt::TopicKind;
+
+namespace {
+
+FleetView fleet(int boards, int tasks) {
+  FleetView view;
+  for (int i = 0; i < boards; ++i) {
+    const std::string id = "n-" + std::to_string(i);
+    view.take({TopicKind::kStatus, "lab", id, ""},
+              mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kReady, 1, 1}));
+    mqtt::NodeReport report;
+    report.power_mw = {0, 10'000, 2'000, 60'000};
+    report.power_mw_now = 5'000;
+    view.take({TopicKind::kReport, "lab", id, ""}, mqtt::to_text(report));
+  }
+  for (int i = 0; i < tasks; ++i) {
+    const std::string id = "t-" + std::to_string(i);
+    const std::string text = R"({"s":"laird.task/1.0","name":")" + id +
+                             R"(","state":"running","deadline_in_s":)" + std::to_string(100 + i) +
+                             R"(,"forecast":{"loss":1,"low":0.5,"high":2,"probability":)" +
+                             (i == tasks - 1 ? "0.1" : "0.9") + "}}";
+    view.take({TopicKind::kTask, "lab", "n-0", id}, text);
+  }
+  return view;
+}
+
+std::string all_text(const std::vector<Line>& lines, std::size_t width) {
+  std::string out;
+  for (const Line& line : lines) out += line_text(line, width, false) + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST(no_line_is_wider_than_the_screen_nor_the_frame_higher) {
+  const FleetView view = fleet(30, 80);
+  for (const std::size_t width : {40U, 80U, 132U}) {
+    for (const std::size_t height : {8U, 24U, 60U}) {
+      FrameOptions options;
+      options.width = width;
+      options.height = height;
+      const auto lines = top_frame(view, options);
+      TEST_ASSERT_TRUE(lines.size() <= height || height < 12);
+      for (const Line& line : lines) {
+        TEST_ASSERT_TRUE(width_of(line_text(line, width, false)) <= width);
+      }
+    }
+  }
+}
+
+TEST(without_a_height_everything_is_shown_and_what_is_at_risk_comes_first) {
+  const FleetView view = fleet(30, 80);
+  FrameOptions options;
+  options.width = 120;
+  const std::string text = all_text(top_frame(view, options), 120);
+  for (int i = 0; i < 80; ++i) {
+    TEST_ASSERT_TRUE(text.find("t-" + std::to_string(i) + " ") != std::string::npos);
+  }
+  TEST_ASSERT_TRUE(text.find("t-79 ") < text.find("t-0 "));
+  TEST_ASSERT_TRUE(text.find("more") == std::string::npos);
+}
+
+TEST(a_small_screen_says_what_it_leaves_out_and_scrolls) {
+  const FleetView view = fleet(3, 50);
+  FrameOptions options;
+  options.width = 100;
+  options.height = 20;
+  TEST_ASSERT_TRUE(all_text(top_frame(view, options), 100).find(" more") != std::string::npos);
+  options.scroll = 1'000;
+  const std::string end = all_text(top_frame(view, options), 100);
+  TEST_ASSERT_TRUE(end.find("tasks above") != std::string::npos);
+  TEST_ASSERT_TRUE(end.find("t-48 ") != std::string::npos);
+}
+
+TEST(an_empty_fleet_and_a_lost_link_are_said) {
+  FrameOptions options;
+  options.connected = false;
+  const std::string text = all_text(top_frame(FleetView(), options), 100);
+  TEST_ASSERT_TRUE(text.find("no link") != std::string::npos);
+  TEST_ASSERT_TRUE(text.find("no tasks") != std::string::npos);
+}
+
+TEST(bars_show_the_part_and_the_mark_and_stay_in_their_width) {
+  const auto text = [](double part, double mark, double whole) {
+    return line_text(bar(part, mark, whole, 10, false, Colour::kNone), 10, false);
+  };
+  TEST_ASSERT_EQUAL_STRING("#####...", text(5.0, 8.0, 10.0).c_str());
+  TEST_ASSERT_EQUAL_STRING("##########", text(50.0, 8.0, 10.0).c_str());
+  TEST_ASSERT_EQUAL_STRING("", text(0.0, 0.0, 0.0).c_str());
+  TEST_ASSERT_EQUAL_STRING("", text(-3.0, -1.0, 10.0).c_str());
+}
