@@ -79,11 +79,11 @@ std::string broker_acl(const std::string& fleet, const std::vector<std::string>&
   }
   for (const std::string& name : operators) {
     // An operator is no board, not even one of its own name.
-    out += "\nuser " + name + "\n";
-    out += "topic deny " + top + "node/" + name + "/#\n";
-    out += "topic deny " + top + "res/+/" + name + "\n";
-    out += "topic read " + top + "#\n";
-    out += "topic write " + top + "ctl/#\n";
+    out.append("\nuser ").append(name).append("\n");
+    out.append("topic deny ").append(top).append("node/").append(name).append("/#\n");
+    out.append("topic deny ").append(top).append("res/+/").append(name).append("\n");
+    out.append("topic read ").append(top).append("#\n");
+    out.append("topic write ").append(top).append("ctl/#\n");
   }
   return out;
 }

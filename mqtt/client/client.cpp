@@ -34,6 +34,7 @@ constexpr auto kDiagnoseAfter = std::chrono::seconds(5);  // of an outage, and t
 constexpr auto kDiagnoseEvery = std::chrono::minutes(5);
 constexpr int kNotAuthorised = 0x87;
 
+const char* const kLost = "the connection was lost";
 constexpr DurationNs kProbeWait = 3 * kSecond;
 
 TimeNs now_ns() {
@@ -154,12 +155,13 @@ void Client::Core::link_up() {
 
 void Client::Core::link_down(const std::string& cause) {
   const std::lock_guard<std::mutex> hold(mutex);
-  if (!up) return;
+  // The bare fact and the broker's reason come in either order.
+  if (!up && (cause.empty() || why != kLost)) return;
+  link_changed = true;
+  why = cause.empty() ? kLost : kLost + (": " + cause);
+  if (up) diagnose_at = Clock::now() + kDiagnoseAfter;
   up = false;
   announced = false;
-  link_changed = true;
-  why = cause.empty() ? "the connection was lost" : "the connection was lost: " + cause;
-  diagnose_at = Clock::now() + kDiagnoseAfter;
   signal();
   wake.notify_one();
 }
@@ -343,7 +345,7 @@ void Client::Core::broke(std::uint64_t connection) {
   up = false;
   announced = false;
   link_changed = true;
-  why = "the connection was lost";
+  why = kLost;
   diagnose_at = Clock::now() + kDiagnoseAfter;
   signal();
 }
