@@ -123,7 +123,7 @@ Foresight::Survey Foresight::survey(const LaneView& view) {
     if (outlook.longest == 0.0) {  // ruled out
       const DurationNs waits = view.now - task.grant_at;
       const bool longer = found.overdue == nullptr || task.grant_at < found.overdue->grant_at;
-      if (longer && waits * kReprobePart >= task.deadline_at - task.accepted_at) {
+      if (longer && waits >= (task.deadline_at - task.accepted_at) / kReprobePart) {
         found.overdue = &task;
       }
       continue;

@@ -178,7 +178,7 @@ void Laira::decide(const LaneView& view, Decision& out) {
 void Laira::archive(Archive& ar) {
   ar.sequence(curves_, core::kTasksLiveMax);
   ar.sequence(lanes_, core::kLanesMax);
-  if (ar.reading() && lanes_.size() != core::kLanesMax) ar.fail();
+  if (ar.reading() && (lanes_.size() != core::kLanesMax || !ascends_by_key(curves_))) ar.fail();
 }
 
 std::string Laira::explain(const core::Task& task) const {

@@ -139,7 +139,10 @@ void Lara::decide(const LaneView& view, Decision& out) {
   }
 }
 
-void Lara::archive(Archive& ar) { ar.sequence(curves_, core::kTasksLiveMax); }
+void Lara::archive(Archive& ar) {
+  ar.sequence(curves_, core::kTasksLiveMax);
+  if (ar.reading() && !ascends_by_key(curves_)) ar.fail();
+}
 
 std::string Lara::explain(const core::Task& task) const {
   const auto at = std::find_if(curves_.begin(), curves_.end(),

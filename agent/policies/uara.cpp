@@ -116,6 +116,7 @@ void Uara::archive(Archive& ar) {
   inner_->archive(ar);
   ar(decisions_);
   ar.sequence(given_, core::kTasksLiveMax);
+  if (ar.reading() && !ascends_by_key(given_)) ar.fail();
 }
 
 std::string Uara::explain(const core::Task& task) const {

@@ -1,8 +1,10 @@
-// Numbers in explanations.
+// Small things policies share: numbers in explanations, and lists they look tasks up in.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <string>
+#include <vector>
 
 namespace laird::policies {
 
@@ -11,6 +13,14 @@ namespace laird::policies {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 3);
   return std::string(text, end.ptr);
+}
+
+// Whether a list read from an archive is what lookups take it for: each key once, ascending.
+template <class Entry>
+[[nodiscard]] bool ascends_by_key(const std::vector<Entry>& entries) {
+  return std::adjacent_find(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+           return a.key >= b.key;
+         }) == entries.end();
 }
 
 }  // namespace laird::policies

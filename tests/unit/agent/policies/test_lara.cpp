@@ -1,5 +1,6 @@
 #include "agent/policies/lara.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -92,4 +93,27 @@ TEST(lara_runs_the_task_that_gains_most_when_nobody_can_finish) {
   learn(policy, tasks[1], 0.5, 20);
   auto given = shares(policy, tasks);
   TEST_ASSERT_EQUAL_UINT32(core::kShareWholePpm, given[2]);
+}
+
+TEST(an_archive_whose_tasks_are_out_of_order_is_refused) {
+  for (const char* name : {"lara", "laira", "uara-uniform-printed"}) {
+    const auto policy = std::move(*make_policy(name));
+    std::vector<core::Task> tasks = {task_of(77, 0.1, kDeadline), task_of(78, 0.1, kDeadline)};
+    std::vector<Candidate> candidates;
+    for (const core::Task& task : tasks) candidates.push_back({&task, true});
+    Decision out;
+    policy->decide(LaneView{0, core::LaneKind::kCpu, 0, kSecond, candidates, 0}, out);
+    Bytes bytes;
+    Archive writer = Archive::writer(bytes);
+    policy->archive(writer);
+    const auto first = std::find(bytes.begin(), bytes.end(), Bytes::value_type{77});
+    TEST_ASSERT_TRUE(first != bytes.end());
+    for (const int key : {76, 79}) {  // still the smaller, then the larger one
+      *first = static_cast<Bytes::value_type>(key);
+      Archive reader = Archive::reader(bytes);
+      const auto fresh = std::move(*make_policy(name));
+      fresh->archive(reader);
+      TEST_ASSERT_EQUAL_INT_MESSAGE(key == 79, reader.failed(), name);
+    }
+  }
 }

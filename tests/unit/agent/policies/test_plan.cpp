@@ -87,3 +87,10 @@ TEST(the_search_stops_at_its_budget_and_still_has_a_plan) {
   Planner planner;
   TEST_ASSERT_TRUE(planner.plan(tasks, kNoFirst, 0.0, 2).value > 0.0);
 }
+
+TEST(among_equal_plans_the_one_that_needs_less_of_the_lane_and_so_less_energy) {
+  // Either fits before 60 s, not both.
+  const PlanTask tasks[] = {certain(50, 60), certain(30, 60)};
+  Planner planner;
+  TEST_ASSERT_EQUAL_UINT32(1, head_of(planner.plan(tasks, kNoFirst, 0.0, kPlenty)));
+}
