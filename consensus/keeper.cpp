@@ -321,7 +321,11 @@ Register Keeper::compose(TimeNs now) {
     }
   }
   edit.settle(self_);
-  edit.seat_keepers();
+  std::vector<Account> heard{self_};
+  for (const Timed& c : contacts_) {
+    if (now - c.since < kRequestTicks * timing_.tick) heard.push_back(c.account);
+  }
+  edit.seat_keepers(heard);
   return edit.finish(self_);
 }
 
@@ -458,6 +462,7 @@ void Keeper::on_promise(const Account& from, const PromiseBody& body, TimeNs now
     best_ = body.accepted;
   }
   count_vote(from);
+  note_contact(from, now);
   if (votes_.size() < majority()) return;
   if (!best_.empty()) return start_accepting(best_.front(), now, out);
   Register next = compose(now);
@@ -492,6 +497,7 @@ void Keeper::on_accepted(const Account& from, const AcceptedBody& body, TimeNs n
     return;
   }
   count_vote(from);
+  note_contact(from, now);
   if (votes_.size() >= majority()) decide(now, out);
 }
 

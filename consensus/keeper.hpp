@@ -30,6 +30,10 @@ class Keeper {
   // Holds a seat in the register it knows.
   [[nodiscard]] bool seated() const { return decided_.is_keeper(self_); }
   [[nodiscard]] const Register& value() const { return decided_; }
+  // The next version it has voted for last; nullptr: none.
+  [[nodiscard]] const Register* voted_for() const {
+    return accepted_.empty() ? nullptr : &accepted_.front();
+  }
 
   void on_request(const Account& from, const RequestBody& body, TimeNs now, Out& out);
   void on_prepare(const Account& from, const PrepareBody& body, TimeNs now, Out& out);

@@ -107,6 +107,8 @@ class Ledger {
   [[nodiscard]] const Shares& base() const { return base_; }
   // The register as far as this node keeps it; version 0: it does not.
   [[nodiscard]] const Register& registered() const { return keeper_.value(); }
+  // The version after it that this node, as a keeper, has voted for; nullptr: none.
+  [[nodiscard]] const Register* voted_for() const { return keeper_.voted_for(); }
   // Declared dead while away: the next tick begins a new incarnation.
   [[nodiscard]] bool dead() const { return dead_; }
   [[nodiscard]] std::uint64_t rejected() const { return rejected_; }

@@ -128,6 +128,10 @@ bool Ledger::register_lost() const {
 void Ledger::judge_roll(TimeNs now) {
   Founding& f = founding_;
   if (f.answers.size() < members_->members().size()) return;
+  // Its own life may have gone on since it called.
+  std::erase_if(f.answers, [&](const auto& a) { return a.from.node == self_.node; });
+  f.answers.push_back({self_, present(f.call)});
+  f.answers.back().body.epoch = std::max(epoch_, f.promised);
   if (!register_lost()) {
     f.wanted_until = INT64_MIN;
     f.call_since = 0;
@@ -154,7 +158,12 @@ void Ledger::judge_roll(TimeNs now) {
   f.called_at = 0;
   Out none;
   on_found(self_, {f.epoch, false, f.list}, now, none);
-  f.left = {self_};
+  if (f.promised == f.epoch) {
+    f.left = {self_};
+  } else {
+    f.epoch = 0;
+    f.call_since = 0;
+  }
 }
 
 bool Ledger::on_founding_message(const Account& from, const Message& m, TimeNs now, Out& out) {
@@ -176,7 +185,7 @@ bool Ledger::on_founding_message(const Account& from, const Message& m, TimeNs n
     const bool listed = std::find(f.list.begin(), f.list.end(), from) != f.list.end();
     if (f.epoch == 0 || ack->epoch != f.epoch || !listed) return true;
     if (std::find(f.left.begin(), f.left.end(), from) == f.left.end()) f.left.push_back(from);
-    if (f.left.size() == f.list.size() && !f.starting) {
+    if (f.left.size() == f.list.size() && !f.starting && f.promised == f.epoch) {
       f.starting = true;
       f.call_since = now;
       f.called_at = 0;

@@ -269,19 +269,28 @@ void RegisterEdit::settle(const Account& heir) {
   }
 }
 
-void RegisterEdit::seat_keepers() {
+void RegisterEdit::seat_keepers(const std::vector<Account>& heard) {
+  const auto is_heard = [&](const Account& a) {
+    return std::find(heard.begin(), heard.end(), a) != heard.end();
+  };
   std::vector<Account> seats;
   for (const Account& k : next_.keepers) {
     if (next_.alive(k)) seats.push_back(k);
   }
   const std::size_t wanted = keepers_for(next_.living_count());
-  for (const Entry& e : next_.entries) {
-    if (seats.size() >= wanted) break;
-    if (!e.dead && std::find(seats.begin(), seats.end(), e.account) == seats.end()) {
-      seats.push_back(e.account);
+  if (seats.size() > wanted) {
+    std::stable_partition(seats.begin(), seats.end(), is_heard);
+    seats.resize(wanted);
+  }
+  for (const bool unheard : {false, true}) {
+    for (const Entry& e : next_.entries) {
+      if (seats.size() >= wanted) break;
+      if (e.dead || is_heard(e.account) == unheard) continue;
+      if (std::find(seats.begin(), seats.end(), e.account) == seats.end()) {
+        seats.push_back(e.account);
+      }
     }
   }
-  if (seats.size() > wanted) seats.resize(wanted);
   if (seats.empty() || seats == next_.keepers) return;
   next_.keepers = std::move(seats);
   changed_ = true;

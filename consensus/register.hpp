@@ -102,7 +102,8 @@ class RegisterEdit {
   // Estates: a group of dead accounts with no edge to a living one leaves the sum of its bases to
   // the heir.
   void settle(const Account& heir);
-  void seat_keepers();
+  // Seats of the dead go to others; whoever was heard of late comes before whoever was not.
+  void seat_keepers(const std::vector<Account>& heard);
   // The finished version; nothing changed: the same version as before.
   [[nodiscard]] Register finish(const Account& owner);
 

@@ -8,6 +8,7 @@
 #include "json/value.hpp"
 #include "lab/cotrain/cotrain_run.hpp"
 #include "lab/ledger/page.hpp"
+#include "power/report/svg_plot.hpp"
 
 namespace laird::lab {
 namespace {
@@ -37,7 +38,7 @@ json::Value curve_value(const CotrainCurve& curve, double target) {
 int run_sweep(const Options& o, const ImageSet& train, const ImageSet& test) {
   json::Value all = json::Value::array();
   double bound = 0;
-  for (const double factor : {0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0}) {
+  for (const double factor : {0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0}) {
     CotrainConfig config = o.config;
     if (bound == 0) {
       CotrainConfig probe = config;
@@ -90,11 +91,12 @@ int run(Options o) {
   std::printf("%s\n", (o.json ? json::to_text(v) : json::to_pretty_text(v)).c_str());
   if (!o.html.empty()) {
     std::ofstream page(o.html);
-    page << "<!doctype html><meta charset='utf-8'><title>Co-training</title>\n"
-         << line_chart("Test accuracy, percent: quantized and float32, by evaluation",
-                       {r.quantized.accuracy, r.float32.accuracy}, false)
-         << line_chart("Bytes sent per board (log scale)", {r.quantized.bytes, r.float32.bytes},
-                       true);
+    page << power::page(
+        "Co-training",
+        "<h1>Co-training, run 1 quantized, run 2 float32</h1>\n" +
+            line_chart("Test accuracy, by evaluation", {r.quantized.accuracy, r.float32.accuracy},
+                       "percent", false) +
+            line_chart("Sent per board", {r.quantized.bytes, r.float32.bytes}, "bytes", true));
     if (!page) {
       std::fprintf(stderr, "cannot write %s\n", o.html.c_str());
       return 1;

@@ -130,20 +130,20 @@ Parts stranded(const World& world, std::size_t resource) {
   return kWhole - there;
 }
 
-std::string needs_operator(const World& world) {
+namespace {
+
+bool there(const World& world, const Account& a, std::uint32_t epoch) {
+  const Board& b = world.boards()[a.node];
+  return b.up && !b.ledger->left() && b.ledger->account() == a && b.ledger->epoch() == epoch;
+}
+
+// What stands in the way of everything being settled from this register on.
+std::string obstacle(const World& world, const Register& reg, std::uint32_t epoch) {
+  const auto standing = std::count_if(reg.keepers.begin(), reg.keepers.end(),
+                                      [&](const Account& k) { return there(world, k, epoch); });
   const bool all_up = std::all_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
     return b.ledger == nullptr || (b.up && !b.ledger->left());
   });
-  // The newest register that is left: only its keepers can carry on.
-  const Ledger* newest = world.newest(true);
-  if (newest == nullptr) return all_up ? "" : "nobody who is there holds the register";
-  const Register& reg = newest->registered();
-  const auto up = [&](const Account& a) {
-    const Board& b = world.boards()[a.node];
-    return b.up && !b.ledger->left() && b.ledger->account() == a &&
-           b.ledger->epoch() == newest->epoch();
-  };
-  const auto standing = std::count_if(reg.keepers.begin(), reg.keepers.end(), up);
   if (static_cast<std::size_t>(standing) < reg.keepers.size() / 2 + 1) {
     return all_up ? "" : "a majority of the keepers is gone, and not every board is there";
   }
@@ -161,6 +161,24 @@ std::string needs_operator(const World& world) {
     }
   }
   return "";
+}
+
+}  // namespace
+
+std::string needs_operator(const World& world) {
+  // The newest register that is left: only its keepers can carry on. A next version that one of
+  // them has voted for may be decided already.
+  const Ledger* newest = world.newest(true);
+  if (newest == nullptr) return obstacle(world, Register{}, 0);
+  const Register& reg = newest->registered();
+  std::string reason = obstacle(world, reg, newest->epoch());
+  for (const Account& k : reg.keepers) {
+    if (!reason.empty() || !there(world, k, newest->epoch())) continue;
+    const Ledger& ledger = *world.boards()[k.node].ledger;
+    if (ledger.voted_for() == nullptr || ledger.registered().version != reg.version) continue;
+    reason = obstacle(world, *ledger.voted_for(), newest->epoch());
+  }
+  return reason;
 }
 
 }  // namespace laird::lab

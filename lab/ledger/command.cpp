@@ -11,6 +11,7 @@
 
 #include "json/value.hpp"
 #include "lab/ledger/convergence.hpp"
+#include "lab/ledger/explore.hpp"
 #include "lab/ledger/page.hpp"
 #include "lab/ledger/paper_command.hpp"
 #include "lab/ledger/reclaim.hpp"
@@ -40,6 +41,7 @@ struct Options {
   bool json = false;
   bool paper = false;
   bool reclaim = false;
+  bool explore = false;
   std::string html;
 };
 
@@ -185,7 +187,32 @@ bool parse_delay(const std::string& text, NetworkConfig& network) {
   return true;
 }
 
+json::Value told(const char* what, const ExploreResult& r) {
+  json::Value v = json::Value::object();
+  v.set("search", json::Value::string(what));
+  v.set("states", json::Value::integer(static_cast<std::int64_t>(r.states)));
+  v.set("transitions", json::Value::integer(static_cast<std::int64_t>(r.transitions)));
+  v.set("complete", json::Value::boolean(r.complete));
+  v.set("needs_operator", json::Value::integer(static_cast<std::int64_t>(r.needs_operator)));
+  v.set("violation", json::Value::string(r.violation));
+  return v;
+}
+
+int run_explore() {
+  const ExploreResult results[] = {explore_agreement({}), explore_lives({3, 4}),
+                                   explore_lives({4, 12})};
+  const char* names[] = {"agreement of three keepers", "two crashes, three boards",
+                         "two crashes, four boards"};
+  int code = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::printf("%s\n", json::to_text(told(names[i], results[i])).c_str());
+    if (!results[i].violation.empty()) code = 1;
+  }
+  return code;
+}
+
 int run(const Options& o) {
+  if (o.explore) return run_explore();
   if (o.paper) return run_paper_comparison(o.seeds, o.first_seed, o.json);
   ConvergenceConfig config;
   config.nodes = o.nodes == 0 ? 100 : o.nodes;
@@ -278,6 +305,8 @@ void add_ledger(CLI::App& app, ExitCode& code) {
          "run a ledger broken on purpose: fence or tags")
       ->check(CLI::IsMember({"fence", "tags"}));
   cmd->add_flag("--reclaim", o->reclaim, "how long the share of a board that dies is out of use");
+  cmd->add_flag("--explore", o->explore,
+                "search exhaustively within bounds: keepers' agreement, and pairs of crashes");
   cmd->add_flag("--paper", o->paper, "compare with the paper's dynamics and the schemes it cites");
   cmd->add_option("--html", o->html, "write a page that draws gap, budget use and bytes");
   cmd->add_flag("--json", o->json, "one line of JSON");

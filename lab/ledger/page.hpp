@@ -11,10 +11,10 @@ namespace laird::lab {
 [[nodiscard]] std::string ledger_page(const ConvergenceConfig& config,
                                       const std::vector<ConvergenceResult>& runs);
 
-// One SVG line chart of several series over their index; values at or below zero are left out when
-// `log_scale`.
+// One line chart of several series over their index; values at or below zero are left out when
+// `log_scale`, which draws the exponent.
 [[nodiscard]] std::string line_chart(const std::string& title,
                                      const std::vector<std::vector<double>>& series,
-                                     bool log_scale);
+                                     const std::string& y_unit, bool log_scale);
 
 }  // namespace laird::lab

@@ -1,6 +1,7 @@
 #include "lab/ledger/convergence.hpp"
 
 #include "lab/ledger/optimum.hpp"
+#include "lab/ledger/page.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird::lab;
@@ -45,4 +46,19 @@ TEST(the_central_optimum_meets_its_conditions) {
     }
   }
   TEST_ASSERT_DOUBLE_WITHIN(1e3, static_cast<double>(kWhole), sum);
+}
+
+TEST(the_page_draws_gap_use_and_cost) {
+  ConvergenceConfig config;
+  config.nodes = 6;
+  config.ticks_max = 40;
+  config.trace = true;
+  const std::string page = ledger_page(config, {run_convergence(config, 1)});
+  std::size_t drawings = 0;
+  for (std::size_t at = page.find("<svg"); at != std::string::npos;
+       at = page.find("<svg", at + 1)) {
+    ++drawings;
+  }
+  TEST_ASSERT_EQUAL_UINT64(3, drawings);
+  TEST_ASSERT_TRUE(page.find("6 boards, 1 runs") != std::string::npos);
 }
