@@ -126,12 +126,12 @@ TEST(a_report_speaks_in_watts_cores_and_joules) {
 TEST(peer_messages_travel_together_and_come_apart_again) {
   CoopWriter writer;
   TEST_ASSERT_TRUE(writer.empty());
-  const std::string long_one(4096, 'x');
+  const std::string long_one(laird::mqtt::kCoopFrameBytesMax, 'x');
   for (const std::string& message : {std::string("a"), std::string("\0\1\2", 3), long_one}) {
     TEST_ASSERT_TRUE(writer.add(message));
   }
   TEST_ASSERT_FALSE(writer.add(""));
-  TEST_ASSERT_FALSE(writer.add(std::string(4097, 'x')));
+  TEST_ASSERT_FALSE(writer.add(std::string(laird::mqtt::kCoopFrameBytesMax + 1, 'x')));
   const std::string payload = writer.take();
   const auto parsed = parse_coop(payload);
   TEST_ASSERT_TRUE(parsed.has_value());
