@@ -16,8 +16,8 @@ BOARD = "orin-nano-8gb"  # idle 4.3 W, 22 W with both lanes in use
 CAP_W = 10.0
 HELD_S = 24
 MEAN_MARGIN = 0.04  # of the cap; readings are samples of a chopped load
-WINDOW_S = 2.0
-WINDOW_MARGIN = 0.15  # of any two seconds, on a machine that others use too
+WINDOW_S = 5.0
+WINDOW_MARGIN = 0.15  # of any five seconds, on a machine that others use too
 TOP_HZ, LOW_HZ = "1020000000", "306000000"
 OPTIONAL_TOTAL_AT = 8 + 1 + 8 + 1 + 1  # event time, kind; reading: time, source, scope
 
