@@ -67,7 +67,7 @@ mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
   report.cpu_milli = share_of(state, Resource::kCpu, now);
   report.gpu_ppm = share_of(state, Resource::kGpu, now);
   report.power_mw_now = state.meter.last_total_mw().value_or(0);
-  report.cap_mw = fleet.enforced[static_cast<std::size_t>(Resource::kPower)];
+  report.cap_mw = state.power.in_force(state.config.power).mw.value_or(core::kUnlimited);
   report.energy_mj = state.meter.totals().board.uj() / 1000;
   for (const core::Task& task : state.live) {
     if (task.state == core::TaskState::kRunning || task.state == core::TaskState::kPausing) {
