@@ -89,13 +89,13 @@ class Reader {
     out_.budgets.push_back({now_us_, mw});
   }
 
-  // An agent that died uses nothing any more; what it did between its last word and its death is
-  // not known, and is not held against the fleet. One that was only out of reach tells later
-  // itself what it used meanwhile.
+  // An agent that died uses nothing any more; what it did between its last change told and its
+  // death is not known, and is not held against the fleet. One that was only out of reach tells
+  // later itself what it used meanwhile.
   void hear(FleetNode& node, const Value& body) {
     const double epoch = number(body, "epoch", 0.0);
     if (node.epoch != 0.0 && epoch != node.epoch && !node.shares.empty()) {
-      node.shares.push_back({node.heard_unix_us, 0, node.floor_mw});
+      node.shares.push_back({node.shares.back().unix_us + 1, 0, node.floor_mw});
     }
     node.epoch = epoch;
     node.heard_unix_us = now_us_;
