@@ -289,6 +289,7 @@ void statement(Io& io, B& b) {
   io.u32(b.version);
   io.u32(b.incarnation, kIncarnationMax);
   boolean(io, b.dead);
+  boolean(io, b.certain);
   boolean(io, b.alone);
   signed_shares(io, b.base);
   io.u8(b.quorum);

@@ -124,10 +124,11 @@ std::optional<StatementBody> Keeper::statement_for(const Account& account) const
   const Entry* e = decided_.find(account);
   if (e == nullptr) {
     if (!decided_.past(account)) return std::nullopt;
-    s.dead = true;
+    s.dead = s.certain = true;
     return s;
   }
   s.dead = e->dead;
+  s.certain = e->certain;
   s.alone = decided_.living_count() == 1;
   s.base = e->base;
   s.quorum = e->quorum;
@@ -285,7 +286,11 @@ void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
   if (p.body.term != 0) edit.set_quorum(p.from, p.body.term, p.body.quorum);
   if (p.body.leave) {
     const Entry* e = edit.state().find(p.from);
-    if (e->ties.empty() && edit.state().living_count() > 1) edit.declare_dead(p.from, true);
+    // One that was declared dead on its way out resigns: it has read this very entry, and whoever
+    // has answers nobody any more.
+    const bool resigns = e->dead && p.body.version >= e->changed;
+    const bool released = !e->dead && e->ties.empty() && edit.state().living_count() > 1;
+    if (resigns || released) edit.declare_dead(p.from, true);
     return;
   }
   for (const NodeId node : wanted) edit.open(p.from, edit.state().living(node));

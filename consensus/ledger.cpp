@@ -238,6 +238,12 @@ void Ledger::retire_edges(TimeNs now) {
 void Ledger::on_tick(TimeNs now, Out& out) {
   ++ticks_;
   if (left_) return;
+  if (resigning()) {
+    // Not a word to the neighbours, so that nobody is kept unfenced by it, until the register has
+    // entered that: else a neighbour that fell silent as well could never be settled.
+    ask(now, out);
+    return;
+  }
   if (dead_) live_on(now);
   if (leaving_ && leaving_since_ == 0) leaving_since_ = now;
   close_edges(now);

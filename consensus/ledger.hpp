@@ -121,6 +121,8 @@ class Ledger {
   // ledger.cpp: edges and the fence
   void begin(std::uint32_t incarnation, TimeNs now);
   void live_on(TimeNs now);
+  // Declared dead while it was leaving, and not yet known to have gone.
+  [[nodiscard]] bool resigning() const { return leaving_ && dead_ && !left_; }
   void configure_keeper();
   void found(Register value, TimeNs now);
   void close_edges(TimeNs now);

@@ -84,11 +84,8 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   told_at_ = now;
   outside_since_ = kNever;
   if (s.dead) {
-    if (leaving_) {
-      left_ = true;
-    } else {
-      dead_ = true;
-    }
+    dead_ = true;
+    left_ = leaving_ && s.certain;
     return;
   }
   base_ = s.base;
@@ -144,6 +141,10 @@ RequestBody Ledger::request(TimeNs now) const {
   RequestBody body;
   body.version = version_;
   body.members = static_cast<std::uint32_t>(members_->members().size());
+  if (resigning()) {
+    body.leave = true;
+    return body;
+  }
   if (asked_) {
     body.term = term_ + 1;
     body.quorum = quorum_next_;

@@ -55,7 +55,8 @@ struct StatementBody {
   std::uint32_t version = 0;
   std::uint32_t incarnation = 0;  // of the receiver
   bool dead = false;
-  bool alone = false;  // no other account lives
+  bool certain = false;  // and known to answer nobody any more
+  bool alone = false;    // no other account lives
   Shares base{};
   std::uint8_t quorum = 0;
   std::uint32_t term = 0;

@@ -40,7 +40,7 @@ TEST(no_schedule_exceeds_the_budget_or_strands_a_share) {
 
 // Seeds that broke or stranded earlier versions of the rules.
 TEST(schedules_that_once_failed_hold) {
-  for (const std::uint64_t seed : {2002571ULL, 2002594ULL, 2005075ULL}) {
+  for (const std::uint64_t seed : {2002571ULL, 2002594ULL, 2005075ULL, 6003653ULL}) {
     holds(ScheduleLimits{}, seed);
   }
 }
