@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <fstream>
 #include <mutex>
 #include <thread>
 
+#include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/ledger/convergence.hpp"
 #include "lab/ledger/explore.hpp"
@@ -36,6 +36,8 @@ struct Options {
   int resources = 1;
   int lease = 30;
   unsigned threads = 2;
+  bool own_network = false;  // loss, dup or delay were given: schedules keep to them
+  bool own_faults = false;   // crashes, partitions or drift were given
   bool no_fence = false;
   bool untagged = false;
   bool json = false;
@@ -136,13 +138,14 @@ json::Value summary(const Totals& totals) {
   return v;
 }
 
-ScheduleLimits limits_from(const Options& o) {
+ScheduleLimits limits_from(const Options& o, const NetworkConfig& network) {
   ScheduleLimits limits;
   if (o.nodes != 0) limits.nodes_min = limits.nodes_max = o.nodes;
   limits.crashes_max = o.crashes;
   limits.partitions_max = o.partitions;
   limits.drift_ppm = o.drift_ppm;
   limits.lease_ticks = o.lease;
+  if (o.own_network) limits.network = network;
   limits.faults.no_fence = o.no_fence;
   limits.faults.untagged_closings = o.untagged;
   return limits;
@@ -154,6 +157,11 @@ std::string replay_command(const Options& o, std::uint64_t seed) {
                      " --drift " + std::to_string(o.drift_ppm) + " --lease " +
                      std::to_string(o.lease);
   if (o.nodes != 0) text += " --nodes " + std::to_string(o.nodes);
+  if (o.own_network) {
+    char numbers[64];
+    std::snprintf(numbers, sizeof numbers, " --loss %g --dup %g --delay ", o.loss, o.dup);
+    text += numbers + o.delay;
+  }
   if (o.no_fence) text += " --break fence";
   if (o.untagged) text += " --break tags";
   return text;
@@ -230,31 +238,32 @@ int run(const Options& o) {
   }
   Totals totals;
   if (!o.schedule_seed.empty()) {
-    ScheduleLimits limits = limits_from(o);
+    ScheduleLimits limits = limits_from(o, config.network);
     limits.tell = !o.json;
     totals.scheduled.push_back(run_schedule(limits, std::stoull(o.schedule_seed)));
-  } else if (o.schedules > 0) {
-    const ScheduleLimits limits = limits_from(o);
-    totals.scheduled = for_each_seed<ScheduleResult>(
-        o.first_seed, o.schedules, o.threads, true,
-        [&](std::uint64_t seed) { return run_schedule(limits, seed); });
   } else if (o.reclaim) {
     const ReclaimConfig reclaim{config.nodes, o.lease, config.network};
     totals.reclaimed = for_each_seed<ReclaimResult>(
         o.first_seed, o.seeds, o.threads, false,
         [&](std::uint64_t seed) { return run_reclaim(reclaim, seed); });
   } else {
-    config.trace = !o.html.empty();
-    totals.converged = for_each_seed<ConvergenceResult>(
-        o.first_seed, o.seeds, o.threads, false,
-        [&](std::uint64_t seed) { return run_convergence(config, seed); });
+    if (o.schedules == 0) {
+      config.trace = !o.html.empty();
+      totals.converged = for_each_seed<ConvergenceResult>(
+          o.first_seed, o.seeds, o.threads, false,
+          [&](std::uint64_t seed) { return run_convergence(config, seed); });
+    }
+    // Faults asked for without a count of schedules: one for each seed, beside the convergence.
+    const std::size_t schedules = o.schedules > 0 ? o.schedules : o.own_faults ? o.seeds : 0;
+    const ScheduleLimits limits = limits_from(o, config.network);
+    totals.scheduled = for_each_seed<ScheduleResult>(
+        o.first_seed, schedules, o.threads, o.schedules > 0,
+        [&](std::uint64_t seed) { return run_schedule(limits, seed); });
   }
   const int failures = report_failures(o, totals.scheduled);
   if (!o.html.empty() && !totals.converged.empty()) {
-    std::ofstream page(o.html);
-    page << ledger_page(config, totals.converged);
-    if (!page) {
-      std::fprintf(stderr, "cannot write %s\n", o.html.c_str());
+    if (const Status ok = config::write_file(o.html, ledger_page(config, totals.converged)); !ok) {
+      std::fprintf(stderr, "laird-lab ledger: %s\n", ok.error().text().c_str());
       return 1;
     }
   }
@@ -272,7 +281,9 @@ void add_ledger(CLI::App& app, ExitCode& code) {
   cmd->footer(
       "Examples:\n"
       "  laird-lab ledger --nodes 100 --loss 0.3 --dup 0.15 --delay 1-3 --seeds 20 --json\n"
-      "  laird-lab ledger --schedules 10000 --crashes 3 --partitions 2\n"
+      "  laird-lab ledger --schedules 10000\n"
+      "  laird-lab ledger --nodes 20 --crashes 2 --partitions 1 --seeds 50    (both, seed by "
+      "seed)\n"
       "  laird-lab ledger --schedules 200 --break fence    (must fail: the checker's own test)\n"
       "  laird-lab ledger --reclaim --nodes 100 --lease 60 --loss 0.3 --seeds 100 --json\n"
       "  laird-lab ledger --paper --seeds 10\n");
@@ -280,11 +291,14 @@ void add_ledger(CLI::App& app, ExitCode& code) {
       ->check(CLI::Range(2, 20'000));
   cmd->add_option("--graph", o->graph, "overlay, er or ring")
       ->check(CLI::IsMember({"overlay", "er", "ring"}));
-  cmd->add_option("--loss", o->loss, "part of the messages lost")->check(CLI::Range(0.0, 0.95));
+  cmd->add_option("--loss", o->loss, "part of the messages lost (schedules: drawn when absent)")
+      ->check(CLI::Range(0.0, 0.95));
   cmd->add_option("--dup", o->dup, "part of the messages repeated")->check(CLI::Range(0.0, 1.0));
   cmd->add_option("--delay", o->delay, "A-B, ticks");
   cmd->add_option("--resources", o->resources, "contested at once")->check(CLI::Range(1, 3));
-  cmd->add_option("--seeds", o->seeds, "convergence runs")->check(CLI::Range(1, 1'000'000));
+  cmd->add_option("--seeds", o->seeds,
+                  "convergence runs, and a schedule each where faults are given")
+      ->check(CLI::Range(1, 1'000'000));
   cmd->add_option("--first-seed", o->first_seed, "the first seed");
   cmd->add_option("--schedules", o->schedules, "run that many fault schedules instead");
   cmd->add_option("--schedule-seed", o->schedule_seed, "replay one schedule, told step by step")
@@ -310,7 +324,15 @@ void add_ledger(CLI::App& app, ExitCode& code) {
   cmd->add_flag("--paper", o->paper, "compare with the paper's dynamics and the schemes it cites");
   cmd->add_option("--html", o->html, "write a page that draws gap, budget use and bytes");
   cmd->add_flag("--json", o->json, "one line of JSON");
-  cmd->callback([o, &code] { code.value = run(*o); });
+  cmd->callback([o, cmd, &code] {
+    const auto given = [cmd](std::initializer_list<const char*> names) {
+      return std::any_of(names.begin(), names.end(),
+                         [cmd](const char* name) { return cmd->count(name) > 0; });
+    };
+    o->own_network = given({"--loss", "--dup", "--delay"});
+    o->own_faults = given({"--crashes", "--partitions", "--drift"});
+    code.value = run(*o);
+  });
 }
 
 }  // namespace laird::lab

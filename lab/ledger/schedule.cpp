@@ -54,11 +54,12 @@ class Schedule {
   void measure_reclaim(const World& world, ScheduleResult& result);
 
   ScheduleLimits limits_;
-  Random random_;
+  Dice random_;
   std::uint64_t seed_;
   int nodes_ = 0;
   std::int64_t calm_at_ = 0;
-  bool connected_ = true;  // throughout: no cut, no partition, no blackout
+  std::int64_t fault_at_ =
+      0;  // when something last crashed, came back, was cut, mended, split, healed
   std::shared_ptr<const Overlay> overlay_;
   std::shared_ptr<const Overlay> wider_;
   std::vector<NodeId> victims_;
@@ -175,6 +176,10 @@ void Schedule::apply(World& world, const Event& e) {
                                                  : "without journal");
     }
   }
+  using Kind = Event::Kind;
+  const bool harmless = e.kind == Kind::kJoin || e.kind == Kind::kMembers ||
+                        e.kind == Kind::kDemand || e.kind == Kind::kLeave;
+  if (!harmless) fault_at_ = world.tick();
   switch (e.kind) {
     case Event::Kind::kCrash:
       if (world.boards()[e.a].up)
@@ -190,13 +195,9 @@ void Schedule::apply(World& world, const Event& e) {
       }
       new_demand(world, e.a);
       break;
-    case Event::Kind::kCut:
-      connected_ = false;
-      world.cut(e.a, e.b, true);
-      break;
+    case Event::Kind::kCut: world.cut(e.a, e.b, true); break;
     case Event::Kind::kMend: world.cut(e.a, e.b, false); break;
     case Event::Kind::kSplit: {
-      connected_ = false;
       // One board alone, a pair, a few, or half.
       const std::uint32_t sizes[] = {1, 2, 3, static_cast<std::uint32_t>(nodes_) / 2};
       for (std::uint32_t k = 0; k < sizes[e.a]; ++k) {
@@ -221,20 +222,57 @@ void Schedule::apply(World& world, const Event& e) {
     case Event::Kind::kLeave:
       if (world.boards()[e.a].up) world.boards()[e.a].ledger->leave();
       break;
-    case Event::Kind::kBlackout:
-      connected_ = false;
-      world.blackout(kWeekTicks + random_.between(0, 10'000));
-      break;
+    case Event::Kind::kBlackout: world.blackout(kWeekTicks + random_.between(0, 10'000)); break;
   }
 }
 
 void Schedule::measure_reclaim(const World& world, ScheduleResult& result) {
-  if (!connected_) return;
   std::erase_if(down_since_, [&](const auto& d) {
     if (world.unsettled(d.first)) return false;
-    result.reclaim_ticks = std::max(result.reclaim_ticks, world.tick() - d.second);
+    const std::int64_t since = std::max(d.second, fault_at_);
+    result.reclaim_ticks = std::max(result.reclaim_ticks, world.tick() - since);
     return true;
   });
+}
+
+// The fleet as it ended: the newest register, and each board's own view.
+void tell_end(const World& world) {
+  const Ledger* newest = world.newest();
+  if (newest == nullptr) return;
+  const consensus::Register& reg = newest->registered();
+  const auto name = [](const Account& a) {
+    return std::to_string(a.node) + "." + std::to_string(a.incarnation);
+  };
+  std::printf("tick %lld: register %u of epoch %u, owner %s, keepers",
+              static_cast<long long>(world.tick()), reg.version, newest->epoch(),
+              name(reg.owner).c_str());
+  for (const Account& k : reg.keepers) std::printf(" %s", name(k).c_str());
+  std::printf("\n");
+  for (const consensus::Entry& e : reg.entries) {
+    std::printf("  %s%s base %lld, quorum %d, ties", name(e.account).c_str(),
+                e.certain ? " (dead for certain)"
+                : e.dead  ? " (dead)"
+                          : "",
+                static_cast<long long>(e.base[0]), e.quorum);
+    for (const consensus::Tie& t : e.ties) std::printf(" %s", name(t.peer).c_str());
+    std::printf("\n");
+  }
+  for (const Board& b : world.boards()) {
+    if (b.ledger == nullptr) continue;
+    const TimeNs now = world.local_time(b);
+    std::printf("  board %s: %s%s%s, holds %lld, register %u", name(b.ledger->account()).c_str(),
+                b.up ? "up" : "down", b.ledger->left() ? ", left" : "",
+                b.ledger->fenced(now) ? ", fenced" : "",
+                static_cast<long long>(b.ledger->holding()[0]), b.ledger->registered().version);
+    if (const consensus::Register* vote = b.ledger->voted_for()) {
+      std::printf(", voted for one by %s", name(vote->owner).c_str());
+    }
+    for (const consensus::Edge& e : b.ledger->edges()) {
+      std::printf("; edge to %s%s%s", name(e.peer).c_str(), e.closing ? " closing" : "",
+                  e.peer_dead ? " dead" : "");
+    }
+    std::printf("\n");
+  }
 }
 
 ScheduleResult Schedule::run() {
@@ -264,6 +302,11 @@ ScheduleResult Schedule::run() {
   network.duplicate = 0.2 * random_.unit();
   network.delay_max = static_cast<int>(random_.between(1, 4));
   network.stale = nodes_ > 30 ? 0.001 : 0.01;
+  if (limits_.network) {
+    const double stale = network.stale;
+    network = *limits_.network;
+    network.stale = stale;
+  }
   World world(config, overlay_, network, seed_);
   for (NodeId n = 0; n < static_cast<NodeId>(nodes_); ++n) new_demand(world, n);
 
@@ -296,6 +339,7 @@ ScheduleResult Schedule::run() {
     }
     if (!checker.result().first_break.empty() && !limits_.tell) break;
   }
+  if (limits_.tell) tell_end(world);
   result.nodes = nodes_;
   result.crashes = static_cast<int>(victims_.size());
   result.ticks = world.tick();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct ScheduleLimits {
   int lease_ticks = 30;
   std::uint32_t drift_ppm = 10'000;
   consensus::LedgerFaults faults;
-  bool tell = false;  // print the schedule as it runs
+  std::optional<NetworkConfig> network;  // nothing: drawn
+  bool tell = false;                     // print the schedule as it runs
 };
 
 struct ScheduleResult {
@@ -34,8 +36,8 @@ struct ScheduleResult {
   std::int64_t ticks = 0;
   std::int64_t versions = 0;   // of the register
   std::string needs_operator;  // empty: everything must be recovered
-  // Ticks from a crash of a board that stays down to the settlement of its account, the longest of
-  // the run; only while nothing was cut, split or blacked out. -1: none.
+  // Ticks to the settlement of the account of a board that stays down, from its crash or the last
+  // fault after it, whichever is later; the longest of the run. -1: none.
   std::int64_t reclaim_ticks = -1;
   std::string first_break;
 };
