@@ -2,19 +2,15 @@
 
 #include <algorithm>
 
+#include "base/split_mix.hpp"
+
 namespace laird::consensus {
 namespace {
 
 constexpr std::size_t kCycles = 4;
 constexpr std::size_t kCompleteMax = 7;  // up to so many, everyone is everyone's neighbour
 
-// The finalizer of splitmix64: every input bit reaches every output bit.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
+std::uint64_t mixed(std::uint64_t x) { return scrambled(x + kSplitMixStep); }
 
 void sort_unique(std::vector<NodeId>& v) {
   std::sort(v.begin(), v.end());

@@ -5,14 +5,6 @@
 
 namespace laird::trainers {
 
-std::uint64_t Random::next() {
-  state_ += 0x9E3779B97F4A7C15ULL;
-  std::uint64_t z = state_;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  return z ^ (z >> 31);
-}
-
 std::uint32_t Random::below(std::uint32_t n) {
   LAIRD_REQUIRE(n > 0, "an empty range has no random element");
   // Multiply and shift maps 2^32 values onto n; the first (2^32 mod n) products would favour some.
@@ -24,8 +16,6 @@ std::uint32_t Random::below(std::uint32_t n) {
     }
   }
 }
-
-double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
 double Random::normal() {
   for (;;) {

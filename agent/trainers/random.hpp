@@ -1,33 +1,33 @@
 // The random numbers behind shuffles, first weights and synthetic data.
 //
-// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): one word
-// of state, so a checkpoint holds it whole. Integer arithmetic, and the exact log and square root
-// for normals, so a seed gives the same numbers on every machine. Not for secrets.
+// SplitMix64: a checkpoint holds its one word of state whole. Normals by the exact log and square
+// root, so that a seed gives the same numbers on every machine.
 #pragma once
 
 #include <cstdint>
 
 #include "base/archive.hpp"
+#include "base/split_mix.hpp"
 
 namespace laird::trainers {
 
 class Random {
  public:
   Random() = default;
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+  explicit Random(std::uint64_t seed) : source_{seed} {}
 
-  [[nodiscard]] std::uint64_t next();
+  [[nodiscard]] std::uint64_t next() { return source_.next(); }
   // Uniform over 0 .. n-1, without bias; n > 0.
   [[nodiscard]] std::uint32_t below(std::uint32_t n);
   // Uniform over [0, 1), a multiple of 2^-53.
-  [[nodiscard]] double uniform();
+  [[nodiscard]] double uniform() { return source_.unit(); }
   // Mean 0, standard deviation 1 (Marsaglia's polar method, one of its two values).
   [[nodiscard]] double normal();
 
-  void archive(Archive& ar) { ar(state_); }
+  void archive(Archive& ar) { ar(source_.state); }
 
  private:
-  std::uint64_t state_ = 0;
+  SplitMix64 source_;
 };
 
 }  // namespace laird::trainers

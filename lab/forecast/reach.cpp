@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/split_mix.hpp"
 #include "lab/forecast/evaluate.hpp"
 
 namespace laird::lab {
@@ -16,22 +17,7 @@ struct Answered {
   bool came_true;
 };
 
-// SplitMix64: the same questions on every machine.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  [[nodiscard]] double unit() {
-    std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-void ask(const Curve& curve, Random& random, std::vector<Answered>& by_end,
+void ask(const Curve& curve, SplitMix64& random, std::vector<Answered>& by_end,
          std::vector<Answered>& by_random) {
   const std::size_t n = curve.samples.size();
   const double count = static_cast<double>(n);
@@ -96,7 +82,7 @@ void ask(const Curve& curve, Random& random, std::vector<Answered>& by_end,
 }  // namespace
 
 std::vector<ReachScore> score_reach(const std::vector<Curve>& curves, std::uint64_t seed) {
-  Random random(seed);
+  SplitMix64 random{seed};
   std::vector<Answered> by_end;
   std::vector<Answered> by_random;
   for (const Curve& curve : curves) ask(curve, random, by_end, by_random);

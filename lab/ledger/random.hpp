@@ -1,21 +1,15 @@
-// The simulator's only source of chance: one 64-bit generator per run, seeded from the command
-// line, the same on every machine (splitmix64; std distributions differ between libraries).
+// The ledger simulator's only source of chance: one generator per run, seeded from the command
+// line.
 #pragma once
 
-#include <cstdint>
+#include "base/split_mix.hpp"
 
 namespace laird::lab {
 
-class Random {
+class Dice {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ULL + 0x1234567) {}
-  std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15ULL;
-    std::uint64_t x = state_;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31);
-  }
+  explicit Dice(std::uint64_t seed) : source_{seed * kSplitMixStep + 0x1234567} {}
+  std::uint64_t next() { return source_.next(); }
   // Uniform in [0, n); the bias of the multiplication is below n / 2^32.
   std::uint32_t below(std::uint32_t n) {
     return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32);
@@ -24,10 +18,10 @@ class Random {
     return low + below(static_cast<std::uint32_t>(high - low + 1));
   }
   bool chance(double p) { return unit() < p; }
-  double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+  double unit() { return source_.unit(); }
 
  private:
-  std::uint64_t state_;
+  SplitMix64 source_;
 };
 
 }  // namespace laird::lab

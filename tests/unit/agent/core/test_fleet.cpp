@@ -7,26 +7,17 @@
 
 #include "agent/core/step.hpp"
 #include "tests/harness/fake_board.hpp"
+#include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
 using namespace laird::core;
 using test::FakeBoard;
+using test::Random;
 
 namespace {
 
 constexpr std::size_t kPowerAt = static_cast<std::size_t>(Resource::kPower);
-
-struct Random {
-  std::uint64_t state;
-  std::uint64_t next() {
-    std::uint64_t z = (state += 0x9E3779B97F4A7C15ULL);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return z ^ (z >> 31);
-  }
-  bool chance(int percent) { return next() % 100 < static_cast<std::uint64_t>(percent); }
-};
 
 FleetPlan plan_of(std::size_t boards, std::int64_t budget_mw, std::int64_t floor_mw) {
   FleetPlan plan;

@@ -6,26 +6,16 @@
 
 #include "agent/core/step.hpp"
 #include "tests/harness/fake_board.hpp"
+#include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
 using namespace laird::core;
 using test::FakeBoard;
 using test::FakeTrainer;
+using test::Random;
 
 namespace {
-
-struct Random {
-  std::uint64_t state;
-  std::uint64_t next() {
-    std::uint64_t z = (state += 0x9E3779B97F4A7C15ULL);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-    return z ^ (z >> 31);
-  }
-  std::uint64_t below(std::uint64_t n) { return next() % n; }
-  bool chance(int percent) { return below(100) < static_cast<std::uint64_t>(percent); }
-};
 
 std::string broken;  // the first promise found broken
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "estimators/lane/rls_lane.hpp"
+#include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"
-#include "tests/unit/estimators/points.hpp"
 
 using laird::estimators::cpu_engine;
 using laird::estimators::DkfBatch;
@@ -39,7 +39,7 @@ void matches_the_scalar_lane(Isa isa) {
   TEST_ASSERT_TRUE(batch.has_value());
   std::vector<lane::DkfState<Real>> want(kFilters);
   std::vector<Real> x(kFilters);
-  laird::test::Points points;
+  laird::test::Random points;
   for (std::size_t f = 0; f < kFilters; ++f) {
     x[f] = Real(1.0 + 3.0 * points.unit());
     const Real r = Real(points.bell());
@@ -117,7 +117,7 @@ TEST(singular_and_wild_states_agree_to_the_bit_too) {
 }
 
 TEST(shared_gain_and_rls_kernels_give_the_bits_of_their_lanes) {
-  laird::test::Points points;
+  laird::test::Random points;
   for (const Isa isa : kAll) {
     if (!est::runs_here(isa)) continue;
     const auto& k = est::kernels<double>(isa);

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"
-#include "tests/unit/estimators/points.hpp"
 
 namespace est = laird::estimators;
 using est::DkfBatch;
@@ -29,7 +29,7 @@ void the_plugin_gives_the_bits_of_the_cpu() {
     auto a = DkfBatch<Real>::make(*cpu, filters, constants);
     auto b = DkfBatch<Real>::make(**cuda, filters, constants);
     TEST_ASSERT_TRUE(a.has_value() && b.has_value());
-    laird::test::Points points;
+    laird::test::Random points;
     for (std::size_t f = 0; f < filters; ++f) {
       const Real x = Real(1.0 + points.unit());
       const Real r = Real(points.bell());

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "estimators/lane/rls_lane.hpp"
+#include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"
-#include "tests/unit/estimators/points.hpp"
 
 namespace lane = laird::lane;
 
@@ -116,7 +116,7 @@ bool positive_definite(const double* p) {
 }
 
 // Random settings, log-uniform around the usable corner.
-Setting random_setting(laird::test::Points& p) {
+Setting random_setting(laird::test::Random& p) {
   const auto around = [&](double v, double decades) {
     return v * std::pow(10.0, (p.unit() - 0.5) * decades);
   };
@@ -130,7 +130,7 @@ Setting random_setting(laird::test::Points& p) {
 
 TEST(level_coordinates_give_the_filter_as_printed) {
   const Setting setting = {0.05, {1e-4, 1e-5, 1e-6}, 1e-2, {10.0, 1e-2, 1e-4}};
-  laird::test::Points points;
+  laird::test::Random points;
   const double x0 = std::log(20.0);
   lane::DkfState<double> s;
   const auto c = constants<double>(setting);
@@ -168,7 +168,7 @@ TEST(level_coordinates_give_the_filter_as_printed) {
 }
 
 TEST(covariance_stays_positive_definite_and_near_long_double_over_a_hundred_thousand_updates) {
-  laird::test::Points points;
+  laird::test::Random points;
   constexpr int kSettings = 8;
   constexpr int kSteps = 12'500;
   double worst = 0.0;
@@ -207,7 +207,7 @@ TEST(one_filter_alone_survives_a_hundred_thousand_updates) {
   double x_last = std::log(64.0);
   const auto c = constants<double>(setting);
   start(s, c, setting, x_last, 1.0);
-  laird::test::Points points;
+  laird::test::Random points;
   for (int i = 2; i <= 100'000; ++i) {
     const double x = std::log(64.0 * i);
     lane::dkf_update(s, c, x, x - x_last, 1.0 - 0.2 * x + 0.05 * points.bell());
@@ -226,7 +226,7 @@ TEST(sharing_the_gain_leaves_the_mean_the_same_to_the_bit) {
   lane::DkfState<double> shared = whole;
   double mean[6];
   std::copy(whole.mean, whole.mean + 6, mean);
-  laird::test::Points points;
+  laird::test::Random points;
   for (int i = 0; i < 100; ++i) {
     const double x = x_last + 0.1;
     const double r = 0.5 + 0.1 * points.bell();

@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"
-#include "tests/unit/estimators/points.hpp"
 
 using laird::Archive;
 using laird::Bytes;
@@ -29,7 +29,7 @@ std::uint64_t digest(Forecaster f) {
 // A noisy flattening curve: ln loss = 0.2 + 1.5 s^-0.5 (s in intervals) + noise.
 Forecaster on_noisy_curve(int reports, double noise, std::uint64_t seed = 42) {
   Forecaster f;
-  laird::test::Points points{seed};
+  laird::test::Random points{seed};
   for (int i = 1; i <= reports; ++i) {
     f.observe(100.0 * i, std::exp(0.2 + 1.5 / std::sqrt(i) + noise * points.bell()));
   }
@@ -189,7 +189,7 @@ TEST(the_need_of_a_power_law_is_found) {
 TEST(does_not_depend_on_the_unit_of_samples) {
   Forecaster steps;
   Forecaster samples;
-  laird::test::Points points;
+  laird::test::Random points;
   for (int i = 1; i <= 50; ++i) {
     const double loss = std::exp(0.2 + 1.5 / std::sqrt(i) + 0.03 * points.bell());
     steps.observe(i, loss);
@@ -228,7 +228,7 @@ TEST(an_archive_with_a_nan_is_refused) {
 }
 
 TEST(any_sequence_of_reports_leaves_finite_ordered_answers) {
-  laird::test::Points points;
+  laird::test::Random points;
   const double inf = std::numeric_limits<double>::infinity();
   for (int n = 0; n < 40; ++n) {
     Forecaster f;
@@ -258,7 +258,7 @@ TEST(any_sequence_of_reports_leaves_finite_ordered_answers) {
 
 TEST(a_hundred_thousand_reports_stay_accurate) {
   Forecaster f;
-  laird::test::Points points;
+  laird::test::Random points;
   for (int i = 1; i <= 100'000; ++i) {
     f.observe(64.0 * i, 3.0 * std::pow(i, -0.2) * std::exp(0.05 * points.bell()));
   }
@@ -269,7 +269,7 @@ TEST(a_hundred_thousand_reports_stay_accurate) {
 TEST(is_the_same_to_the_bit_on_every_machine) {
   // The loss is exact in binary, so that nothing here depends on the machine's own exp and log.
   Forecaster f;
-  laird::test::Points points;
+  laird::test::Random points;
   for (int i = 1; i <= 200; ++i) f.observe(48.0 * i, 0.5 + 2.0 / i + 0.125 * points.unit());
   Archive ar = Archive::hasher();
   double p = f.probability_below(0.5, 20'000.0);

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "estimators/model/m4.hpp"
+#include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"
-#include "tests/unit/estimators/points.hpp"
 
 using laird::estimators::DampedTrendFilter;
 using laird::estimators::DynamicKalmanFilter;
@@ -81,7 +81,7 @@ void bad_reports_change_nothing() {
   Filter clean;
   Filter fed;
   const double inf = std::numeric_limits<double>::infinity();
-  laird::test::Points points;
+  laird::test::Random points;
   for (int i = 1; i <= 50; ++i) {
     const double loss = 2.0 / std::sqrt(i) * std::exp(0.05 * points.bell());
     TEST_ASSERT_TRUE(accepted(clean.observe(10.0 * i, loss)));

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"
-#include "tests/unit/estimators/points.hpp"
 
 using laird::estimators::DiscountedLeastSquares;
 using laird::estimators::kRateNever;
