@@ -42,7 +42,7 @@ struct CoreConfig {
   std::vector<LaneConfig> lanes;
   std::int64_t memory_bytes = 0;  // for all trainers together
   std::vector<std::string> trainers;
-  std::string policy = "round-robin";
+  std::string policy = "foresight";
   DurationNs slice = kSecond;
   TrainerTiming timing;
   power::MeterConfig meter;

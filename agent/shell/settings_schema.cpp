@@ -407,7 +407,7 @@ const Field* settings_fields() {
       {.name = "policy",
        .type = Type::kChoice,
        .why = "Who gets the next slice of a lane.",
-       .fallback = "\"round-robin\"",
+       .fallback = "\"foresight\"",
        .choices = policies::policy_names()},
       {.name = "slice",
        .type = Type::kDuration,

@@ -103,7 +103,7 @@ class KilledAgent(unittest.TestCase):
             board.config["board"]["memory"] = "100MB"  # some have to wait for memory
             if not cgroups:
                 board.config["journal"] = {"file_max": "100kB"}  # most restarts begin a new file
-            board.config["policy"] = rng.choice(["round-robin", "uniform", "shortest-task-first"])
+            board.config["policy"] = rng.choice(["foresight", "round-robin", "uniform", "laira"])
             board.config["tasks"] = [self.random_task(rng, f"configured-{i}") for i in range(4)]
             witness = Witness(self, board)
             for i in range(kills):

@@ -39,7 +39,7 @@ TEST(an_empty_config_is_a_whole_one) {
   TEST_ASSERT_EQUAL_UINT64(0, problems.size());
   TEST_ASSERT_TRUE(settings.core.lanes.size() >= 2);
   TEST_ASSERT_TRUE(settings.core.memory_bytes > 0);
-  TEST_ASSERT_EQUAL_STRING("round-robin", settings.core.policy.c_str());
+  TEST_ASSERT_EQUAL_STRING("foresight", settings.core.policy.c_str());
   TEST_ASSERT_EQUAL_STRING("/var/lib/laird/laird.sock", settings.control_socket.c_str());
 }
 
