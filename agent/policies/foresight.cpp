@@ -114,9 +114,7 @@ Foresight::Survey Foresight::survey(const LaneView& view) {
     }
     while (at < outlooks_.size() && outlooks_[at].key < task.key) ++at;
     if (at == outlooks_.size() || outlooks_[at].key != task.key) {
-      Outlook fresh;
-      fresh.key = task.key;
-      outlooks_.insert(outlooks_.begin() + static_cast<std::ptrdiff_t>(at), fresh);
+      static_cast<void>(entry_of(outlooks_, task.key));  // goes in right here
     }
     Outlook& outlook = outlooks_[at];
     refresh(task, outlook);

@@ -41,17 +41,8 @@ void Laira::LaneMemory::archive(Archive& ar) {
   ar(samples);
 }
 
-Laira::Curve& Laira::curve_of(core::TaskKey key) {
-  const auto at = std::lower_bound(curves_.begin(), curves_.end(), key,
-                                   [](const Curve& c, core::TaskKey k) { return c.key < k; });
-  if (at != curves_.end() && at->key == key) return *at;
-  Curve fresh;
-  fresh.key = key;
-  return *curves_.insert(at, fresh);
-}
-
 void Laira::observe(const core::Task& task) {
-  Curve& curve = curve_of(task.key);
+  Curve& curve = entry_of(curves_, task.key);
   const auto samples = static_cast<double>(task.samples);
   // Refused reports leave both as they were.
   static_cast<void>(curve.look_ahead.observe(samples, task.loss));
@@ -138,7 +129,7 @@ void Laira::decide(const LaneView& view, Decision& out) {
     const core::Task& task = *c.task;
     while (at < curves_.size() && curves_[at].key < task.key) ++at;
     if (at == curves_.size() || curves_[at].key != task.key) {
-      static_cast<void>(curve_of(task.key));  // goes in right here
+      static_cast<void>(entry_of(curves_, task.key));  // goes in right here
     }
     Curve& curve = curves_[at];
     if (curve.immediate.reports() < kProbeReports || !(task.rate > 0.0)) {
@@ -166,7 +157,7 @@ void Laira::decide(const LaneView& view, Decision& out) {
                                                 : nearest;
   LAIRD_REQUIRE(chosen != nullptr, "one of several candidates is always chosen");
   if (reprobing) ++memory.count;
-  const Curve& curve = curve_of(chosen->key);
+  const Curve& curve = entry_of(curves_, chosen->key);
   memory.task = chosen == unknown ? 0 : chosen->key;
   memory.slope = curve.immediate.slope();
   memory.intercept = curve.immediate.intercept();

@@ -80,7 +80,6 @@ class Laira final : public Policy {
     void archive(Archive& ar);
   };
 
-  [[nodiscard]] Curve& curve_of(core::TaskKey key);
   void adapt_slice(const LaneView& view, LaneMemory& memory);
   void look_ahead(const LaneView& view, const core::Task& task, Curve& curve) const;
   void evaluate(const LaneView& view, const core::Task& task, double slices, Curve& curve) const;

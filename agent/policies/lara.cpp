@@ -27,18 +27,10 @@ void Lara::Curve::archive(Archive& ar) {
   ar.bounded(why, Why::kMostGain);
 }
 
-Lara::Curve& Lara::curve_of(core::TaskKey key) {
-  const auto at = std::lower_bound(curves_.begin(), curves_.end(), key,
-                                   [](const Curve& c, core::TaskKey k) { return c.key < k; });
-  if (at != curves_.end() && at->key == key) return *at;
-  Curve fresh;
-  fresh.key = key;
-  return *curves_.insert(at, fresh);
-}
-
 void Lara::observe(const core::Task& task) {
   // A refused report leaves the fit as it was.
-  static_cast<void>(curve_of(task.key).fit.observe(static_cast<double>(task.samples), task.loss));
+  static_cast<void>(
+      entry_of(curves_, task.key).fit.observe(static_cast<double>(task.samples), task.loss));
 }
 
 void Lara::forget(core::TaskKey key) {
@@ -96,11 +88,11 @@ void Lara::divide(std::vector<Job>& jobs, std::uint32_t budget_ppm) {
 void Lara::decide(const LaneView& view, Decision& out) {
   const bool any_resident = std::any_of(view.candidates.begin(), view.candidates.end(),
                                         [](const Candidate& c) { return c.resident; });
-  for (const Candidate& c : view.candidates) static_cast<void>(curve_of(c.task->key));
+  for (const Candidate& c : view.candidates) static_cast<void>(entry_of(curves_, c.task->key));
   std::vector<Job> exploring;
   std::vector<Job> known;
   for (const Candidate& c : view.candidates) {
-    Curve& curve = curve_of(c.task->key);
+    Curve& curve = entry_of(curves_, c.task->key);
     curve.share_ppm = 0;
     if (any_resident && !c.resident) continue;
     estimate(view, *c.task, curve);
@@ -134,7 +126,7 @@ void Lara::decide(const LaneView& view, Decision& out) {
   }
   out.slice = view.slice;
   for (const Candidate& c : view.candidates) {
-    const std::uint32_t share = curve_of(c.task->key).share_ppm;
+    const std::uint32_t share = entry_of(curves_, c.task->key).share_ppm;
     if (share > 0) out.choices.push_back(Choice{c.task->key, share});
   }
 }

@@ -52,7 +52,6 @@ class Lara final : public Policy {
     const core::Task* task = nullptr;
   };
 
-  [[nodiscard]] Curve& curve_of(core::TaskKey key);
   void estimate(const LaneView& view, const core::Task& task, Curve& curve) const;
   void choose_on_time(std::vector<Job>& jobs) const;
   static void divide(std::vector<Job>& jobs, std::uint32_t budget_ppm);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace laird::policies {
@@ -21,6 +22,17 @@ template <class Entry>
   return std::adjacent_find(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
            return a.key >= b.key;
          }) == entries.end();
+}
+
+// The entry of a key in such a list; put in fresh where there is none.
+template <class Entry, class Key>
+[[nodiscard]] Entry& entry_of(std::vector<Entry>& entries, Key key) {
+  const auto at = std::lower_bound(entries.begin(), entries.end(), key,
+                                   [](const Entry& e, Key k) { return e.key < k; });
+  if (at != entries.end() && at->key == key) return *at;
+  Entry fresh;
+  fresh.key = key;
+  return *entries.insert(at, std::move(fresh));
 }
 
 }  // namespace laird::policies

@@ -233,4 +233,26 @@ void FakeBoard::carry_out(const core::Command& command) {
   std::visit(Do{*this}, command.body);
 }
 
+void submit_several(FakeBoard& board, int tasks) {
+  for (int i = 0; i < tasks; ++i) {
+    FakeTrainer trainer;
+    trainer.loss_slope = 0.3 + 0.05 * i;
+    trainer.start_ns = kMillisecond;
+    board.submit(small_task("t" + std::to_string(i), 2 * kMinute, 0.1 + 0.02 * i), trainer);
+  }
+}
+
+std::uint64_t digest_after_a_minute(const std::string& policy, int tasks, bool restarted) {
+  FakeBoard board(small_board(policy));
+  submit_several(board, tasks);
+  board.run_for(20 * kSecond);
+  if (restarted) {
+    const Bytes bytes = core::encode(board.state);
+    board.state = *core::decode_state(
+        std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  board.run_for(40 * kSecond);
+  return board.state.digest();
+}
+
 }  // namespace laird::test

@@ -102,5 +102,11 @@ class FakeBoard {
 [[nodiscard]] core::CoreConfig small_board(const std::string& policy = "round-robin");
 [[nodiscard]] core::TaskSpec small_task(const std::string& name, DurationNs deadline,
                                         double target_loss);
+// Different tasks, learning at different speeds.
+void submit_several(FakeBoard& board, int tasks);
+// Of the state of a board with several tasks after a minute; written and read back in the middle if
+// `restarted`, which must change nothing.
+[[nodiscard]] std::uint64_t digest_after_a_minute(const std::string& policy, int tasks,
+                                                  bool restarted);
 
 }  // namespace laird::test

@@ -89,23 +89,8 @@ TEST(it_explains_its_choice_in_numbers) {
 
 TEST(a_restart_in_the_middle_changes_no_later_decision) {
   // The cache of needs is not archived, so this fails if anything of it were state.
-  std::uint64_t digests[2] = {};
-  for (int round = 0; round < 2; ++round) {
-    FakeBoard board(test::small_board("foresight"));
-    for (int i = 0; i < 5; ++i) {
-      board.submit(test::small_task("t" + std::to_string(i), 2 * kMinute, 0.1 + 0.02 * i),
-                   trainer(0.3 + 0.05 * i));
-    }
-    board.run_for(20 * kSecond);
-    if (round == 1) {
-      const Bytes bytes = core::encode(board.state);
-      board.state = *core::decode_state(
-          std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-    }
-    board.run_for(40 * kSecond);
-    digests[round] = board.state.digest();
-  }
-  TEST_ASSERT_EQUAL_HEX64(digests[0], digests[1]);
+  TEST_ASSERT_EQUAL_HEX64(test::digest_after_a_minute("foresight", 5, false),
+                          test::digest_after_a_minute("foresight", 5, true));
 }
 
 TEST(what_it_takes_to_bring_a_trainer_back_counts_against_switching_to_it) {

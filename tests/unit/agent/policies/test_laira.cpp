@@ -44,7 +44,8 @@ double power_law(const core::Task& task, double exponent) {
 Decision decide(Policy& policy, std::vector<Candidate> candidates,
                 std::uint32_t ceiling_ppm = core::kShareWholePpm) {
   Decision out;
-  policy.decide(LaneView{0, core::LaneKind::kCpu, kSecond, kSecond, candidates, 0, ceiling_ppm}, out);
+  policy.decide(LaneView{0, core::LaneKind::kCpu, kSecond, kSecond, candidates, 0, ceiling_ppm},
+                out);
   return out;
 }
 
@@ -135,22 +136,7 @@ TEST(laira_runs_the_nearest_miss_when_nothing_is_feasible) {
 
 TEST(every_form_of_laira_goes_on_after_a_restart_as_if_there_was_none) {
   for (const char* policy : {"laira", "laira-no-pd", "laira-no-ucb", "sta"}) {
-    std::uint64_t digests[2] = {};
-    for (int round = 0; round < 2; ++round) {
-      FakeBoard board(test::small_board(policy));
-      for (int i = 0; i < 4; ++i) {
-        board.submit(test::small_task("t" + std::to_string(i), 2 * kMinute, 0.1 + 0.02 * i),
-                     trainer(0.3 + 0.05 * i));
-      }
-      board.run_for(20 * kSecond);
-      if (round == 1) {
-        const Bytes bytes = core::encode(board.state);
-        board.state = *core::decode_state(
-            std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-      }
-      board.run_for(40 * kSecond);
-      digests[round] = board.state.digest();
-    }
-    TEST_ASSERT_EQUAL_HEX64_MESSAGE(digests[0], digests[1], policy);
+    TEST_ASSERT_EQUAL_HEX64_MESSAGE(test::digest_after_a_minute(policy, 4, false),
+                                    test::digest_after_a_minute(policy, 4, true), policy);
   }
 }

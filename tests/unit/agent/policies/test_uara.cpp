@@ -118,25 +118,11 @@ TEST(the_minimum_share_is_honoured_for_every_feasible_task) {
 TEST(every_wrapper_goes_on_after_a_restart_as_if_there_was_none) {
   for (const char* name : {"lara", "uara-foresight", "uara-laira", "uara-laira-printed",
                            "uara-lara", "uara-lara-printed", "uara-uniform"}) {
-    std::uint64_t digests[2] = {};
-    for (int round = 0; round < 2; ++round) {
-      FakeBoard board(test::small_board(name));
-      for (int i = 0; i < 4; ++i) {
-        FakeTrainer trainer;
-        trainer.loss_slope = 0.3 + 0.05 * i;
-        board.submit(test::small_task("t" + std::to_string(i), 2 * kMinute, 0.1 + 0.02 * i),
-                     trainer);
-      }
-      board.run_for(20 * kSecond);
-      TEST_ASSERT_FALSE(core::explain(board.state, "t3")->empty());
-      if (round == 1) {
-        const Bytes bytes = core::encode(board.state);
-        board.state = *core::decode_state(
-            std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-      }
-      board.run_for(40 * kSecond);
-      digests[round] = board.state.digest();
-    }
-    TEST_ASSERT_EQUAL_HEX64_MESSAGE(digests[0], digests[1], name);
+    TEST_ASSERT_EQUAL_HEX64_MESSAGE(test::digest_after_a_minute(name, 4, false),
+                                    test::digest_after_a_minute(name, 4, true), name);
+    FakeBoard board(test::small_board(name));
+    test::submit_several(board, 4);
+    board.run_for(20 * kSecond);
+    TEST_ASSERT_FALSE_MESSAGE(core::explain(board.state, "t3")->empty(), name);
   }
 }
