@@ -15,6 +15,7 @@ namespace {
 struct Run {
   double successes = 0.0;
   double switches_per_task = 0.0;
+  double energy_j = 0.0;
   std::uint64_t grants = 0;
   double cpu_seconds = 0.0;
 };
@@ -24,6 +25,8 @@ struct Run {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
+
+[[nodiscard]] double seconds(DurationNs d) { return static_cast<double>(d) * 1e-9; }
 
 [[nodiscard]] Run run_one(const Study& study, const std::string& policy,
                           const std::vector<SimulatedTask>& tasks, std::uint64_t seed) {
@@ -35,6 +38,8 @@ struct Run {
   run.successes =
       static_cast<double>(std::count(result.succeeded.begin(), result.succeeded.end(), true));
   run.switches_per_task = static_cast<double>(result.switches) / static_cast<double>(tasks.size());
+  run.energy_j = study.idle_w * seconds(result.span_ns) +
+                 (study.busy_w - study.idle_w) * seconds(result.work_ns);
   run.grants = result.grants;
   run.cpu_seconds = thread_cpu_seconds() - began;
   return run;
@@ -105,6 +110,7 @@ StudyResult run_study(const Study& study) {
     score.standard_error = mean.standard_error;
     score.switches_per_task =
         mean_of(study.runs, [&](std::size_t i) { return mine[i].switches_per_task; }).value;
+    score.energy_j = mean_of(study.runs, [&](std::size_t i) { return mine[i].energy_j; }).value;
     score.of_oracle = result.oracle > 0.0 ? score.successes / result.oracle : 0.0;
     if (ours != nullptr && ours != &mine) {
       const Mean behind = mean_of(

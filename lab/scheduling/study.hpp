@@ -19,6 +19,7 @@ struct PolicyScore {
   // Mean of (ours - this) over the same runs and its standard error; zero without ours.
   double behind_ours = 0.0;
   double behind_ours_error = 0.0;
+  double energy_j = 0.0;  // mean per run, from the start to the end of the last task
   std::uint64_t grants = 0;
   double cpu_seconds = 0.0;
 };
@@ -39,6 +40,9 @@ struct Study {
   std::size_t resident_max = 0;
   double restore_units = 0.0;
   double checkpoint_units = 0.0;
+  // What the board draws with its lane idle and in use. A unit of time is a second.
+  double idle_w = 0.0;
+  double busy_w = 0.0;
   // The bundle of one run; called from many threads at once.
   std::function<Bundle(std::uint64_t seed)> draw;
 };

@@ -265,6 +265,7 @@ RunResult CurveBoard::finish() const {
   result.grants = grants_;
   result.decisions = state_.counters.decisions;
   result.work_ns = static_cast<DurationNs>(work_ns_);
+  result.span_ns = now_ - start_;
   return result;
 }
 

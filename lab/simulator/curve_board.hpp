@@ -46,6 +46,7 @@ struct RunResult {
   std::uint64_t grants = 0;  // task-slices
   std::uint64_t decisions = 0;
   DurationNs work_ns = 0;  // lane time in use, shares counted as such
+  DurationNs span_ns = 0;  // from the start to the end of the last task
 };
 
 class CurveBoard {

@@ -53,3 +53,28 @@ TEST(ours_is_ahead_of_what_forecasts_nothing_and_nobody_beats_the_oracle) {
   }
   TEST_ASSERT_TRUE(score_of(result, "ours").switches_per_task <= 3.5);
 }
+
+TEST(energy_is_idle_power_over_the_whole_run_and_more_while_the_lane_works) {
+  // Reaches its target half-way through its curve, then there is nothing left to do; the second
+  // task comes late, so that the board idles in between.
+  static const std::vector<double> kLosses = {1.0, 0.8, 0.6, 0.4};
+  Study study;
+  study.policies = {"round-robin"};
+  study.runs = 1;
+  study.idle_w = 2.0;
+  study.busy_w = 10.0;
+  study.draw = [](std::uint64_t) {
+    SimulatedTask task;
+    task.losses = &kLosses;
+    task.duration_units = 40.0;
+    task.deadline_units = 1000.0;
+    task.target_loss = 0.8;
+    SimulatedTask late = task;
+    late.arrival_units = 100.0;
+    return Bundle{{task, late}, {}};
+  };
+  const StudyResult result = run_study(study);
+  TEST_ASSERT_TRUE(result.policies[0].successes == 2.0);
+  // 20 s of work each; the second ends at 120 s.
+  TEST_ASSERT_DOUBLE_WITHIN(1.0, 120.0 * 2.0 + 40.0 * 8.0, result.policies[0].energy_j);
+}
