@@ -24,6 +24,8 @@ target_compile_options(laird_rules INTERFACE
 # moved std::variants that are not there.
 target_compile_options(laird_rules INTERFACE "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-maybe-uninitialized>")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+# Lines for the sanitizers' reports; more only makes the sanitizer builds slower.
+set(CMAKE_CXX_FLAGS_DEBUG "-g1")
 if(LAIRD_SANITIZE)
   target_compile_options(laird_rules INTERFACE
     -fsanitize=${LAIRD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1)

@@ -276,4 +276,15 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   return out;
 }
 
+Status write_file(const std::string& path, std::string_view text) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wb"),
+                                                       &std::fclose);
+  if (file == nullptr) return fail_errno(errno, "cannot open " + path);
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  if (std::fclose(file.release()) != 0 || !written) {
+    return fail_errno(errno, "cannot write " + path);
+  }
+  return {};
+}
+
 }  // namespace laird::config

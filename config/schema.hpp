@@ -80,5 +80,7 @@ struct Problem {
 
 // Reads a whole file, bounded; the error names the file and says what to do.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
+// Writes a whole file in place, for pages and reports: a reader may see half of it.
+[[nodiscard]] Status write_file(const std::string& path, std::string_view text);
 
 }  // namespace laird::config

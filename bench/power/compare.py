@@ -86,7 +86,7 @@ def main():
             rows.append((name, size / low / 1e6, count / low, (high - low) / low * 100, check and check(out)))
 
         sum_of = lambda out: sum(map(int, re.findall(rb'"total_mw":(\d+)', out)))
-        laird = str(tools / "laird-power")
+        laird = str(tools / "laird")
         row("laird power parse --json", [laird, "power", "parse", str(large), "--json"], large,
             check=lambda out: sum_of(out) // 40)
         row("laird power metrics (energy only)", [laird, "power", "metrics", str(large)], large)

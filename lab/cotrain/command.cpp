@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 
+#include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/cotrain/cotrain_run.hpp"
 #include "lab/ledger/page.hpp"
@@ -90,15 +90,14 @@ int run(Options o) {
   v.set("alpha_bound", json::Value::number(r.alpha_bound));
   std::printf("%s\n", (o.json ? json::to_text(v) : json::to_pretty_text(v)).c_str());
   if (!o.html.empty()) {
-    std::ofstream page(o.html);
-    page << power::page(
+    const std::string page = power::page(
         "Co-training",
         "<h1>Co-training, run 1 quantized, run 2 float32</h1>\n" +
             line_chart("Test accuracy, by evaluation", {r.quantized.accuracy, r.float32.accuracy},
                        "percent", false) +
             line_chart("Sent per board", {r.quantized.bytes, r.float32.bytes}, "bytes", true));
-    if (!page) {
-      std::fprintf(stderr, "cannot write %s\n", o.html.c_str());
+    if (const Status ok = config::write_file(o.html, page); !ok) {
+      std::fprintf(stderr, "laird-lab cotrain: %s\n", ok.error().text().c_str());
       return 1;
     }
   }

@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
+#include "config/schema.hpp"
 #include "lab/commands.hpp"
 #include "lab/fleet/page.hpp"
 
@@ -30,10 +30,8 @@ int run(const Wishes& wishes) {
   }
   const FleetVerdict verdict = judge(*recording);
   if (!wishes.page.empty()) {
-    std::ofstream out(wishes.page);
-    out << fleet_page(*recording, verdict);
-    if (!out.flush()) {
-      std::fprintf(stderr, "laird-lab: cannot write %s\n", wishes.page.c_str());
+    if (const Status ok = config::write_file(wishes.page, fleet_page(*recording, verdict)); !ok) {
+      std::fprintf(stderr, "laird-lab: %s\n", ok.error().text().c_str());
       return 1;
     }
   }

@@ -2,9 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
+#include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
 #include "lab/forecast/evaluate.hpp"
@@ -133,10 +133,7 @@ void print_reach(const std::vector<ReachScore>& reach) {
   for (const std::string& remark : set->remarks) std::fprintf(stderr, "%s\n", remark.c_str());
   if (!options.tune_checkout.empty()) return tune_and_write(set->curves, options.tune_checkout);
   if (!options.page.empty()) {
-    std::ofstream out(options.page, std::ios::binary | std::ios::trunc);
-    out << draw_page(set->curves);
-    out.close();
-    if (!out) return fail(Code::kIo, options.page + ": cannot be written");
+    if (Status ok = config::write_file(options.page, draw_page(set->curves)); !ok) return ok;
     std::fprintf(stderr, "wrote %s\n", options.page.c_str());
   }
   const std::vector<MethodScore> scores = evaluate(set->curves, true);

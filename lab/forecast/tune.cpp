@@ -4,11 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
 
+#include "config/schema.hpp"
 #include "lab/forecast/evaluate.hpp"
 
 namespace laird::lab {
@@ -282,15 +282,6 @@ void round_all(ForecastConstants& c) {
   return out + "}}";
 }
 
-[[nodiscard]] Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out)
-    return fail(Code::kIo, path + ": cannot be written; --tune wants the checkout's folder");
-  return {};
-}
-
 constexpr const char* kWrittenBy =
     "// Written by `laird-lab forecast --curves DIR --tune CHECKOUT`; docs/forecasting.md says "
     "how.\n"
@@ -352,7 +343,7 @@ Status tune_and_write(const std::vector<Curve>& curves, const std::string& check
       "  static constexpr ForecastConstants kConstants = " +
       text_of(tune(curves, ""), "  ") +
       ";\n  return kConstants;\n}\n\n}  // namespace laird::estimators\n";
-  auto written = write_file(checkout + "/estimators/model/forecast_constants.cpp", text);
+  auto written = config::write_file(checkout + "/estimators/model/forecast_constants.cpp", text);
   if (!written) return written;
 
   text = kWrittenBy;
@@ -368,7 +359,7 @@ Status tune_and_write(const std::vector<Curve>& curves, const std::string& check
       "  };\n  const auto found = kWithout.find(source);\n"
       "  return found == kWithout.end() ? estimators::shipped_constants() : found->second;\n}\n\n"
       "}  // namespace laird::lab\n";
-  return write_file(checkout + "/lab/forecast/held_out.cpp", text);
+  return config::write_file(checkout + "/lab/forecast/held_out.cpp", text);
 }
 
 }  // namespace laird::lab

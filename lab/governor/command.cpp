@@ -4,9 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
+#include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/governor/captures.hpp"
 #include "lab/governor/loop.hpp"
@@ -106,10 +106,8 @@ int run(const Options& options) {
     print_table(results);
   }
   if (!options.page.empty()) {
-    std::ofstream page(options.page, std::ios::binary);
-    page << governor_page(*board, results);
-    if (!page.flush()) {
-      std::fprintf(stderr, "laird-lab governor: cannot write %s\n", options.page.c_str());
+    if (const Status ok = config::write_file(options.page, governor_page(*board, results)); !ok) {
+      std::fprintf(stderr, "laird-lab governor: %s\n", ok.error().text().c_str());
       return 1;
     }
   }

@@ -1,10 +1,10 @@
 // laird-lab robustness: the five-node study of network-aware throttling.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "agent/policies/policy.hpp"
+#include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
 #include "lab/robustness/page.hpp"
@@ -78,10 +78,8 @@ void print_table(const Load& load, std::size_t runs) {
     loads.push_back({setting.tasks, run_robustness(setting)});
   }
   if (!options.page.empty()) {
-    std::ofstream out(options.page, std::ios::binary | std::ios::trunc);
-    out << robustness_page(loads, setting);
-    out.close();
-    if (!out) return fail(Code::kIo, options.page + ": cannot be written");
+    if (Status ok = config::write_file(options.page, robustness_page(loads, setting)); !ok)
+      return ok;
     std::fprintf(stderr, "wrote %s\n", options.page.c_str());
   }
   if (!options.json) {

@@ -2,16 +2,18 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "agent/policies/policy.hpp"
+#include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
 #include "lab/scheduling/bundles.hpp"
 #include "lab/scheduling/page.hpp"
 #include "lab/scheduling/study.hpp"
 #include "lab/scheduling/tune_prospects.hpp"
+#include "power/boards/catalogue.hpp"
+#include "power/model/modelled_board.hpp"
 
 namespace laird::lab {
 namespace {
@@ -30,6 +32,7 @@ struct Options {
   double arrivals_until = 0.0;
   std::size_t resident_max = 0;
   double restore_units = 0.0;
+  std::string board = "orin-nx-16gb";
   std::string page;
   bool json = false;
 };
@@ -48,6 +51,7 @@ using Table = StudyTable;
     p.set("stderr", json::Value::number(score.standard_error));
     p.set("switches", json::Value::number(score.switches_per_task));
     p.set("of_oracle", json::Value::number(score.of_oracle));
+    p.set("energy_j", json::Value::number(score.energy_j));
     p.set("behind_ours", json::Value::number(score.behind_ours));
     p.set("behind_ours_stderr", json::Value::number(score.behind_ours_error));
     policies.add(std::move(p));
@@ -60,12 +64,14 @@ void print_table(const Table& table) {
   const StudyResult& result = table.result;
   std::printf("%s: %zu runs of %zu tasks; oracle (all needs known) %.2f successes\n\n",
               table.title.c_str(), result.runs, table.tasks, result.oracle);
-  std::printf("%-20s %9s %6s %9s %13s %12s %6s %14s\n", "policy", "successes", "+-", "of oracle",
-              "switches/task", "behind ours", "+-", "task-slices/s");
+  std::printf("%-20s %9s %6s %9s %13s %12s %6s %8s %8s %14s\n", "policy", "successes", "+-",
+              "of oracle", "switches/task", "behind ours", "+-", "kJ/run", "kJ/succ.",
+              "task-slices/s");
   for (const PolicyScore& s : result.policies) {
-    std::printf("%-20s %9.2f %6.2f %8.1f%% %13.2f %12.2f %6.2f %14.0f\n", s.name.c_str(),
-                s.successes, s.standard_error, 100.0 * s.of_oracle, s.switches_per_task,
-                s.behind_ours, s.behind_ours_error,
+    std::printf("%-20s %9.2f %6.2f %8.1f%% %13.2f %12.2f %6.2f %8.2f %8.2f %14.0f\n",
+                s.name.c_str(), s.successes, s.standard_error, 100.0 * s.of_oracle,
+                s.switches_per_task, s.behind_ours, s.behind_ours_error, 1e-3 * s.energy_j,
+                s.successes > 0.0 ? 1e-3 * s.energy_j / s.successes : 0.0,
                 s.cpu_seconds > 0.0 ? static_cast<double>(s.grants) / s.cpu_seconds : 0.0);
   }
   std::printf("\n");
@@ -184,10 +190,8 @@ void print(const std::vector<Table>& tables, bool as_json) {
   const std::uint64_t seed = options.seed * 1'000'003;
   if (options.bundle == "pure") drawn.push_back({"pure bundle", pure_bundle(seed)});
   if (options.bundle == "mixed") drawn.push_back({"mixed bundle", mixed_bundle(seed)});
-  std::ofstream out(options.page, std::ios::binary | std::ios::trunc);
-  out << laira_page(studies, scales, drawn);
-  out.close();
-  if (!out) return fail(Code::kIo, options.page + ": cannot be written");
+  if (Status ok = config::write_file(options.page, laira_page(studies, scales, drawn)); !ok)
+    return ok;
   std::fprintf(stderr, "wrote %s\n", options.page.c_str());
   return {};
 }
@@ -219,6 +223,11 @@ void print(const std::vector<Table>& tables, bool as_json) {
   study.resident_max = options.resident_max;
   study.restore_units = options.restore_units;
   study.checkpoint_units = options.restore_units / 4.0;
+  const auto board = power::find_board(options.board, "");
+  if (!board) return tl::make_unexpected(board.error());
+  const power::ModelledBoard model(*board);
+  study.idle_w = 1e-3 * model.power_mw({});
+  study.busy_w = 1e-3 * model.power_mw({.gpu_use = 1.0});
   const auto tables = run_tables(options, study);
   if (!tables) return tl::make_unexpected(tables.error());
   if (!options.page.empty()) {
@@ -263,6 +272,8 @@ void add_laira(CLI::App& app, ExitCode& code) {
       ->add_option("--restore", options->restore_units,
                    "units of time to bring a trainer back; putting it away takes a quarter")
       ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--board", options->board,
+                      "energy by this board's model, a unit of time taken as a second");
   command->add_option("--jobs", options->jobs, "threads")->check(CLI::Range(1, 256));
   command->add_option("--page", options->page, "also draw what was run as HTML");
   command->add_flag("--json", options->json, "print JSON");

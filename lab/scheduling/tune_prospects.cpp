@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <set>
 
+#include "config/schema.hpp"
 #include "lab/forecast/evaluate.hpp"
 #include "lab/scheduling/bundles.hpp"
 #include "lab/simulator/random.hpp"
@@ -236,15 +236,6 @@ constexpr const char* kWrittenBy =
     "// Written by `laird-lab laira --real DIR --tune CHECKOUT`; docs/experiments.md says how.\n"
     "// clang-format off\n";
 
-[[nodiscard]] Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) return fail(Code::kIo, path + ": cannot be written");
-  std::fprintf(stderr, "wrote %s\n", path.c_str());
-  return {};
-}
-
 }  // namespace
 
 ProspectSet tune_prospects(const std::vector<Curve>& curves, const std::string& left_out) {
@@ -264,7 +255,7 @@ Status tune_prospects_and_write(const std::vector<Curve>& curves, const std::str
       "const ProspectSet& shipped_prospects() {\n  static constexpr ProspectSet kSet = " +
       text_of(tune_prospects(curves, "")) +
       ";\n  return kSet;\n}\n\n}  // namespace laird::policies\n";
-  auto written = write_file(checkout + "/agent/policies/prospect_constants.cpp", text);
+  auto written = config::write_file(checkout + "/agent/policies/prospect_constants.cpp", text);
   if (!written) return written;
 
   text = kWrittenBy;
@@ -280,7 +271,7 @@ Status tune_prospects_and_write(const std::vector<Curve>& curves, const std::str
       "  };\n  const auto found = kWithout.find(source);\n"
       "  return found == kWithout.end() ? policies::shipped_prospects() : found->second;\n}\n\n"
       "}  // namespace laird::lab\n";
-  return write_file(checkout + "/lab/scheduling/held_out_prospects.cpp", text);
+  return config::write_file(checkout + "/lab/scheduling/held_out_prospects.cpp", text);
 }
 
 }  // namespace laird::lab

@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
+#include "config/schema.hpp"
 #include "config/units.hpp"
 #include "power/commands/parts.hpp"
 #include "power/readers/open_reader.hpp"
@@ -36,10 +36,8 @@ int run_report(const ReportOptions& options) {
                     Error{Code::kInvalid, options.file + " has no line of tegrastats"});
   }
   const std::string title = std::filesystem::path(options.file).filename().string();
-  std::ofstream page(options.page, std::ios::binary);
-  page << summary.html(title, *counts);
-  if (!page.flush()) {
-    return complain("power report", Error{Code::kIo, "cannot write " + options.page});
+  if (const Status ok = config::write_file(options.page, summary.html(title, *counts)); !ok) {
+    return complain("power report", ok.error());
   }
   std::printf("%s  page     %s\n", summary.text(title, *counts).c_str(), options.page.c_str());
   return 0;

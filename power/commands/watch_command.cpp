@@ -6,15 +6,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
+#include "config/schema.hpp"
 #include "config/units.hpp"
 #include "json/value.hpp"
 #include "power/commands/parts.hpp"
-#include "power/commands/watch_view.hpp"
 #include "power/readers/open_reader.hpp"
 #include "power/report/openmetrics.hpp"
+#include "power/report/watch_view.hpp"
 
 namespace laird::power {
 namespace {
@@ -64,10 +64,7 @@ std::string to_json(const PowerReading& reading) {
 // Written aside and renamed, so that a scraper never sees half a file.
 bool write_whole(const std::string& path, const std::string& text) {
   const std::string aside = path + ".new";
-  std::ofstream file(aside, std::ios::binary);
-  file << text;
-  file.close();
-  return file && std::rename(aside.c_str(), path.c_str()) == 0;
+  return config::write_file(aside, text) && std::rename(aside.c_str(), path.c_str()) == 0;
 }
 
 void wait_for(const Reader& reader) {

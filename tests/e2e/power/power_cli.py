@@ -1,6 +1,6 @@
 """The power commands as a user meets them: output, exit codes, files, hostile input, cost.
 
-Usage: power_cli.py LAIRD_POWER LAIRD_PRIV
+Usage: power_cli.py LAIRD LAIRD_PRIV
 """
 import json, os, pathlib, resource, signal, subprocess, sys, tempfile, time, unittest
 

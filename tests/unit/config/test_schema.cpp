@@ -1,5 +1,6 @@
 #include "config/schema.hpp"
 
+#include <cstring>
 #include <string>
 
 #include "base/time.hpp"
@@ -116,4 +117,17 @@ TEST(a_list_of_integers_checks_each_one) {
   TEST_ASSERT_EQUAL_UINT64(2, problems.size());
   TEST_ASSERT_EQUAL_STRING("/sizes/0", problems[0].path.c_str());
   TEST_ASSERT_EQUAL_STRING("/sizes/1", problems[1].path.c_str());
+}
+
+TEST(writes_a_file_whole_or_says_which_one_failed) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/page.html";
+  TEST_ASSERT_TRUE(write_file(path, "a longer text").has_value());
+  TEST_ASSERT_TRUE(write_file(path, "shorter").has_value());
+  TEST_ASSERT_EQUAL_STRING("shorter", read_file(path, 100)->c_str());
+  const Status nowhere = write_file(path + "/below-a-file", "x");
+  TEST_ASSERT_FALSE(nowhere.has_value());
+  TEST_ASSERT_NOT_NULL(std::strstr(nowhere.error().text().c_str(), "below-a-file"));
+  // The text fits the buffer, so that only closing finds the disk full.
+  TEST_ASSERT_FALSE(write_file("/dev/full", "x").has_value());
 }

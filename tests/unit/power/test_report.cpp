@@ -3,8 +3,8 @@
 #include <random>
 
 #include "power/boards/catalogue.hpp"
-#include "power/commands/watch_view.hpp"
 #include "power/report/openmetrics.hpp"
+#include "power/report/watch_view.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;

@@ -1,4 +1,4 @@
-#include "power/commands/watch_view.hpp"
+#include "power/report/watch_view.hpp"
 
 #include <algorithm>
 #include <cstdio>
