@@ -4,8 +4,8 @@
 // A mode lists settings, one per line: "CPU_ONLINE CORE_4 0", "TPC_POWER_GATING TPC_PG_MASK 248",
 // "CPU_A78_0 MAX_FREQ 1510400". Cores and GPU partitions that are switched off need a reboot to
 // come back, so two modes that agree on every such line are live to one another. That is what the
-// file says; whether the board agrees is known only once it was tried, so the helper uses a mode that
-// is listed in /etc/laird/live_modes and that this file does not speak against.
+// file says; whether the board agrees is known only once it was tried. So the helper uses a mode
+// that is listed in /etc/laird/live_modes and that this file does not speak against.
 #pragma once
 
 #include <cstdint>
