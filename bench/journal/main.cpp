@@ -1,7 +1,8 @@
 // What one event costs the disk: the events of a recorded journal are written anew, through the
 // agent's own journal, and the bytes handed to the kernel are counted.
 //
-//   bench_journal JOURNAL [--batch N]     JOURNAL: a file or a folder; one commit per N events
+//   bench_journal [JOURNAL] [--batch N]   JOURNAL: a file or a folder, else the replay baseline;
+//                                         one commit per N events
 //
 // Bytes are those of /proc/self/io wchar: every write of SQLite's, to the log and, at checkpoints,
 // to the file. What reaches the medium comes in blocks of the filesystem's and may be more where
@@ -88,11 +89,19 @@ void rewrite(const std::string& path, const std::string& folder, std::int64_t ba
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) stop("usage: bench_journal JOURNAL [--batch N]");
+  std::string path = LAIRD_BASELINE;
   std::int64_t batch = 1;
-  if (argc == 4 && std::strcmp(argv[2], "--batch") == 0) batch = std::max(1L, std::atol(argv[3]));
-  std::vector<std::string> files = {argv[1]};
-  if (fs::is_directory(argv[1])) files = journal::files_in(argv[1]);
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--batch") == 0 && i + 1 < argc) {
+      batch = std::max(1L, std::atol(argv[++i]));
+    } else if (argv[i][0] != '-') {
+      path = argv[i];
+    } else {
+      stop("usage: bench_journal [JOURNAL] [--batch N]");
+    }
+  }
+  std::vector<std::string> files = {path};
+  if (fs::is_directory(path)) files = journal::files_in(path);
   char folder[] = "/tmp/laird-bench-XXXXXX";
   if (::mkdtemp(folder) == nullptr) stop("no temporary folder");
   Totals totals;
@@ -100,7 +109,7 @@ int main(int argc, char** argv) {
     rewrite(files[i], std::string(folder) + "/" + std::to_string(i), batch, totals);
   }
   fs::remove_all(folder);
-  if (totals.events == 0) stop("no events in " + std::string(argv[1]));
+  if (totals.events == 0) stop("no events in " + path);
   const auto per_event = [&](std::int64_t bytes) {
     return static_cast<double>(bytes) / static_cast<double>(totals.events);
   };

@@ -89,8 +89,7 @@ std::string last_dl_error() {
 
 }  // namespace
 
-Library::Library(void* handle, std::unique_ptr<Functions> functions)
-    : handle_(handle), functions_(std::move(functions)) {}
+Library::Library(std::unique_ptr<Functions> functions) : functions_(std::move(functions)) {}
 
 // The library stays mapped: it starts threads and exit handlers of its own, and unmapping code that
 // may still run is how such libraries crash their hosts. Opening it again finds it in place.
@@ -121,7 +120,7 @@ Result<std::unique_ptr<Library>> Library::open(const std::string& name) {
   find(handle, "nvmlDeviceGetClockInfo", f.clock);
   find(handle, "nvmlDeviceGetPowerUsage", f.power);
   find(handle, "nvmlDeviceGetTemperature", f.temperature);
-  std::unique_ptr<Library> out(new Library(handle, std::move(functions)));
+  std::unique_ptr<Library> out(new Library(std::move(functions)));
   if (const int code = f.init(); code != kSuccess) {
     const char* remedy = code == kVersionMismatch   ? "; library and driver differ, reboot"
                          : code == kDriverNotLoaded ? "; the driver is not loaded"

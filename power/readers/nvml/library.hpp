@@ -49,12 +49,11 @@ class Library {
 
  private:
   struct Functions;
-  Library(void* handle, std::unique_ptr<Functions> functions);
+  explicit Library(std::unique_ptr<Functions> functions);
   [[nodiscard]] std::string text_of(int code) const;
   // The query's value, when it gives one that makes sense; notes in `out` what it does not give.
   [[nodiscard]] Result<std::optional<std::uint32_t>> ask(std::size_t which, Sample& out);
 
-  void* handle_;
   std::unique_ptr<Functions> functions_;
   void* device_ = nullptr;
   bool initialised_ = false;
