@@ -31,6 +31,11 @@ class Archive {
   [[nodiscard]] static Archive reader(const Bytes& in) {
     return reader(std::string_view(reinterpret_cast<const char*>(in.data()), in.size()));
   }
+  // A reader looks at what it is given: bytes or text that end with the statement would leave it
+  // looking at nothing.
+  template <class T>
+  requires std::is_same_v<T, Bytes> || std::is_same_v<T, std::string>
+  static Archive reader(T&& temporary) = delete;
   [[nodiscard]] static Archive hasher() { return Archive(Mode::kHash, nullptr, {}); }
 
   [[nodiscard]] bool reading() const { return mode_ == Mode::kRead; }

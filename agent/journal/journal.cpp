@@ -22,6 +22,17 @@ namespace {
 constexpr std::string_view kPrefix = "journal-";
 constexpr std::string_view kSuffix = ".db";
 
+// A commit writes each page it touched, whole, to the log: an event of some hundred bytes costs a
+// page of its table. Small pages keep that small (docs/performance.md); a file keeps those it was
+// created with.
+constexpr const char* kPageSize = "PRAGMA page_size=1024";
+constexpr std::int64_t kLogBytesMax = 4'000'000;
+constexpr std::int64_t kLogHeaderBytes = 32;
+constexpr std::int64_t kFrameHeaderBytes = 24;
+// Answers of the core wait in memory for this many, or for a commit that has to last: their table
+// is another page, and one that a crash takes can be worked out again from the events.
+constexpr std::size_t kAnswersHeldMax = 16;
+
 // "journal-000012-20261116.db": the number keeps the order even when the clock goes back.
 struct FileName {
   std::uint64_t number = 0;
@@ -128,7 +139,15 @@ struct Journal::Impl {
   std::uint64_t next_seq = 1;
   std::uint64_t committed_seq = 1;
   std::uint64_t snapshot_seq = 0;
+  std::int64_t bytes_at_first = 0;  // of the file, when its first event was still to come
   Bytes scratch;
+
+  struct HeldAnswer {
+    std::uint64_t seq = 0;
+    std::uint64_t state_hash = 0;
+    Bytes commands;
+  };
+  std::vector<HeldAnswer> held;
 
   Status open_file(const FileName& which) {
     name = which;
@@ -138,9 +157,8 @@ struct Journal::Impl {
     db = std::move(*opened);
     ::chmod(path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP);
     for (const char* sql :
-         {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA wal_autocheckpoint=256",
-          // 1018 whole frames and the log's header: the reader takes a part of one for a cut.
-          "PRAGMA journal_size_limit=4194192", "PRAGMA cache_size=-512",
+         {kPageSize, "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
+          "PRAGMA wal_autocheckpoint=1024", "PRAGMA cache_size=-512",
           "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value)",
           "CREATE TABLE IF NOT EXISTS snapshot(seq INTEGER PRIMARY KEY, body BLOB NOT NULL)",
           "CREATE TABLE IF NOT EXISTS event(seq INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL,"
@@ -148,6 +166,12 @@ struct Journal::Impl {
           "CREATE TABLE IF NOT EXISTS outcome(seq INTEGER PRIMARY KEY, commands BLOB NOT NULL,"
           " state_hash INTEGER NOT NULL)"}) {
       if (Status ok = db->run(sql); !ok) return ok;
+    }
+    // Whole frames and the log's header: the reader takes a part of one for a cut.
+    const std::int64_t frame = kFrameHeaderBytes + db->page_bytes();
+    const std::int64_t limit = kLogHeaderBytes + kLogBytesMax / frame * frame;
+    if (Status ok = db->run(("PRAGMA journal_size_limit=" + std::to_string(limit)).c_str()); !ok) {
+      return ok;
     }
     return prepare_all();
   }
@@ -178,6 +202,26 @@ struct Journal::Impl {
     if (Status ok = put_snapshot(state); !ok) return ok;
     if (Status ok = commit(true); !ok) return ok;
     sync_folder(folder);
+    bytes_at_first = size_on_disk(path);
+    return {};
+  }
+
+  // A file is full by what it takes on the disk. One that has to begin with a large state gets room
+  // for as much again, or every batch would begin a new one.
+  [[nodiscard]] bool full() const {
+    return size_on_disk(path) >= std::max(limits.file_bytes_max, 2 * bytes_at_first);
+  }
+
+  // What is put stays held until it is committed.
+  Status put_held() {
+    if (held.empty()) return {};
+    if (Status ok = begin(); !ok) return ok;
+    for (const HeldAnswer& answer : held) {
+      insert_outcome.bind(1, static_cast<std::int64_t>(answer.seq))
+          .bind(2, answer.commands)
+          .bind(3, static_cast<std::int64_t>(answer.state_hash));
+      if (Status ok = insert_outcome.run(); !ok) return ok;
+    }
     return {};
   }
 
@@ -197,13 +241,15 @@ struct Journal::Impl {
   }
 
   Status commit(bool durable) {
-    if (db->in_transaction()) {
-      if (const Status ok = db->run("COMMIT"); !ok) {
-        roll_back();
-        return ok;
-      }
-      committed_seq = next_seq;
+    const bool with_held = durable || held.size() >= kAnswersHeldMax;
+    Status ok = with_held ? put_held() : Status{};
+    if (ok && db->in_transaction()) ok = db->run("COMMIT");
+    if (!ok) {
+      roll_back();
+      return ok;
     }
+    committed_seq = next_seq;
+    if (with_held) held.clear();
     return durable ? db->sync() : Status{};
   }
 
@@ -323,30 +369,31 @@ Result<std::uint64_t> Journal::append(core::Event& event) {
   return seq;
 }
 
-Status Journal::record(std::uint64_t seq, core::Commands& commands, std::uint64_t state_hash) {
-  if (Status ok = impl_->begin(); !ok) return ok;
-  impl_->scratch.clear();
-  Archive ar = Archive::writer(impl_->scratch);
+void Journal::record(std::uint64_t seq, core::Commands& commands, std::uint64_t state_hash) {
+  Impl::HeldAnswer answer{seq, state_hash, {}};
+  Archive ar = Archive::writer(answer.commands);
   ar.sequence(commands, commands.size());
-  seal(impl_->scratch, seq ^ state_hash);
-  impl_->insert_outcome.bind(1, static_cast<std::int64_t>(seq))
-      .bind(2, impl_->scratch)
-      .bind(3, static_cast<std::int64_t>(state_hash));
-  return impl_->insert_outcome.run();
+  seal(answer.commands, seq ^ state_hash);
+  impl_->held.push_back(std::move(answer));
 }
 
 Status Journal::commit(bool durable) { return impl_->commit(durable); }
 
 Status Journal::keep_up(core::State& state, TimeNs wall_ns) {
   Impl& j = *impl_;
-  if (j.next_seq - j.snapshot_seq < j.limits.events_per_snapshot && day_of(wall_ns) == j.name.day) {
-    return {};
-  }
-  if (Status ok = j.commit(false); !ok) return ok;
-  if (day_of(wall_ns) == j.name.day && size_on_disk(j.path) < j.limits.file_bytes_max) {
+  const bool turns_over = day_of(wall_ns) != j.name.day || j.full();
+  if (!turns_over && j.next_seq - j.snapshot_seq < j.limits.events_per_snapshot) return {};
+  if (!turns_over) {
     if (Status ok = j.put_snapshot(state); !ok) return ok;
     return j.commit(false);
   }
+  // The old file ends with every answer to its events.
+  if (Status ok = j.put_held(); !ok) {
+    j.roll_back();
+    return ok;
+  }
+  if (Status ok = j.commit(false); !ok) return ok;
+  j.held.clear();
   // The new file is complete before the old one is let go: a full disk leaves us where we were.
   auto fresh = std::make_unique<Impl>();
   fresh->folder = j.folder;

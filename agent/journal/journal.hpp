@@ -48,11 +48,12 @@ class Journal final : public ports::Store {
 
   // Queues the event in the current transaction and gives it its number.
   [[nodiscard]] Result<std::uint64_t> append(core::Event& event) override;
-  // What the core answered; goes with the next commit.
-  [[nodiscard]] Status record(std::uint64_t seq, core::Commands& commands,
-                              std::uint64_t state_hash) override;
-  // Makes everything queued survive a crash of the agent, and a power cut too when `durable`.
-  // On failure nothing that was queued since the last commit is in the journal.
+  // What the core answered; goes with the next durable commit, or with a later one.
+  void record(std::uint64_t seq, core::Commands& commands, std::uint64_t state_hash) override;
+  // Makes every event queued survive a crash of the agent, and a power cut too, with every answer,
+  // when `durable`. When it fails before the events are committed, none that was queued since the
+  // last commit is in the journal; when only the disk's word is missing they are there, and the
+  // next durable commit gets it.
   [[nodiscard]] Status commit(bool durable) override;
 
   // Starts a new file when the day or the size says so, writes a periodic snapshot, and drops files

@@ -48,8 +48,7 @@ class Store {
  public:
   virtual ~Store() = default;
   [[nodiscard]] virtual Result<std::uint64_t> append(core::Event& event) = 0;
-  [[nodiscard]] virtual Status record(std::uint64_t seq, core::Commands& commands,
-                                      std::uint64_t state_hash) = 0;
+  virtual void record(std::uint64_t seq, core::Commands& commands, std::uint64_t state_hash) = 0;
   [[nodiscard]] virtual Status commit(bool durable) = 0;
 };
 

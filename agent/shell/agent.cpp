@@ -38,7 +38,8 @@ bool decides_outcome(const core::Commands& commands) {
 }
 
 constexpr const char* kBlockedText =
-    "the journal cannot be written, so nothing new is accepted; free some disk space";
+    "the journal cannot be written, so nothing new is accepted; free some disk space or check the "
+    "disk";
 
 // The number of an operator's request, 0 for other events.
 std::uint64_t request_of(const core::EventBody& body) {
@@ -100,9 +101,9 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
       loop, settings.trainers, settings.state_dir + "/tasks", agent->groups_.get(),
       [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(0, text); });
-  Result<std::unique_ptr<PowerFeed>> power =
-      PowerFeed::open(loop, settings.power, settings.board, agent->state_,
-                      [self](core::EventBody body) { self->post(std::move(body)); });
+  Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
+      loop, settings.power, settings.board, agent->state_,
+      [self](core::EventBody body) { self->post(std::move(body)); }, agent->log_);
   if (!power) return tl::make_unexpected(power.error());
   agent->power_ = std::move(*power);
   agent->log_(1, "board: " + settings.board.title + "; power: " + agent->power_->describe());
@@ -286,13 +287,12 @@ void Agent::shut_down() {
 }
 
 void Agent::process() {
-  while (!blocked_ && !finished_ && (written_ > 0 || !queue_.empty())) {
-    if (const Status ok = written_ > 0 ? sync_batch() : write_batch(); !ok) {
-      block(ok.error());
-      return;
-    }
-    step_batch();
-    if (const Status ok = journal_->keep_up(state_, clock_.wall_ns()); !ok) block(ok.error());
+  while (!blocked_ && !finished_ && (undone_ || written_ > 0 || !queue_.empty())) {
+    Status ok = undone_ ? journal_->commit(true) : written_ > 0 ? sync_batch() : write_batch();
+    if (ok && undone_) carry_out_all();
+    if (ok) ok = step_batch();
+    if (ok) ok = journal_->keep_up(state_, clock_.wall_ns());
+    if (!ok) block(ok.error());
   }
 }
 
@@ -314,20 +314,28 @@ Status Agent::write_batch() {
 
 Status Agent::sync_batch() { return durable_ ? journal_->commit(true) : Status{}; }
 
-void Agent::step_batch() {
-  for (std::size_t i = 0; written_ > 0; ++i) {
+// Stops at an outcome that the disk does not confirm: what it asks for is done once it does.
+Status Agent::step_batch() {
+  while (written_ > 0) {
     const Pending pending = std::move(queue_.front());
     queue_.pop_front();
     --written_;
     commands_.clear();
     core::step(state_, pending.event, commands_);
-    Status kept = journal_->record(first_seq_ + i, commands_, state_.digest());
-    if (kept && decides_outcome(commands_)) kept = journal_->commit(true);
-    // The event itself is safe; an answer that could not be recorded is only unverifiable later.
-    if (!kept) log_(2, "journal: " + kept.error().context);
-    for (const core::Command& command : commands_) carry_out(command);
-    power_->on_stepped();
+    journal_->record(first_seq_++, commands_, state_.digest());
+    undone_ = true;
+    if (decides_outcome(commands_)) {
+      if (const Status ok = journal_->commit(true); !ok) return ok;
+    }
+    carry_out_all();
   }
+  return {};
+}
+
+void Agent::carry_out_all() {
+  undone_ = false;
+  for (const core::Command& command : commands_) carry_out(command);
+  power_->on_stepped();
 }
 
 void Agent::block(const Error& error) {

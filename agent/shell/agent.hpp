@@ -83,7 +83,8 @@ class Agent {
   [[nodiscard]] bool refuse_if_blocked(const Reply& reply);
   [[nodiscard]] Status write_batch();
   [[nodiscard]] Status sync_batch();
-  void step_batch();
+  [[nodiscard]] Status step_batch();
+  void carry_out_all();
   void block(const Error& error);
   void refuse_waiting();
   void unblock();
@@ -109,7 +110,8 @@ class Agent {
   std::size_t written_ = 0;
   std::uint64_t first_seq_ = 0;
   bool durable_ = false;
-  core::Commands commands_;
+  core::Commands commands_;  // of the last step
+  bool undone_ = false;      // they are still to be carried out
   std::map<std::uint64_t, Reply> replies_;
   std::uint64_t next_request_ = 1;
   TimeNs base_ns_ = 0;  // agent time = base + CLOCK_BOOTTIME

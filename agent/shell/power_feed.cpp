@@ -14,8 +14,8 @@ constexpr DurationNs kPollMin = 50 * kMillisecond;
 
 Result<std::unique_ptr<PowerFeed>> PowerFeed::open(Loop& loop, const power::ReaderOptions& options,
                                                    const power::Board& board,
-                                                   const core::State& state, Emit emit) {
-  std::unique_ptr<PowerFeed> feed(new PowerFeed(loop, state, std::move(emit)));
+                                                   const core::State& state, Emit emit, Log log) {
+  std::unique_ptr<PowerFeed> feed(new PowerFeed(loop, state, std::move(emit), std::move(log)));
   if (options.kind == "modelled") {
     auto modelled = std::make_unique<power::ModelledReader>(board, options.period_ns);
     feed->modelled_ = modelled.get();
@@ -83,8 +83,17 @@ void PowerFeed::on_stepped() {
   if (modelled_ != nullptr) show_load(power::monotonic_now());
 }
 
+// The library behind it answers, fails or hangs at its own time: each change is said once.
+void PowerFeed::note_gpu(TimeNs now) {
+  std::string gpu = reader_->status(now).gpu;
+  if (gpu == gpu_noted_) return;
+  gpu_noted_ = std::move(gpu);
+  log_(1, "GPU load: " + gpu_noted_);
+}
+
 void PowerFeed::poll() {
   const TimeNs now = power::monotonic_now();
+  note_gpu(now);
   if (modelled_ != nullptr) show_load(now);
   while (std::optional<power::PowerReading> reading = reader_->poll(now)) {
     emit_(core::PowerSampled{std::move(*reading)});

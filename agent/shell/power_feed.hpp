@@ -15,12 +15,14 @@ namespace laird::shell {
 class PowerFeed {
  public:
   using Emit = std::function<void(core::EventBody)>;
+  using Log = std::function<void(int level, const std::string&)>;
 
   // `state` shows what runs; a modelled board draws power by it.
   [[nodiscard]] static Result<std::unique_ptr<PowerFeed>> open(Loop& loop,
                                                                const power::ReaderOptions& options,
                                                                const power::Board& board,
-                                                               const core::State& state, Emit emit);
+                                                               const core::State& state, Emit emit,
+                                                               Log log);
   ~PowerFeed();
   PowerFeed(const PowerFeed&) = delete;
   PowerFeed& operator=(const PowerFeed&) = delete;
@@ -29,15 +31,18 @@ class PowerFeed {
   void on_stepped();
 
  private:
-  PowerFeed(Loop& loop, const core::State& state, Emit emit)
-      : loop_(loop), state_(state), emit_(std::move(emit)) {}
+  PowerFeed(Loop& loop, const core::State& state, Emit emit, Log log)
+      : loop_(loop), state_(state), emit_(std::move(emit)), log_(std::move(log)) {}
   void poll();
   void arm();
   void show_load(TimeNs now);
+  void note_gpu(TimeNs now);
 
   Loop& loop_;
   const core::State& state_;
   Emit emit_;
+  Log log_;
+  std::string gpu_noted_;  // where GPU load came from when it was last said
   std::unique_ptr<power::Reader> reader_;
   power::ModelledReader* modelled_ = nullptr;  // reader_, when it is one
   Loop::TimerId timer_ = 0;

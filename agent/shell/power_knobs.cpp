@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "agent/shell/settings.hpp"
 #include "power/boards/power_modes.hpp"
@@ -17,6 +18,8 @@ using power::Outcome;
 using power::Rung;
 
 constexpr int kAnswerMs = 1000;
+// Switching a power mode back takes the helper this long on a slow board; it starts with that.
+constexpr int kFirstAnswerMs = 5000;
 // A helper of an agent that was killed may still be putting things back.
 constexpr int kConnectTries = 5;
 constexpr std::int32_t kClockFloorPermille = 300;
@@ -49,7 +52,7 @@ PowerKnobs::PowerKnobs(Loop& loop, const std::vector<std::string>& helper,
   if (helper_.empty()) return;
   for (int i = 0; i < kConnectTries && clocks_hz_.empty() && modes_.empty(); ++i) {
     if (!connect()) continue;
-    clocks_hz_ = ask("list gpu-max-freq");
+    clocks_hz_ = ask("list gpu-max-freq", kFirstAnswerMs);
     std::sort(clocks_hz_.begin(), clocks_hz_.end());
     find_modes(board);
     if (client_ != nullptr && client_->gone()) hang_up();
@@ -91,22 +94,25 @@ bool PowerKnobs::connect() {
   return true;
 }
 
-// For the start only, before the loop runs.
-std::vector<std::int64_t> PowerKnobs::ask(const std::string& request) {
+// For the start only, before the loop runs. An answer to an earlier request, one that came too late
+// for it, is passed over.
+std::vector<std::int64_t> PowerKnobs::ask(const std::string& request, int wait_ms) {
   if (client_ == nullptr || !client_->send(request)) return {};
   pollfd entry{client_->fd(), POLLIN, 0};
   while (!client_->gone()) {
-    if (const auto reply = client_->poll()) return numbers_of(*reply);
-    if (::poll(&entry, 1, kAnswerMs) <= 0) return {};
+    while (const auto reply = client_->poll()) {
+      if (reply->request == request) return numbers_of(*reply);
+    }
+    if (::poll(&entry, 1, wait_ms) <= 0) return {};
   }
   return {};
 }
 
 // Modes that switch without a reboot and are named after fewer watts than the one in force.
 void PowerKnobs::find_modes(const power::Board& board) {
-  const std::vector<std::int64_t> live = ask("list nvpmodel");
+  const std::vector<std::int64_t> live = ask("list nvpmodel", kAnswerMs);
   if (live.empty()) return;
-  const std::vector<std::int64_t> now = ask("get nvpmodel");
+  const std::vector<std::int64_t> now = ask("get nvpmodel", kAnswerMs);
   if (now.empty() || std::find(live.begin(), live.end(), now[0]) == live.end()) return;
   // The machine's own names first: ids mean other modes from one release to the next.
   const power::ModeTable table = power::read_mode_table("");
@@ -214,45 +220,64 @@ void PowerKnobs::on_readable() {
 }
 
 void PowerKnobs::on_reply(const power::priv::Reply& reply) {
+  if (reply.request == "get gpu-max-freq") on_clock_range(reply);
+  if (reply.request.starts_with("set gpu-max-freq")) on_clock_set(reply);
+  if (reply.request.starts_with("set nvpmodel")) on_mode_set(reply);
+}
+
+void PowerKnobs::on_clock_range(const power::priv::Reply& reply) {
   const std::vector<std::int64_t> values = numbers_of(reply);
-  if (reply.request == "get gpu-max-freq") {
-    if (values.size() != 3) {
-      report(Rung::kDevfreq, Outcome::kRefused, power::kLevelFull, reply.text);
-      return;
-    }
-    const bool pinned = values[1] >= values[2] && clock_wanted_hz_ < values[2];
-    if (pinned) {
-      report(Rung::kDevfreq, Outcome::kPinned, level_of_clock(values[0]),
-             "its lowest clock is its highest; jetson_clocks does that");
-      return;
-    }
-    const auto allowed = std::lower_bound(clocks_hz_.begin(), clocks_hz_.end(), values[1]);
-    const std::int64_t low = allowed == clocks_hz_.end() ? clocks_hz_.back() : *allowed;
-    send(Rung::kDevfreq, "set gpu-max-freq " + std::to_string(std::max(clock_wanted_hz_, low)));
+  if (values.size() != 3) {
+    report(Rung::kDevfreq, Outcome::kRefused, power::kLevelFull, reply.text);
     return;
   }
-  const bool is_mode = reply.request.starts_with("set nvpmodel");
-  const Rung rung = is_mode ? Rung::kNvpmodel : Rung::kDevfreq;
-  if (!is_mode && !reply.request.starts_with("set gpu-max-freq")) return;
+  const bool pinned = values[1] >= values[2] && clock_wanted_hz_ < values[2];
+  if (pinned) {
+    report(Rung::kDevfreq, Outcome::kPinned, level_of_clock(values[0]),
+           "its lowest clock is its highest; jetson_clocks does that");
+    return;
+  }
+  clock_hz_ = values[0];
+  const auto allowed = std::lower_bound(clocks_hz_.begin(), clocks_hz_.end(), values[1]);
+  const std::int64_t low = allowed == clocks_hz_.end() ? clocks_hz_.back() : *allowed;
+  send(Rung::kDevfreq, "set gpu-max-freq " + std::to_string(std::max(clock_wanted_hz_, low)));
+}
+
+// A clock that was rounded is taken for what it is. One that did not move at all, or the other way,
+// is a refusal: a governor that is told "done" would ask for it again for ever and never come to
+// the next rung.
+void PowerKnobs::on_clock_set(const power::priv::Reply& reply) {
+  const std::vector<std::int64_t> values = numbers_of(reply);
   if (values.empty()) {
-    report(rung, Outcome::kRefused, power::kLevelFull, reply.text);
+    report(Rung::kDevfreq, Outcome::kRefused, level_of_clock(clock_hz_), reply.text);
     return;
   }
-  if (!is_mode) {
-    const std::string asked = reply.request.substr(reply.request.rfind(' ') + 1);
-    const bool rounded = asked != std::to_string(values[0]);
-    report(rung, Outcome::kDone, level_of_clock(values[0]),
-           rounded ? asked + " Hz became " + std::to_string(values[0]) : "");
+  const std::int64_t before = std::exchange(clock_hz_, values[0]);
+  const std::string asked_text = reply.request.substr(reply.request.rfind(' ') + 1);
+  const std::int64_t asked = std::strtoll(asked_text.c_str(), nullptr, 10);
+  const bool moved = asked < before ? values[0] < before : values[0] > before;
+  const bool stuck = asked != before && asked != values[0] && !moved;
+  std::string note;
+  if (stuck) note = "it stays at " + std::to_string(values[0]) + " Hz, asked for " + asked_text;
+  if (!stuck && asked != values[0]) note = asked_text + " Hz became " + std::to_string(values[0]);
+  report(Rung::kDevfreq, stuck ? Outcome::kRefused : Outcome::kDone, level_of_clock(values[0]),
+         std::move(note));
+}
+
+// nvpmodel may say that all went well and leave the mode as it was: what it reads back counts.
+void PowerKnobs::on_mode_set(const power::priv::Reply& reply) {
+  const std::vector<std::int64_t> values = numbers_of(reply);
+  if (values.empty()) {
+    report(Rung::kNvpmodel, Outcome::kRefused, power::kLevelFull, reply.text);
     return;
   }
+  const bool as_asked = reply.request.ends_with(" " + std::to_string(values[0]));
+  std::int32_t level = power::kLevelFull;
   for (const Mode& mode : modes_) {
-    if (mode.id == values[0]) {
-      report(rung, Outcome::kDone, mode.level_permille, "");
-      return;
-    }
+    if (mode.id == values[0]) level = mode.level_permille;
   }
-  report(rung, Outcome::kRefused, power::kLevelFull,
-         "mode " + std::to_string(values[0]) + " is in force");
+  report(Rung::kNvpmodel, as_asked ? Outcome::kDone : Outcome::kRefused, level,
+         as_asked ? "" : "mode " + std::to_string(values[0]) + " is in force");
 }
 
 }  // namespace laird::shell

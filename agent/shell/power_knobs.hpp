@@ -25,8 +25,9 @@ class PowerKnobs {
   using Log = std::function<void(int level, const std::string&)>;
 
   // `helper` is a program with its arguments, or the path of a socket a helper listens on; empty
-  // for none. Waits for the helper's first answers, a second each at most. Never fails: a knob that
-  // does not answer is not offered.
+  // for none. Waits for the helper's first answers: some seconds for the first, as the helper may
+  // have a power mode to put back, a second for each other. Never fails: a knob that does not
+  // answer is not offered.
   [[nodiscard]] static std::unique_ptr<PowerKnobs> open(Loop& loop,
                                                         const std::vector<std::string>& helper,
                                                         const power::Board& board, Emit emit,
@@ -51,10 +52,13 @@ class PowerKnobs {
              Emit emit, Log log);
   [[nodiscard]] bool connect();
   void hang_up();
-  [[nodiscard]] std::vector<std::int64_t> ask(const std::string& request);
+  [[nodiscard]] std::vector<std::int64_t> ask(const std::string& request, int wait_ms);
   void find_modes(const power::Board& board);
   void on_readable();
   void on_reply(const power::priv::Reply& reply);
+  void on_clock_range(const power::priv::Reply& reply);
+  void on_clock_set(const power::priv::Reply& reply);
+  void on_mode_set(const power::priv::Reply& reply);
   void report(power::Rung rung, power::Outcome outcome, std::int32_t permille, std::string note);
   void send(power::Rung rung, const std::string& request);
   [[nodiscard]] std::int32_t level_of_clock(std::int64_t hz) const;
@@ -67,6 +71,7 @@ class PowerKnobs {
   std::vector<std::int64_t> clocks_hz_;  // ascending
   std::vector<Mode> modes_;              // ascending by level, the last the one in force at first
   std::int64_t clock_wanted_hz_ = 0;
+  std::int64_t clock_hz_ = 0;  // as last read back; 0 before
 };
 
 }  // namespace laird::shell

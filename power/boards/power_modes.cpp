@@ -38,7 +38,7 @@ void each_line(std::string_view text, Line line) {
   }
 }
 
-bool needs_reboot(std::string_view line) {
+bool is_of_shape(std::string_view line) {
   return line.starts_with("CPU_ONLINE") || line.find("TPC") != std::string_view::npos ||
          line.find("PG_MASK") != std::string_view::npos;
 }
@@ -65,7 +65,7 @@ ModeTable parse_mode_table(std::string_view text) {
       }
       return;
     }
-    if (in_mode && needs_reboot(line)) out.modes.back().shape += std::string(line) + "\n";
+    if (in_mode && is_of_shape(line)) out.modes.back().shape += std::string(line) + "\n";
   });
   return out;
 }
@@ -84,6 +84,18 @@ std::vector<std::vector<std::int64_t>> ModeTable::live_groups() const {
     if (group.size() >= 2 && !modes[i].shape.empty()) out.push_back(std::move(group));
   }
   return out;
+}
+
+bool ModeTable::needs_reboot(std::int64_t from, std::int64_t to) const {
+  const auto find = [this](std::int64_t id) -> const Mode* {
+    for (const Mode& mode : modes) {
+      if (mode.id == id) return &mode;
+    }
+    return nullptr;
+  };
+  const Mode* a = find(from);
+  const Mode* b = find(to);
+  return a != nullptr && b != nullptr && a->shape != b->shape;
 }
 
 ModeTable read_mode_table(const std::string& root) {

@@ -4,8 +4,8 @@
 // A mode lists settings, one per line: "CPU_ONLINE CORE_4 0", "TPC_POWER_GATING TPC_PG_MASK 248",
 // "CPU_A78_0 MAX_FREQ 1510400". Cores and GPU partitions that are switched off need a reboot to
 // come back, so two modes that agree on every such line are live to one another. That is what the
-// file says; whether the board agrees is known only once it was tried, which is why the helper goes
-// by /etc/laird/live_modes alone.
+// file says; whether the board agrees is known only once it was tried. So the helper uses a mode
+// that is listed in /etc/laird/live_modes and that this file does not speak against.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,8 @@ struct ModeTable {
 
   // Sets of two and more modes that switch among each other without a reboot, by the file.
   [[nodiscard]] std::vector<std::vector<std::int64_t>> live_groups() const;
+  // The file gives the two modes other cores or partitions. False for a mode it does not know.
+  [[nodiscard]] bool needs_reboot(std::int64_t from, std::int64_t to) const;
 };
 
 // What does not parse is left out.

@@ -8,6 +8,7 @@
 #include "power/boards/power_modes.hpp"
 #include "power/commands/parts.hpp"
 #include "power/model/board_schema.hpp"
+#include "power/readers/nvml/gpu_probe.hpp"
 #include "power/readers/open_reader.hpp"
 #include "power/readers/sysfs_inventory.hpp"
 
@@ -87,6 +88,25 @@ std::string size_text(std::int64_t bytes) {
   return out;
 }
 
+// Where GPU load comes from on this machine, as it is now.
+struct GpuLoad {
+  std::string source = "none";  // sysfs, nvml or none
+  std::string detail;
+};
+
+// Long enough for a driver that has to wake up, short enough for somebody who waits.
+constexpr DurationNs kNvmlPatience = 3 * kSecond;
+
+GpuLoad find_gpu_load(const Board& board, const SysfsInventory& inventory) {
+  if (!inventory.gpu_load.empty()) return {"sysfs", inventory.gpu_load};
+  if (board.gpu_load_from == GpuLoadFrom::kNvml) {
+    const nvml::GpuProbe probe(nvml::kLibrary, kSecond);
+    const nvml::Finding found = probe.first_finding(kNvmlPatience);
+    return {found.sample.load_permille ? "nvml" : "none", found.detail};
+  }
+  return {"none", board.gpu_sm > 0 ? "no load file in sysfs; tegrastats may print it" : "no GPU"};
+}
+
 struct Modes {
   ModeTable table;                      // the machine's own
   std::vector<std::int64_t> permitted;  // by /etc/laird/live_modes
@@ -153,7 +173,8 @@ void print_machine(const MachineIdentity& identity) {
 }
 
 void print_board(const MachineIdentity& identity, const Detection& found,
-                 const SysfsInventory& inventory, const ReaderStatus& reader, const Modes& modes) {
+                 const SysfsInventory& inventory, const ReaderStatus& reader, const GpuLoad& gpu,
+                 const Modes& modes) {
   const Board& board = found.board;
   std::printf("%-13s %s (%s)\n", "board", board.title.c_str(), board.name.c_str());
   print_list("because", found.evidence);
@@ -193,6 +214,7 @@ void print_board(const MachineIdentity& identity, const Detection& found,
     head = "  or";
   }
   say("power from", std::string(name(reader.source)) + ": " + reader.detail);
+  say("gpu load", (gpu.source == "none" ? "unknown" : "from " + gpu.source) + ": " + gpu.detail);
   say("idle", with_evidence(board, config::format_power(board.model.idle_mw), "/model/idle"));
   print_modes(board, modes);
   print_list("uncertain", found.uncertainty);
@@ -235,12 +257,15 @@ int run(const Options& options) {
     status.detail = std::to_string(inventory.channels.size()) + " rails in sysfs";
   }
   const Modes modes{read_mode_table(options.board.root), read_live_modes(options.board.root)};
+  const GpuLoad gpu = find_gpu_load(found.board, inventory);
   if (options.json) {
     Value out = as_json(identity, found, inventory, status);
+    out.set("gpu_load_source", Value::string(gpu.source));
+    out.set("gpu_load_detail", Value::string(gpu.detail));
     out.set("modes", modes_json(found.board, modes));
     std::printf("%s", json::to_pretty_text(out).c_str());
   } else {
-    print_board(identity, found, inventory, status, modes);
+    print_board(identity, found, inventory, status, gpu, modes);
   }
   return 0;
 }

@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "config/schema.hpp"
+#include "power/boards/power_modes.hpp"
 
 namespace laird::power::priv {
 namespace {
@@ -280,16 +281,22 @@ Result<std::vector<std::int64_t>> live_power_modes(const Place& place) {
   return out;
 }
 
-Status check_power_mode(const Place& place, std::int64_t id) {
+Status check_power_mode(const Place& place, std::int64_t from, std::int64_t id) {
   const Result<std::vector<std::int64_t>> live = live_power_modes(place);
   if (!live) return tl::make_unexpected(live.error());
-  if (std::find(live->begin(), live->end(), id) != live->end()) return {};
-  return fail(Code::kRefused,
-              "mode " + std::to_string(id) + " is not in " + place.root + place.live_modes);
+  if (std::find(live->begin(), live->end(), id) == live->end()) {
+    return fail(Code::kRefused,
+                "mode " + std::to_string(id) + " is not in " + place.root + place.live_modes);
+  }
+  if (read_mode_table(place.root).needs_reboot(from, id)) {
+    return fail(Code::kRefused, "mode " + std::to_string(id) +
+                                    " has other cores or GPU partitions than mode " +
+                                    std::to_string(from) + ": it needs a reboot");
+  }
+  return {};
 }
 
 Result<std::int64_t> set_power_mode(const Place& place, std::int64_t id) {
-  if (Status live = check_power_mode(place, id); !live) return tl::make_unexpected(live.error());
   const std::string number = std::to_string(id);
   const Result<std::string> done = run(place.root + place.nvpmodel, {"-m", number.c_str()});
   if (!done) return tl::make_unexpected(done.error());

@@ -4,7 +4,9 @@
 //                        min_freq
 //   cpu-max-freq N KHZ   scaling_max_freq of core N; within cpuinfo_min_freq and cpuinfo_max_freq
 //   nvpmodel ID          runs nvpmodel -m ID; one of the ids in the live-modes file, which only
-//                        root can write; none when the file is absent
+//                        root can write; none when the file is absent. A mode that nvpmodel.conf
+//                        gives other cores or GPU partitions than the one in force would need a
+//                        reboot, and is refused though it be listed
 //
 // A path is built from constants and checked numbers, never from text of the caller's, and what it
 // leads to must lie below /sys/devices: a symbolic link out of there is refused.
@@ -48,9 +50,10 @@ inline constexpr std::size_t kRequestBytesMax = 256;
 
 // The ids in the live-modes file, which must be a file that only root can write.
 [[nodiscard]] Result<std::vector<std::int64_t>> live_power_modes(const Place& place);
-// Refuses a mode that is not in the live-modes file.
-[[nodiscard]] Status check_power_mode(const Place& place, std::int64_t id);
-// Runs nvpmodel for a live mode, without a shell or an environment, for at most ten seconds, and
+// Refuses a mode that is not in the live-modes file, or that cannot be reached from `from` without
+// a reboot.
+[[nodiscard]] Status check_power_mode(const Place& place, std::int64_t from, std::int64_t id);
+// Runs nvpmodel for a mode that was checked, without a shell or an environment, for at most ten seconds, and
 // asks it afterwards which mode holds.
 [[nodiscard]] Result<std::int64_t> set_power_mode(const Place& place, std::int64_t id);
 [[nodiscard]] Result<std::int64_t> query_power_mode(const Place& place);

@@ -130,7 +130,7 @@ Result<std::int64_t> Session::set(const std::string& key, std::int64_t value) {
     if (!before) return before;
     // The mode in force must be one that can be gone back to.
     for (const std::int64_t mode : {value, *before}) {
-      if (Status live = check_power_mode(place_, mode); !live) {
+      if (Status live = check_power_mode(place_, *before, mode); !live) {
         return tl::make_unexpected(live.error());
       }
     }
@@ -162,7 +162,10 @@ std::string Session::list(const std::string& key) const {
   if (key == "nvpmodel") {
     const Result<std::vector<std::int64_t>> modes = live_power_modes(place_);
     if (!modes) return error_text(modes.error());
-    values = *modes;
+    const Result<std::int64_t> now = query_power_mode(place_);
+    for (const std::int64_t mode : *modes) {
+      if (now && check_power_mode(place_, *now, mode)) values.push_back(mode);
+    }
   } else {
     const Result<Control> control = find_control(place_, key);
     if (!control) return error_text(control.error());

@@ -15,6 +15,9 @@ enum class Scope : std::uint8_t { kUnknown, kRailSum, kModule, kBoard };
 
 [[nodiscard]] std::string_view name(Scope scope);
 
+// Where the load of the GPU is read; the clock and the rails always come from the kernel's files.
+enum class GpuLoadFrom : std::uint8_t { kSysfs, kNvml };
+
 enum class LaneKind : std::uint8_t { kGpu, kCpu };
 
 [[nodiscard]] std::string_view name(LaneKind kind);
@@ -87,6 +90,7 @@ struct Board {
   std::int64_t gpu_tensor_cores = 0;
   std::int64_t gpu_sm = 0;  // 87 for sm_87; 0 for no CUDA GPU
   std::int64_t gpu_clock_mhz_max = 0;
+  GpuLoadFrom gpu_load_from = GpuLoadFrom::kSysfs;
   std::int64_t memory_bytes = 0;  // as the kernel reports it; 0: ask the machine
   std::int64_t memory_reserve_bytes = 0;
   double memory_bandwidth_gb_s = 0;

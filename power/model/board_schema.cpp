@@ -47,6 +47,7 @@ constexpr Field kCpuFields[] = {
 };
 constexpr Schema kCpu{"cpu", "The processor.", kCpuFields};
 
+constexpr std::string_view kGpuLoadNames[] = {"sysfs", "nvml"};
 constexpr Field kGpuFields[] = {
     {.name = "cuda_cores",
      .type = Type::kInteger,
@@ -70,6 +71,12 @@ constexpr Field kGpuFields[] = {
      .min = 0,
      .max = 10'000,
      .unit = "MHz"},
+    {.name = "load_from",
+     .type = Type::kChoice,
+     .why = "Where GPU load is read: the kernel's files, or NVIDIA's management library where they "
+            "show none.",
+     .fallback = "\"sysfs\"",
+     .choices = kGpuLoadNames},
 };
 constexpr Schema kGpu{"gpu", "The graphics processor.", kGpuFields};
 
@@ -192,7 +199,8 @@ constexpr Field kModeFields[] = {
     {.name = "name", .type = Type::kText, .why = "Its name.", .min = 1, .max = 32},
     {.name = "live",
      .type = Type::kBool,
-     .why = "Known to switch without a reboot; only such modes are used by the governor.",
+     .why = "Seen to switch without a reboot, on hardware. For people: the governor may use what the "
+            "machine's /etc/laird/live_modes lists.",
      .fallback = "false"},
 };
 constexpr Schema kMode{"mode", "An nvpmodel mode.", kModeFields};
@@ -383,6 +391,7 @@ Board fill(const Value& v) {
   board.gpu_tensor_cores = integer(part(v, "gpu"), "tensor_cores");
   board.gpu_sm = integer(part(v, "gpu"), "sm");
   board.gpu_clock_mhz_max = integer(part(v, "gpu"), "clock_mhz_max");
+  board.gpu_load_from = choice<GpuLoadFrom>(part(v, "gpu"), "load_from", kGpuLoadNames);
   board.memory_bytes = integer(part(v, "memory"), "size");
   board.memory_reserve_bytes = integer(part(v, "memory"), "reserve");
   board.memory_bandwidth_gb_s = number(part(v, "memory"), "bandwidth_gb_s");

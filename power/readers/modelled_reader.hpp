@@ -26,7 +26,7 @@ class ModelledReader final : public Reader {
     return next_at_ > now ? next_at_ : now;
   }
   [[nodiscard]] ReaderStatus status(TimeNs) const override {
-    return ReaderStatus{Source::kModelled, true, false, "modelled, not measured"};
+    return ReaderStatus{Source::kModelled, true, false, "modelled, not measured", {}};
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "power/readers/gpu_reader.hpp"
 #include "power/readers/modelled_reader.hpp"
 #include "power/readers/recorded_reader.hpp"
 #include "power/readers/sysfs_inventory.hpp"
@@ -20,7 +21,7 @@ class NoReader final : public Reader {
   [[nodiscard]] std::optional<PowerReading> poll(TimeNs) override { return std::nullopt; }
   [[nodiscard]] TimeNs next_poll_at(TimeNs) const override { return kNever; }
   [[nodiscard]] ReaderStatus status(TimeNs) const override {
-    return ReaderStatus{Source::kNone, false, false, why_};
+    return ReaderStatus{Source::kNone, false, false, why_, {}};
   }
 
  private:
@@ -40,6 +41,13 @@ bool in_path(const std::string& program) {
   return false;
 }
 
+// Adds NVML to a live reader where the board's file says so.
+std::unique_ptr<Reader> with_gpu(std::unique_ptr<Reader> rails, const ReaderOptions& options,
+                                 const Board& board) {
+  if (board.gpu_load_from != GpuLoadFrom::kNvml) return rails;
+  return std::make_unique<GpuReader>(std::move(rails), options.nvml, options.period_ns);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Reader>> open_reader(const ReaderOptions& options, const Board& board) {
@@ -57,12 +65,12 @@ Result<std::unique_ptr<Reader>> open_reader(const ReaderOptions& options, const 
     }
   }
   if (kind == "sysfs") {
-    return std::unique_ptr<Reader>(
-        std::make_unique<SysfsReader>(options.root, board, options.period_ns));
+    return with_gpu(std::make_unique<SysfsReader>(options.root, board, options.period_ns), options,
+                    board);
   }
   if (kind == "tegrastats") {
-    return std::unique_ptr<Reader>(
-        TegrastatsReader::child(options.program, board, options.period_ns));
+    return with_gpu(TegrastatsReader::child(options.program, board, options.period_ns), options,
+                    board);
   }
   if (kind == "modelled") {
     return std::unique_ptr<Reader>(std::make_unique<ModelledReader>(board, options.period_ns));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "power/readers/nvml/library.hpp"
 #include "power/readers/reader.hpp"
 
 namespace laird::power {
@@ -16,7 +17,8 @@ struct ReaderOptions {
   std::string program = "tegrastats";  // for tegrastats
   std::string root;                    // prefix of /sys and /proc, for tests
   DurationNs period_ns = kSecond;
-  double speed = 1.0;  // for recorded
+  double speed = 1.0;                 // for recorded
+  std::string nvml = nvml::kLibrary;  // for boards whose GPU load comes from NVML
 };
 
 [[nodiscard]] Result<std::unique_ptr<Reader>> open_reader(const ReaderOptions& options,

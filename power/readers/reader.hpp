@@ -21,6 +21,7 @@ struct ReaderStatus {
   bool working = false;  // a reading came within three periods
   bool ended = false;    // no reading will come any more
   std::string detail;    // for people: what is read, or why nothing comes
+  std::string gpu;       // where GPU load comes from, or why not; empty: as the rest
 };
 
 class Reader {

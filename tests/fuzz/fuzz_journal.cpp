@@ -60,7 +60,7 @@ std::string good_journal(const std::string& folder) {
       LAIRD_REQUIRE(seq.has_value(), "an event is appended");
       commands.clear();
       core::step(state, event, commands);
-      LAIRD_REQUIRE((*log)->record(*seq, commands, state.digest()).has_value(), "recorded");
+      (*log)->record(*seq, commands, state.digest());
     }
     event = fuzz::next_event(feed, state);
   }

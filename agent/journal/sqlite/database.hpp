@@ -62,8 +62,12 @@ class Database {
   [[nodiscard]] bool in_transaction() const;
   // Whether every page the file should have is there and makes sense. Reads all of it.
   [[nodiscard]] bool checks_out();
-  // Forces what was committed to the write-ahead log onto the disk.
+  // Forces what was committed onto the disk. A disk that once failed to confirm is not believed
+  // when it confirms the same bytes later: the kernel forgets what it could not write. From then on
+  // the log is copied into the database file, which is confirmed anew, before this succeeds.
   [[nodiscard]] Status sync();
+  // What the file was created with.
+  [[nodiscard]] std::int64_t page_bytes();
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] tl::unexpected<Error> error(std::string_view doing) const;
 
@@ -72,8 +76,12 @@ class Database {
     void operator()(sqlite3* db) const;
   };
   Database(sqlite3* db, std::string path) : db_(db), path_(std::move(path)) {}
+  [[nodiscard]] bool sync_log();
+  [[nodiscard]] bool move_log_into_file();
+
   std::unique_ptr<sqlite3, Close> db_;
   std::string path_;
+  bool doubted_ = false;  // the disk has failed to confirm the log as it is
 };
 
 }  // namespace laird::journal

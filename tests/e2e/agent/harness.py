@@ -64,6 +64,7 @@ class Board:
         self.log_path = os.path.join(self.root, "agent.log")
         self.config_path = os.path.join(self.root, "laird.json")
         self.process = None
+        self.env = {}  # added to the agent's environment
         self.config = {
             "node": name, "state_dir": self.state, "slice": "0.05s",
             "board": {"lanes": [{"name": "cpu0", "kind": "cpu", "cores": 1}], "memory": "2GB"},
@@ -114,7 +115,7 @@ class Board:
                        *command]
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log)
+                                            stderr=log, env={**os.environ, **self.env})
         if wait:
             self.wait_for(self.answers, 20, "the agent did not come up")
         return self

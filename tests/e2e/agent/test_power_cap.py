@@ -5,6 +5,7 @@ import contextlib
 import glob
 import json
 import os
+import signal
 import sqlite3
 import struct
 import time
@@ -33,6 +34,12 @@ def readings(board):
                     (milliwatts,) = struct.unpack_from("<q", body, OPTIONAL_TOTAL_AT + 1)
                     out.append((at * 1e-9, milliwatts * 1e-3))
     return out
+
+
+def command_of(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8") as name:
+        return name.read().strip()
+    return ""
 
 
 def mean(values):
@@ -216,6 +223,77 @@ class PowerCap(unittest.TestCase):
             self.assertEqual(TOP_HZ, clock())
             code, text = board.replay()
             self.assertEqual(0, code, text)
+
+    def fake_modes(self, board):
+        """Beside the clock, power modes: 25 W is in force and 15 W has the same cores; 7 W, listed by
+        mistake, has fewer and so needs a reboot. Reads the modes that were switched to, in order."""
+        clock = self.fake_gpu(board, LOW_HZ)
+        fake = os.path.join(board.root, "fake")
+        switched = os.path.join(fake, "switched")
+        def put(path, text, mode=0o644):
+            path = os.path.join(fake, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+            os.chmod(path, mode)
+        put("switched", "1\n")
+        put("usr/sbin/nvpmodel",
+            f"#!/bin/sh\n[ \"$1\" = -m ] && echo $2 >> {switched}\n"
+            f"[ \"$1\" = -q ] && echo 'NV Power Mode: X' && tail -n 1 {switched}\nexit 0\n", 0o755)
+        put("etc/laird/live_modes", "0\n1\n3\n")
+        put("etc/nvpmodel.conf", "".join(
+            f"< POWER_MODEL ID={mode} NAME={name} >\nCPU_ONLINE CORE_4 {core}\n"
+            for mode, name, core in ((0, "15W", 1), (1, "25W", 1), (3, "7W", 0))))
+        def modes():
+            with open(switched, encoding="utf-8") as lines:
+                return lines.read().split()
+        return clock, modes
+
+    def kill_with_helper(self, board):
+        """Agent and helper die together, as by the kernel's out-of-memory killer: none restores."""
+        children = f"/proc/{board.process.pid}/task/{board.process.pid}/children"
+        with open(children, encoding="utf-8") as pids:
+            helpers = [int(pid) for pid in pids.read().split() if command_of(int(pid)) == "laird-priv"]
+        self.assertEqual(1, len(helpers))
+        os.kill(helpers[0], signal.SIGSTOP)
+        board.kill()
+        os.kill(helpers[0], signal.SIGKILL)
+        board.wait_for(lambda: not os.path.exists(f"/proc/{helpers[0]}/exe"), 10, "it lives on")
+
+    def test_the_last_rung_is_a_live_power_mode_and_it_is_always_put_back(self):
+        with self.board() as board:
+            clock, modes = self.fake_modes(board)
+            board.start()
+            self.assertIn("power modes 0 1\n", board.log_text())
+            self.fill(board)
+            self.assertEqual(0, board.ctl("cap", "set", "4W")[0])
+            board.wait_for(lambda: modes()[-1] == "0", 60, "no power mode was switched to")
+            # The ladder's order: by then every rung before it is at its floor.
+            self.assertEqual(LOW_HZ, clock())
+            board.wait_for(lambda: self.power(board)["exhausted"], 10, "the agent does not say so")
+            levels = self.power(board)["levels_permille"]
+            self.assertEqual((50, 250, 300, 600),
+                             tuple(levels[rung] for rung in ("step-gate", "freezer", "devfreq",
+                                                             "nvpmodel")))
+
+            board.kill()
+            board.wait_for(lambda: modes()[-1] == "1", 10, "a killed agent left the mode switched")
+            board.start()
+            self.fill_again(board)
+            board.wait_for(lambda: modes()[-1] == "0", 60, "the cap was not taken up again")
+
+            self.kill_with_helper(board)
+            self.assertEqual((LOW_HZ, "0"), (clock(), modes()[-1]))
+            before = len(modes())
+            board.start()
+            self.assertEqual("1", modes()[before], "the next start did not put the mode back")
+            self.fill_again(board)
+            board.wait_for(lambda: modes()[-1] == "0", 60, "the cap was not taken up again")
+            self.assertEqual(0, board.terminate())
+            self.assertEqual((TOP_HZ, "1"), (clock(), modes()[-1]))
+            self.assertNotIn("3", modes(), "a mode that needs a reboot was switched to")
+            code, text = board.replay()
+            self.assertEqual((0, True), (code, "identical" in text), text)
 
     def test_an_operator_can_only_lower_the_configs_cap(self):
         with self.board(cap="12W") as board:

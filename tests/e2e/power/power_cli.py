@@ -1,16 +1,17 @@
 """The power commands as a user meets them: output, exit codes, files, hostile input, cost.
 
-Usage: power_cli.py LAIRD LAIRD_PRIV
+Usage: power_cli.py LAIRD LAIRD_PRIV FOLDER_OF_FAKE_NVML
 """
 import json, os, pathlib, resource, signal, subprocess, sys, tempfile, time, unittest
 
-POWER, PRIV = sys.argv.pop(1), sys.argv.pop(1)
+POWER, PRIV, FAKE_NVML = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
 LINE = ("01-02-2026 03:04:%02d RAM 1866/7620MB (lfb 42x4MB) SWAP 0/3810MB (cached 0MB) "
         "CPU [10%%@1344,off] GR3D_FREQ 50%%@[306] cpu@41.5C VDD_IN %dmW/5216mW VDD_SOC 1402mW/1402mW")
 
 
-def run(*arguments, stdin=None, program=POWER):
-    return subprocess.run([program, *map(str, arguments)], input=stdin, capture_output=True, timeout=60)
+def run(*arguments, stdin=None, program=POWER, env=None):
+    return subprocess.run([program, *map(str, arguments)], input=stdin, capture_output=True, timeout=60,
+                          env=env)
 
 
 class PowerCommands(unittest.TestCase):
@@ -83,6 +84,44 @@ class PowerCommands(unittest.TestCase):
         self.assertEqual(board["power_source"], "hwmon")
         self.assertTrue(any("unconfirmed" in u for u in board["uncertain"]))
         self.assertIn(b"orin-nano-8gb", run("board", "--root", self.folder).stdout)
+
+    def thor(self, said):
+        """A Thor with one rail and a library that says so; the environment to see it with."""
+        chip = self.folder / "sys/bus/i2c/devices/2-0044/hwmon/hwmon1"
+        chip.mkdir(parents=True)
+        (chip / "name").write_text("ina238\n")
+        (chip / "power1_input").write_text("20000000\n")
+        nvml = self.folder / "nvml"
+        nvml.write_text(said)
+        return {**os.environ, "FAKE_NVML": str(nvml), "LD_LIBRARY_PATH": FAKE_NVML}
+
+    def test_thors_gpu_load_comes_from_nvml_and_board_says_so(self):
+        env = self.thor("load 47\n")
+        done = run("power", "watch", "--board", "thor-t5000", "--root", self.folder, "--interval", "50ms",
+                   "--count", 40, "--json", env=env)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual({row["total_mw"] for row in rows}, {20000})
+        self.assertEqual(rows[-1]["gpu_load_permille"], 470)
+        board = json.loads(run("board", "--board", "thor-t5000", "--root", self.folder, "--json",
+                               env=env).stdout)
+        self.assertEqual(board["gpu_load_source"], "nvml")
+        text = run("board", "--board", "thor-t5000", "--root", self.folder, env=env).stdout.decode()
+        self.assertIn("gpu load      from nvml: NVML, driver 580.00-fake", text)
+
+    def test_without_nvml_thors_load_is_unknown_and_board_says_why(self):
+        env = {**self.thor(""), "LD_LIBRARY_PATH": ""}
+        text = run("board", "--board", "thor-t5000", "--root", self.folder, env=env).stdout.decode()
+        self.assertIn("gpu load      unknown: NVML cannot be loaded: libnvidia-ml.so.1", text)
+        env = self.thor_says(env, "hang init\n")
+        text = run("board", "--board", "thor-t5000", "--root", self.folder, env=env).stdout.decode()
+        self.assertIn("gpu load      unknown: NVML does not answer, a call hangs", text)
+        row = json.loads(run("power", "watch", "--board", "thor-t5000", "--root", self.folder,
+                             "--count", 1, "--json", env=env).stdout)
+        self.assertEqual((row["total_mw"], row.get("gpu_load_permille")), (20000, None))
+
+    def thor_says(self, env, said):
+        (self.folder / "nvml").write_text(said)
+        return {**env, "LD_LIBRARY_PATH": FAKE_NVML}
 
     def test_the_reference_in_the_documents_is_the_programs_own(self):
         document = pathlib.Path(__file__).resolve().parents[3] / "docs/boards.md"

@@ -85,6 +85,23 @@ TEST(a_hostile_count_is_refused_before_memory_is_taken) {
   TEST_ASSERT_EQUAL_UINT64(0, parts.capacity());
 }
 
+namespace {
+
+template <class T>
+concept Readable = requires(T&& value) {
+  Archive::reader(std::forward<T>(value));
+};
+
+}  // namespace
+
+TEST(a_reader_takes_nothing_that_ends_before_it) {
+  TEST_ASSERT_TRUE(Readable<Bytes&>);
+  TEST_ASSERT_TRUE(Readable<std::string&>);
+  TEST_ASSERT_TRUE(Readable<std::string_view>);
+  TEST_ASSERT_FALSE(Readable<Bytes>);
+  TEST_ASSERT_FALSE(Readable<std::string>);
+}
+
 TEST(any_changed_field_changes_the_digest) {
   const std::uint64_t base = hashed(sample());
   Outer v = sample();

@@ -48,6 +48,17 @@ struct Fake {
   [[nodiscard]] std::string gpu() const { return read(std::string(kGpu) + "/max_freq"); }
 };
 
+// A program that keeps its mode in a file, as the real one keeps it in the kernel.
+void put_nvpmodel(const Fake& fake, const std::string& mode) {
+  const std::string program = fake.place.root + fake.place.nvpmodel;
+  put(program,
+      "#!/bin/sh\nf=" + fake.place.root +
+          "/mode\n[ \"$1\" = -m ] && echo $2 > $f\n[ \"$1\" = -q ] && echo 'NV Power Mode: "
+          "X' && cat $f\nexit 0\n");
+  ::chmod(program.c_str(), 0755);
+  put(fake.place.root + "/mode", mode);
+}
+
 void expect(const std::string& want, const std::string& got) {
   TEST_ASSERT_EQUAL_STRING(want.c_str(), got.c_str());
 }
@@ -233,12 +244,7 @@ TEST(a_torn_or_foreign_journal_does_no_harm) {
 
 TEST(power_modes_need_a_list_that_only_the_owner_can_write) {
   Fake fake;
-  put(fake.place.root + fake.place.nvpmodel,
-      "#!/bin/sh\nf=" + fake.place.root +
-          "/mode\n[ \"$1\" = -m ] && echo $2 > $f\n[ \"$1\" = -q ] && echo 'NV Power Mode: X' && "
-          "cat $f\nexit 0\n");
-  ::chmod((fake.place.root + fake.place.nvpmodel).c_str(), 0755);
-  put(fake.place.root + "/mode", "2\n");
+  put_nvpmodel(fake, "2\n");
   Session session = open_session(fake);
   expect("ok 2", session.answer("get nvpmodel", 0));
   expect_error(session.answer("set nvpmodel 1", 0), "no power mode is known to be live");
@@ -256,6 +262,34 @@ TEST(power_modes_need_a_list_that_only_the_owner_can_write) {
   expect("2", fake.read("/mode"));
 }
 
+TEST(a_mode_that_needs_a_reboot_is_neither_listed_nor_set_though_it_is_in_the_list) {
+  const Fake fake;
+  put_nvpmodel(fake, "0\n");
+  put(fake.place.root + "/etc/laird/live_modes", "0\n1\n2\n3\n4\n");
+  ::chmod((fake.place.root + "/etc/laird/live_modes").c_str(), 0644);
+  put(fake.place.root + "/etc/nvpmodel.conf",
+      "< POWER_MODEL ID=0 NAME=25W >\nCPU_ONLINE CORE_4 1\nGPU MAX_FREQ 918000000\n"
+      "< POWER_MODEL ID=1 NAME=15W >\nCPU_ONLINE CORE_4 1\nGPU MAX_FREQ 612000000\n"
+      "< POWER_MODEL ID=2 NAME=10W >\nCPU_ONLINE CORE_4 0\nGPU MAX_FREQ 612000000\n"
+      "< POWER_MODEL ID=3 NAME=9W >\nCPU_ONLINE CORE_4 1\nTPC_POWER_GATING TPC_PG_MASK 248\n");
+  Session session = open_session(fake);
+  // 4 is not in nvpmodel.conf, which then says nothing against it.
+  expect("ok 0 1 4", session.answer("list nvpmodel", 0));
+  expect_error(session.answer("set nvpmodel 2", 0), "needs a reboot");
+  expect_error(session.answer("set nvpmodel 3", 0), "needs a reboot");
+  expect("0", fake.read("/mode"));
+  expect("ok 1", session.answer("set nvpmodel 1", 0));
+}
+
+TEST(a_mode_left_behind_by_a_killed_helper_is_put_back_by_the_next) {
+  const Fake fake;
+  put_nvpmodel(fake, "1\n");
+  put(fake.journal, "nvpmodel 0\n");
+  const Session session = open_session(fake);
+  expect("0", fake.read("/mode"));
+  TEST_ASSERT_EQUAL_UINT64(0, fs::file_size(fake.journal));
+}
+
 TEST(lists_the_clocks_there_are_and_the_modes_that_are_live) {
   const Fake fake;
   Session session = open_session(fake);
@@ -263,6 +297,8 @@ TEST(lists_the_clocks_there_are_and_the_modes_that_are_live) {
   expect_error(session.answer("list nvpmodel", 0), "no power mode is known to be live");
   put(fake.place.root + "/etc/laird/live_modes", "0\n2\n02\n-1\nx\n");
   ::chmod((fake.place.root + "/etc/laird/live_modes").c_str(), 0644);
+  expect_error(session.answer("list nvpmodel", 0), "takes no fixed list");  // no nvpmodel to ask
+  put_nvpmodel(fake, "0\n");
   expect("ok 0 2", session.answer("list nvpmodel", 0));
   expect_error(session.answer("list cpu-max-freq 0", 0), "no fixed list");
   expect_error(session.answer("list ../etc", 0), "unknown control");

@@ -150,7 +150,7 @@ TEST(the_table_shows_what_is_there_and_a_dash_for_what_went) {
   second.gpu_load_permille.reset();
   view.add(second);
   const std::string screen =
-      view.screen(meter, ReaderStatus{Source::kTegrastats, true, false, "x"}, 80);
+      view.screen(meter, ReaderStatus{Source::kTegrastats, true, false, "x", {}}, 80);
   TEST_ASSERT_TRUE(has(screen, "6.00 W        5.00     6.00  ▁█"));
   TEST_ASSERT_TRUE(has(screen, "- %          25       25"));
   TEST_ASSERT_TRUE(has(screen, "45.5 C        45.5"));

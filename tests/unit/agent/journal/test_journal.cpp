@@ -39,7 +39,7 @@ struct Recorded {
       Commands answers = commands;
       const auto seq = log->append(copy);
       TEST_ASSERT_TRUE(seq.has_value());
-      TEST_ASSERT_TRUE(log->record(*seq, answers, board.state.digest()).has_value());
+      log->record(*seq, answers, board.state.digest());
       TEST_ASSERT_TRUE(log->commit(false).has_value());
       TEST_ASSERT_TRUE(log->keep_up(board.state, wall_ns).has_value());
     };
@@ -49,6 +49,7 @@ struct Recorded {
       board.submit(test::small_task("t" + std::to_string(++tasks), kMinute, 0.3));
       board.run_for(time / 5);
     }
+    TEST_ASSERT_TRUE(log->commit(true).has_value());  // the answers still held, too
   }
   test::FakeBoard board;
   std::unique_ptr<Journal> log;
@@ -102,8 +103,8 @@ TEST(a_changed_answer_is_shown_as_the_first_difference) {
     run.live(5 * kSecond);
     Commands other;
     other.push_back({KillTrainer{{77, 1}}});
-    TEST_ASSERT_TRUE(run.log->record(3, other, 1).has_value());
-    TEST_ASSERT_TRUE(run.log->commit(false).has_value());
+    run.log->record(3, other, 1);
+    TEST_ASSERT_TRUE(run.log->commit(true).has_value());
   }
   const auto result = lab::replay(folder.path(), {});
   TEST_ASSERT_TRUE(result.has_value());
@@ -223,4 +224,88 @@ TEST(a_failed_batch_leaves_no_trace) {
   std::uint64_t seen = 0;
   while (auto record = (*reader)->next()) seen = record->seq;
   TEST_ASSERT_EQUAL_UINT64(next - 1, seen);
+}
+
+namespace {
+
+// Of the file that is being written, its log included.
+std::uintmax_t bytes_of(const Journal& log) {
+  std::error_code error;
+  const std::uintmax_t file = fs::file_size(log.path(), error);
+  const std::uintmax_t wal = fs::file_size(log.path() + "-wal", error);
+  return file + (error ? 0 : wal);
+}
+
+}  // namespace
+
+TEST(a_file_keeps_its_size_however_many_events_it_takes_to_a_snapshot) {
+  const test::TemporaryFolder folder;
+  Limits limits;
+  limits.file_bytes_max = 150'000;
+  Recorded run(folder.path(), limits, kDayOne);
+  std::uintmax_t largest = 0;
+  const auto record = run.board.after_step;
+  run.board.after_step = [&](const Event& event, const Commands& commands) {
+    record(event, commands);
+    largest = std::max(largest, bytes_of(*run.log));
+  };
+  run.live(kMinute);
+  TEST_ASSERT_TRUE(journal::files_in(folder.path()).size() >= 3);
+  TEST_ASSERT_TRUE(run.log->next_seq() < limits.events_per_snapshot);
+  TEST_ASSERT_TRUE(largest <= 150'000);
+  const auto result = lab::replay(folder.path(), {});
+  TEST_ASSERT_TRUE(result.has_value());
+  TEST_ASSERT_TRUE_MESSAGE(!result->difference, lab::report(*result).c_str());
+  TEST_ASSERT_EQUAL_UINT64(0, result->unverified);
+}
+
+TEST(a_state_larger_than_the_limit_does_not_begin_a_file_for_every_event) {
+  const test::TemporaryFolder folder;
+  Limits limits;
+  limits.file_bytes_max = 1000;
+  Recorded run(folder.path(), limits, kDayOne);
+  run.live(20 * kSecond);
+  TEST_ASSERT_TRUE(journal::files_in(folder.path()).size() * 5 < run.log->next_seq());
+}
+
+TEST(a_crash_costs_only_the_last_answers_and_no_event) {
+  const test::TemporaryFolder folder;
+  const test::TemporaryFolder left;
+  Recorded run(folder.path(), {}, kDayOne);
+  run.live(20 * kSecond);
+  run.board.run_for(10 * kSecond);  // without a durable commit at its end
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    fs::copy_file(entry.path(), left.path() + "/" + entry.path().filename().string());
+  }
+  const auto result = lab::replay(left.path(), {});
+  TEST_ASSERT_TRUE(result.has_value());
+  TEST_ASSERT_TRUE_MESSAGE(!result->difference, lab::report(*result).c_str());
+  TEST_ASSERT_EQUAL_HEX64(run.board.state.digest(), result->state_hash);
+  TEST_ASSERT_TRUE(result->unverified < 16);
+}
+
+TEST(a_file_of_other_pages_is_gone_on_with) {
+  const test::TemporaryFolder folder;
+  // The replay baseline is of a release that made pages of 4096 bytes.
+  const std::string old = folder.path() + "/journal-000001-20241004.db";
+  fs::copy_file(std::string(LAIRD_SOURCE_DIR) + "/tests/replay/one_board.db", old);
+  fs::permissions(old, fs::perms::owner_read | fs::perms::owner_write);
+  Recovery recovery;
+  auto log = Journal::open(folder.path(), {}, kDayOne, "test", recovery);
+  TEST_ASSERT_TRUE(log.has_value());
+  TEST_ASSERT_EQUAL_STRING(old.c_str(), (*log)->path().c_str());
+  // Enough for the log to be folded into the file and cut to its limit.
+  for (int i = 0; i < 3000; ++i) {
+    Event event{recovery.state.now, Ticked{}};
+    TEST_ASSERT_TRUE((*log)->append(event).has_value());
+    TEST_ASSERT_TRUE((*log)->commit(false).has_value());
+  }
+  const std::uint64_t next = (*log)->next_seq();
+  auto reader = Reader::open(old);
+  TEST_ASSERT_TRUE(reader.has_value());
+  TEST_ASSERT_TRUE((*reader)->skip_to_newest_snapshot().has_value());
+  std::uint64_t last = 0;
+  while (const auto record = (*reader)->next()) last = record->seq;
+  TEST_ASSERT_EQUAL_UINT64(next, last + 1);
+  TEST_ASSERT_EQUAL_STRING("", (*reader)->damage().c_str());
 }
