@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   add_submit(app, code);
   add_steering(app, code);
   add_cap(app, code);
+  add_config(app, code);
   add_fleet(app, code);
   add_top(app, code);
   add_replay(app, code);

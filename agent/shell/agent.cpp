@@ -6,7 +6,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "agent/shell/folder_lock.hpp"
 #include "base/require.hpp"
 
 namespace laird::shell {
@@ -66,10 +65,6 @@ bool replace_report(const core::EventBody& body, core::EventBody& waiting) {
 Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
                                              const Settings& settings, Log log) {
   std::unique_ptr<Agent> agent(new Agent(loop, clock, std::move(log)));
-  Result<Fd> lock = lock_folder(settings.state_dir);
-  if (!lock) return tl::make_unexpected(lock.error());
-  agent->lock_ = std::move(*lock);
-
   journal::Recovery recovery;
   Result<std::unique_ptr<journal::Journal>> journal =
       journal::Journal::open(settings.state_dir + "/journal", settings.journal, clock.wall_ns(),

@@ -26,6 +26,7 @@ class Agent {
   using Log = std::function<void(int level, const std::string&)>;  // 0 debug .. 3 error
   using Changed = std::function<void(const core::Task&, const core::TaskChanged&)>;
 
+  // The caller holds the lock of the state folder (folder_lock.hpp).
   [[nodiscard]] static Result<std::unique_ptr<Agent>> create(Loop& loop, ports::Clock& clock,
                                                              const Settings& settings, Log log);
   ~Agent();
@@ -54,6 +55,8 @@ class Agent {
   // A signed command of an operator who may give it.
   void command(core::Commanded command, Reply reply);
   void note_refused(core::CommandRefused refused);
+  // What became of a change of the settings.
+  void note_config(std::string text) { post(core::ConfigNoted{core::clipped(std::move(text))}); }
 
   // Works through everything queued; call after each round of the loop.
   void process();
@@ -97,7 +100,6 @@ class Agent {
   Log log_;
   Changed changed_;
   Peers peers_;
-  Fd lock_;
   core::State state_;
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<CgroupTree> groups_;

@@ -43,8 +43,8 @@ std::string FleetLink::topic(TopicKind kind, std::string_view name) const {
 }
 
 Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, ports::Clock& clock,
-                                                   const Settings& settings, std::string version,
-                                                   Agent::Log log) {
+                                                   const Settings& settings, ConfigDoor& config,
+                                                   std::string version, Agent::Log log) {
   if (const auto operators = operators_of(settings.fleet); !operators) {
     return tl::make_unexpected(operators.error());
   }
@@ -78,9 +78,9 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
   Result<std::unique_ptr<mqtt::Client>> client = mqtt::Client::create(std::move(options));
   if (!client) return tl::make_unexpected(client.error());
   link->client_ = std::move(*client);
-  link->door_ = std::make_unique<CommandDoor>(agent, clock, settings, [self](mqtt::Outgoing out) {
-    self->client_->publish(std::move(out));
-  });
+  link->door_ = std::make_unique<CommandDoor>(
+      agent, clock, settings, config,
+      [self](mqtt::Outgoing out) { self->client_->publish(std::move(out)); });
   const Status watched =
       loop.watch(link->client_->ready_fd(), EPOLLIN, [self](std::uint32_t) { self->on_ready(); });
   if (!watched) return tl::make_unexpected(watched.error());

@@ -26,6 +26,7 @@ class FleetLink {
   [[nodiscard]] static Result<std::unique_ptr<FleetLink>> open(Loop& loop, Agent& agent,
                                                                ports::Clock& clock,
                                                                const Settings& settings,
+                                                               ConfigDoor& config,
                                                                std::string version, Agent::Log log);
   ~FleetLink();
   FleetLink(const FleetLink&) = delete;

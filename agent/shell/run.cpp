@@ -1,5 +1,6 @@
 #include "agent/shell/run.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -10,12 +11,15 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "agent/shell/agent.hpp"
+#include "agent/shell/config_door.hpp"
 #include "agent/shell/control_socket.hpp"
 #include "agent/shell/display.hpp"
 #include "agent/shell/fleet_link.hpp"
+#include "agent/shell/folder_lock.hpp"
 #include "agent/shell/notify.hpp"
 #include "agent/shell/settings.hpp"
 #include "agent/shell/system_clock.hpp"
@@ -132,20 +136,48 @@ int check_file(const std::string& path) {
   return 0;
 }
 
+int run_again(char** argv) {
+  // Whatever a library left open is not for the next one.
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const int fd = std::atoi(entry.path().filename().c_str());
+    if (fd > STDERR_FILENO) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  // By its path, so that it keeps its name; by the link when that is gone.
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) ::execv(self.c_str(), argv);
+  ::execv("/proc/self/exe", argv);
+  std::fprintf(stderr, "laird: cannot start anew: %s\n", std::strerror(errno));
+  return 1;
+}
+
 int run_agent(const RunOptions& options) {
   std::vector<config::Problem> problems;
-  Settings settings = load_settings(options.config_path, problems);
+  json::Value base = read_config(options.config_path, problems);
   if (!problems.empty()) return report(problems);
+  Settings own = settings_of(base, options.config_path, problems);
+  if (!problems.empty()) return report(problems);
+  if (!options.state_dir.empty()) own.move_state_to(options.state_dir);
+  const Result<Fd> lock = lock_folder(own.state_dir);
+  if (!lock) {
+    std::fprintf(stderr, "laird: %s\n", lock.error().text().c_str());
+    return 1;
+  }
+  const SettingsStore store(own.state_dir);
+  LayeredSettings layers =
+      with_overlay(options.config_path, std::move(base), std::move(own), store);
+  Settings& settings = layers.settings;
   if (!options.state_dir.empty()) settings.move_state_to(options.state_dir);
 
   const View view = view_of(options.view);
-  std::error_code ignored;
-  std::filesystem::create_directories(settings.state_dir, ignored);
   const std::shared_ptr<spdlog::logger> spd = make_log(view, settings);
   const Agent::Log log = log_into(spd);
-  const auto give_up = [](const Error& error) {
+  const Notifier notifier;
+  const auto give_up = [&](const Error& error) {
     std::fprintf(stderr, "laird: %s\n", error.text().c_str());
-    return 1;
+    if (!ConfigDoor::revert_failed_start(layers, store, error)) return 1;
+    notifier.hand_on();
+    return kRunAgain;
   };
 
   Result<Fd> signals = open_signals();
@@ -168,19 +200,28 @@ int run_agent(const RunOptions& options) {
     control = std::move(*opened);
   }
 
+  bool restart = false;
+  ConfigDoor config(
+      **loop, agent, layers, store,
+      [&] {
+        log(1, "starting anew, for other settings; tasks go on from their checkpoints");
+        restart = true;
+        agent.shut_down();
+      },
+      log);
   std::unique_ptr<FleetLink> fleet;
   if (!settings.fleet.name.empty()) {
     Result<std::unique_ptr<FleetLink>> opened =
-        FleetLink::open(**loop, agent, clock, settings, options.version, log);
+        FleetLink::open(**loop, agent, clock, settings, config, options.version, log);
     if (!opened) return give_up(opened.error());
     fleet = std::move(*opened);
   }
+  config.set_link([&fleet] { return fleet != nullptr && fleet->connected(); });
   agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
     display.changed(task, change, agent.now());
     if (fleet) fleet->task_changed(task, change);
   });
 
-  const Notifier notifier;
   int stop_signals = 0;
   const Status watched = (*loop)->watch(signals->get(), EPOLLIN, [&](std::uint32_t) {
     signalfd_siginfo info{};
@@ -223,6 +264,10 @@ int run_agent(const RunOptions& options) {
     }
     if (agent.finished()) break;
     if (const Status ok = (*loop)->run_once(kHour); !ok) return give_up(ok.error());
+  }
+  if (restart && stop_signals == 0) {
+    notifier.hand_on();
+    return kRunAgain;
   }
   display.refresh(agent.state(), agent.now());
   display.summary(agent.state(), agent.now(), agent.journal_path(), beside_this_program("lairctl"));

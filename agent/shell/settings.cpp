@@ -363,11 +363,18 @@ bool Operator::may_do(std::string_view verb) const {
                      [verb](const std::string& m) { return m == "*" || m == verb; });
 }
 
+Value read_config(const std::string& path, std::vector<Problem>& problems) {
+  return read_json(path, problems);
+}
+
 Settings load_settings(const std::string& path, std::vector<Problem>& problems) {
-  Settings out;
   const std::size_t before = problems.size();
-  const Value raw = read_json(path, problems);
-  if (problems.size() > before) return out;
+  const Value raw = read_config(path, problems);
+  return problems.size() > before ? Settings{} : settings_of(raw, path, problems);
+}
+
+Settings settings_of(const Value& raw, const std::string& path, std::vector<Problem>& problems) {
+  Settings out;
   const Value v = config::normalise(settings_schema(), raw, path, problems);
   const fs::path folder = fs::absolute(path).parent_path();
   const auto resolved = [&folder](const std::string& p) {

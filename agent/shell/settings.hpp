@@ -58,6 +58,11 @@ struct Settings {
 // Relative paths in it are relative to its folder.
 [[nodiscard]] Settings load_settings(const std::string& path,
                                      std::vector<config::Problem>& problems);
+// The two halves of it: the file as it is, and the settings it (or a change of it) makes.
+[[nodiscard]] json::Value read_config(const std::string& path,
+                                      std::vector<config::Problem>& problems);
+[[nodiscard]] Settings settings_of(const json::Value& raw, const std::string& path,
+                                   std::vector<config::Problem>& problems);
 [[nodiscard]] core::TaskSpec load_task(const std::string& path,
                                        std::vector<config::Problem>& problems);
 // A task that came as JSON over a socket or inside a config.
