@@ -49,6 +49,8 @@ class FleetClient {
   [[nodiscard]] const Access& access() const { return access_; }
   [[nodiscard]] FleetView& view() { return view_; }
   [[nodiscard]] bool connected() const { return client_->connected(); }
+  // How often the link came up; more than once when it was away in between.
+  [[nodiscard]] std::uint64_t connects() const { return client_->counters().connects; }
   // Readable while wait() has something to take.
   [[nodiscard]] int ready_fd() const { return client_->ready_fd(); }
   [[nodiscard]] const std::string& client_name() const { return name_; }

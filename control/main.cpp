@@ -42,6 +42,8 @@ int main(int argc, char** argv) {
   add_doctor(app, code);
   add_pki(app, code);
   add_broker(app, code);
+  add_enroll(app, code);
+  add_purge(app, code);
   add_version(app, code);
   add_completion(app, code);
   try {

@@ -61,10 +61,11 @@ Result<std::vector<mqtt::Operator>> operators_of(const FleetSettings& settings) 
 }
 
 CommandDoor::CommandDoor(Agent& agent, ports::Clock& clock, const Settings& settings,
-                         ConfigDoor& config, Send send)
+                         ConfigDoor& config, const EventLog& events, Send send)
     : agent_(agent),
       clock_(clock),
       config_(config),
+      events_(events),
       fleet_(settings.fleet.name),
       node_(settings.core.node),
       send_(std::move(send)) {
@@ -175,16 +176,18 @@ void CommandDoor::answer_get(const Value& body, const Asker& asker) {
     answer(asker, ReplyCode::kOk, what, Value::object().set("tasks", std::move(tasks)));
   } else if (what == "plan") {
     answer(asker, ReplyCode::kOk, what, plan_json(agent_.state().fleet.plan));
-  } else if (what == "config") {
+  } else if (what == "config" || what == "events") {
     const Value* key = body.find("key", Kind::kString);
-    Result<Value> data = config_.answer_get(key == nullptr ? "" : key->as_string());
+    Result<Value> data = what == "events"
+                             ? event_page(events_.events(), body)
+                             : config_.answer_get(key == nullptr ? "" : key->as_string());
     if (data) {
       answer(asker, ReplyCode::kOk, what, std::move(*data));
     } else {
       answer(asker, mqtt::reply_code(data.error().code), data.error().context);
     }
   } else {
-    answer(asker, ReplyCode::kInvalid, "get needs \"what\": tasks, plan or config");
+    answer(asker, ReplyCode::kInvalid, "get needs \"what\": tasks, plan, config or events");
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/config_door.hpp"
+#include "agent/shell/event_log.hpp"
 #include "agent/shell/settings.hpp"
 #include "mqtt/client/message.hpp"
 #include "mqtt/codec/envelope.hpp"
@@ -24,7 +25,7 @@ class CommandDoor {
 
   // operators_of() must have accepted the settings.
   CommandDoor(Agent& agent, ports::Clock& clock, const Settings& settings, ConfigDoor& config,
-              Send send);
+              const EventLog& events, Send send);
 
   // A message on a command or config topic.
   void on_message(const mqtt::Incoming& message, const mqtt::Topic& topic);
@@ -52,6 +53,7 @@ class CommandDoor {
   Agent& agent_;
   ports::Clock& clock_;
   ConfigDoor& config_;
+  const EventLog& events_;
   std::string fleet_;
   std::string node_;
   std::vector<mqtt::Operator> operators_;
