@@ -95,9 +95,12 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
       loop, settings.trainers, settings.state_dir + "/tasks", agent->groups_.get(),
       [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(0, text); });
-  Result<std::unique_ptr<PowerFeed>> power =
-      PowerFeed::open(loop, settings.power, settings.board, agent->state_,
-                      [self](core::EventBody body) { self->post(std::move(body)); });
+  Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
+      loop, settings.power, settings.board, agent->state_, [self](core::EventBody body) {
+        const auto* sampled = std::get_if<core::PowerSampled>(&body);
+        if (sampled != nullptr) self->reading_ = sampled->reading;
+        self->post(std::move(body));
+      });
   if (!power) return tl::make_unexpected(power.error());
   agent->power_ = std::move(*power);
   agent->log_(1, "board: " + settings.board.title + "; power: " + agent->power_->describe());

@@ -68,6 +68,8 @@ class Agent {
   [[nodiscard]] const core::State& state() const { return state_; }
   [[nodiscard]] TimeNs now() const;
   [[nodiscard]] const std::string& journal_path() const { return journal_->path(); }
+  // The newest reading of the board's power, if there was one.
+  [[nodiscard]] const std::optional<power::PowerReading>& last_reading() const { return reading_; }
   [[nodiscard]] bool journal_blocked() const { return blocked_; }
 
  private:
@@ -106,6 +108,7 @@ class Agent {
   std::unique_ptr<TrainerPool> pool_;
   std::unique_ptr<PowerFeed> power_;
   std::unique_ptr<PowerKnobs> knobs_;
+  std::optional<power::PowerReading> reading_;
   std::deque<Pending> queue_;
   // The batch at the front of the queue that is in the journal and waits to be stepped.
   std::size_t written_ = 0;

@@ -20,6 +20,8 @@
 #include "agent/shell/display.hpp"
 #include "agent/shell/fleet_link.hpp"
 #include "agent/shell/folder_lock.hpp"
+#include "agent/shell/metrics.hpp"
+#include "agent/shell/metrics_port.hpp"
 #include "agent/shell/notify.hpp"
 #include "agent/shell/settings.hpp"
 #include "agent/shell/system_clock.hpp"
@@ -93,6 +95,23 @@ std::string beside_this_program(const char* name) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? name : (self.parent_path() / name).string();
+}
+
+MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet) {
+  MetricsInput in;
+  in.state = &agent.state();
+  in.reading = agent.last_reading();
+  in.now = agent.now();
+  if (fleet != nullptr) {
+    in.has_link = true;
+    in.connected = fleet->connected();
+    in.link = fleet->counters();
+  }
+  mqtt::NodeReport own;
+  add_own_footprint(own);
+  in.resident_bytes = own.agent_rss_kb * 1024;
+  in.cpu_s = static_cast<double>(own.agent_cpu_ms) * 1e-3;
+  return in;
 }
 
 int report(const std::vector<config::Problem>& problems) {
@@ -217,8 +236,28 @@ int run_agent(const RunOptions& options) {
     fleet = std::move(*opened);
   }
   config.set_link([&fleet] { return fleet != nullptr && fleet->connected(); });
+  std::array<std::uint64_t, 8> ended{};
+  std::unique_ptr<MetricsPort> metrics;
+  if (!settings.metrics_listen.empty()) {
+    const double started_s = static_cast<double>(clock.wall_ns()) * 1e-9;
+    Result<std::unique_ptr<MetricsPort>> opened =
+        MetricsPort::open(**loop, settings.metrics_listen, [&, started_s] {
+          MetricsInput in = metrics_of(agent, fleet.get());
+          in.board = &settings.board;
+          in.version = options.version;
+          in.ended = ended;
+          in.started_unix_s = started_s;
+          return metrics_text(in);
+        });
+    if (!opened) return give_up(opened.error());
+    metrics = std::move(*opened);
+    const bool here = parse_listen_address(settings.metrics_listen)->loopback;
+    log(here ? 1 : 2, "metrics: http://" + settings.metrics_listen + "/metrics" +
+                          (here ? "" : ", which anybody who reaches this machine can read"));
+  }
   agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
     display.changed(task, change, agent.now());
+    if (change.state == core::TaskState::kEnded) ++ended[static_cast<std::size_t>(change.outcome)];
     if (fleet) fleet->task_changed(task, change);
   });
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "agent/shell/metrics_port.hpp"
 #include "config/units.hpp"
 
 namespace laird::shell {
@@ -419,6 +420,12 @@ Settings settings_of(const Value& raw, const std::string& path, std::vector<Prob
   for (const auto& [name, trainer] : field(v, "trainers").members()) {
     out.trainers[name] = trainer_of(name, trainer, path, problems);
     out.core.trainers.push_back(name);
+  }
+  if (const Value& metrics = field(v, "metrics"); metrics.is(json::Kind::kObject)) {
+    out.metrics_listen = text(metrics, "listen");
+    if (const auto at = parse_listen_address(out.metrics_listen); !at) {
+      problems.push_back(Problem{path, metrics.line(), "/metrics/listen", at.error().context});
+    }
   }
   read_fleet(field(v, "fleet"), path, resolved, out, problems);
   read_tasks(raw, v, path, out, problems);

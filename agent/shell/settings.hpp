@@ -46,6 +46,7 @@ struct Settings {
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
   bool use_cgroups = true;
   std::string log_level = "info";
+  std::string metrics_listen;  // an address; empty: nowhere
 
   // Another state folder than the config's; the default control socket moves along.
   void move_state_to(const std::string& folder);
