@@ -126,11 +126,12 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
   if (json::to_text(*wanted).size() > kOverlayBytesMax) {
     return refusal(ReplyCode::kRefused, "more than 32 KiB of settings; put them into the file");
   }
-  const Value after = layered(base, *wanted);
-  const std::vector<Change> list = changes(layered(base, now.settings), after);
+  const std::vector<Change> list = changes(layered(base, now.settings), layered(base, *wanted));
   std::vector<config::Problem> problems;
-  refuse_locked(list, problems);
-  if (!list.empty()) static_cast<void>(settings_of(after, config_path, problems));
+  refuse_locked(list, *wanted, problems);
+  if (!list.empty()) {
+    static_cast<void>(settings_of(layered(base, *wanted), config_path, problems));
+  }
   if (!problems.empty()) return with_problems(problems);
 
   ConfigJudgement out;

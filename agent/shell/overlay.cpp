@@ -46,6 +46,10 @@ constexpr std::array<Locked, 20> kLocked = {{
     {"fleet.lease", kAgreed},
 }};
 
+// Of no setting that there is: the schema says so too.
+constexpr std::string_view kUnlisted =
+    "it is not among the settings that are changed over the network";
+
 bool is_comment(std::string_view key) { return key == "comment" || key.starts_with("$"); }
 
 bool covers(std::string_view key, std::string_view of) {
@@ -226,14 +230,16 @@ std::string_view why_locked(std::string_view key) {
   for (const Locked& locked : kLocked) {
     if (covers(locked.key, key)) return locked.why;
   }
-  return "it is not among the settings that are changed over the network";
+  return kUnlisted;
 }
 
-void refuse_locked(const std::vector<Change>& wanted, std::vector<config::Problem>& problems) {
-  for (const Change& change : wanted) {
+void refuse_locked(const std::vector<Change>& changes, Value& wanted,
+                   std::vector<config::Problem>& problems) {
+  for (const Change& change : changes) {
     const std::string_view why = why_locked(change.key);
     if (why.empty()) continue;
     problems.push_back({"", 0, change.key, "locked: " + std::string(why)});
+    if (why != kUnlisted) erase_key(wanted, change.key);
   }
 }
 

@@ -43,8 +43,10 @@ void erase_key(json::Value& in, std::string_view key);
 
 // Why the setting cannot be changed over the network; empty when it can.
 [[nodiscard]] std::string_view why_locked(std::string_view key);
-// A problem for each change of a locked setting.
-void refuse_locked(const std::vector<Change>& wanted, std::vector<config::Problem>& problems);
+// A problem for each change of a locked setting. What was asked for in `wanted` there is taken out
+// of it: nobody learns from the check of the rest whether a file or a program exists.
+void refuse_locked(const std::vector<Change>& changes, json::Value& wanted,
+                   std::vector<config::Problem>& problems);
 
 // For showing: without comments, and without the values of trainers' environment variables, which
 // may hold what is nobody's business.

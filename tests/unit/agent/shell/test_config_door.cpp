@@ -95,6 +95,17 @@ TEST(every_problem_is_told_with_key_and_remedy) {
   }
 }
 
+TEST(a_locked_setting_tells_nothing_about_files) {
+  for (const char* body : {R"({"set":{"board.name":"/no/such/board.json"}})",
+                           R"({"apply":{"trainers":{"x":{"exec":["/no/such/program"]}}}})",
+                           R"({"set":{"power.helper":["/no/such/helper"]}})"}) {
+    const ConfigJudgement refused = judged(body);
+    assert_code(ReplyCode::kRefused, refused);
+    TEST_ASSERT_EQUAL_UINT64_MESSAGE(1, refused.data.find("problems")->items().size(), body);
+    TEST_ASSERT_TRUE(refused.text.find("locked: ") != std::string::npos);
+  }
+}
+
 TEST(apply_replaces_what_was_set_before_and_unset_takes_one_back) {
   Overlay now;
   now.settings = parsed(R"({"slice":"2s","power":{"cap":"10W"}})");
