@@ -4,7 +4,9 @@ every other case the board goes back to what it had, by itself."""
 import json
 import os
 import signal
+import socket
 import unittest
+import unittest.mock
 
 from boards import OperatedFleet, task
 from harness import TOP, Broker, command, free_port, sign, wait_until
@@ -129,6 +131,30 @@ class Config(OperatedFleet):
         self.assertTrue(wait_until(lambda: "nobody confirmed it within 5 s" in self.log_of("n-2"),
                                    40))
         self.wait_for("n-2", "slice", "0.05s")
+
+    def test_the_supervisor_hears_of_the_agent_that_started_anew(self):
+        path = os.path.join(self.root, "notify")
+        heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(heard.close)
+        heard.bind(path)
+        heard.settimeout(20)
+        board = self.agents["n-1"]
+        board.kill()
+        with unittest.mock.patch.dict(os.environ, NOTIFY_SOCKET=path, WATCHDOG_USEC="3000000"):
+            board.start()
+        self.wait_for_boards()
+        process = board.process.pid
+        self.lairctl("config", "set", "slice", "0.2s", "--node", "n-1")
+        self.assertEqual(board.process.pid, process)
+        self.assertIsNone(board.process.poll())
+        said, ready = [], 0
+        while ready < 2 or said[-1] != "WATCHDOG=1":
+            said.append(heard.recv(4096).decode())
+            ready += said[-1].startswith("READY=1")
+        self.assertNotIn("STOPPING=1", said)
+        with open("/proc/%d/comm" % process, encoding="utf-8") as file:
+            self.assertEqual(file.read().strip(), "laird")
+        self.lairctl("config", "unset", "slice", "--node", "n-1")
 
     def test_who_may_not_is_refused(self):
         credentials = os.path.join(self.pki.folder, "operators", "op-bob")
