@@ -325,6 +325,8 @@ void Agent::step_batch() {
     if (!kept) log_(2, "journal: " + kept.error().context);
     for (const core::Command& command : commands_) carry_out(command);
     power_->on_stepped();
+    cap_watch_.on_mean(state_.power.mean_at, state_.power.mean_mw,
+                       state_.power.in_force(state_.config.power).mw);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "agent/core/step.hpp"
 #include "agent/journal/journal.hpp"
+#include "agent/shell/cap_watch.hpp"
 #include "agent/shell/cgroup.hpp"
 #include "agent/shell/loop.hpp"
 #include "agent/shell/power_feed.hpp"
@@ -70,6 +71,8 @@ class Agent {
   [[nodiscard]] const std::string& journal_path() const { return journal_->path(); }
   // The newest reading of the board's power, if there was one.
   [[nodiscard]] const std::optional<power::PowerReading>& last_reading() const { return reading_; }
+  // Since the start: how long the mean power was above the cap.
+  [[nodiscard]] DurationNs over_cap_ns() const { return cap_watch_.over_ns(); }
   [[nodiscard]] bool journal_blocked() const { return blocked_; }
 
  private:
@@ -109,6 +112,7 @@ class Agent {
   std::unique_ptr<PowerFeed> power_;
   std::unique_ptr<PowerKnobs> knobs_;
   std::optional<power::PowerReading> reading_;
+  CapWatch cap_watch_;
   std::deque<Pending> queue_;
   // The batch at the front of the queue that is in the journal and waits to be stepped.
   std::size_t written_ = 0;

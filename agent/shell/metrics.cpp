@@ -31,6 +31,9 @@ void add_cap(OpenMetrics& text, const MetricsInput& in) {
     text.family("laird_power_cap_watts", "gauge", "watts", "The cap in force, and whose it is.");
     text.sample(label("source", core::name(cap.source)), static_cast<double>(*cap.mw) * 1e-3);
   }
+  one(text, "laird_power_cap_exceeded_seconds", "counter", "seconds",
+      "Time the governor's mean was above the cap since the agent started.",
+      static_cast<double>(in.over_cap_ns) * 1e-9);
   if (state.power.mean_mw) {
     one(text, "laird_meter_stale_seconds", "gauge", "seconds",
         "Age of the last reading the governor used.",

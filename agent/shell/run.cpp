@@ -102,6 +102,7 @@ MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet) {
   in.state = &agent.state();
   in.reading = agent.last_reading();
   in.now = agent.now();
+  in.over_cap_ns = agent.over_cap_ns();
   if (fleet != nullptr) {
     in.has_link = true;
     in.connected = fleet->connected();

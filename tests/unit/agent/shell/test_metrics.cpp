@@ -1,10 +1,10 @@
 #include "agent/shell/metrics.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "agent/shell/cap_watch.hpp"
 #include "power/boards/catalogue.hpp"
 #include "tests/harness/unit.hpp"
 
@@ -135,6 +135,23 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   expect("laird_mqtt_connected", 1);
   expect("laird_mqtt_connects_total", 2);
   expect("laird_mqtt_dropped_total{class=\"telemetry\"}", 5);
+}
+
+TEST(time_over_the_cap_counts_by_the_mean_and_not_over_gaps) {
+  CapWatch watch;
+  watch.on_mean(10 * kSecond, 16'000, 15'000);  // the first says nothing about the time before
+  watch.on_mean(11 * kSecond, 16'000, 15'000);
+  watch.on_mean(11 * kSecond, 16'000, 15'000);  // the same one
+  watch.on_mean(12 * kSecond, 14'000, 15'000);
+  watch.on_mean(13 * kSecond, 16'000, std::nullopt);
+  watch.on_mean(100 * kSecond, 16'000, 15'000);  // a gap
+  watch.on_mean(102 * kSecond, 16'000, 15'000);
+  TEST_ASSERT_EQUAL_INT64(3 * kSecond, watch.over_ns());
+  Board board;
+  MetricsInput in = board.input();
+  in.over_cap_ns = watch.over_ns();
+  TEST_ASSERT_EQUAL_DOUBLE(
+      3.0, strictly_parsed(metrics_text(in)).at("laird_power_cap_exceeded_seconds_total"));
 }
 
 TEST(labels_are_bounded_and_hostile_names_stay_inside_them) {
