@@ -15,9 +15,6 @@
 namespace laird::control {
 namespace {
 
-using json::Kind;
-using json::Value;
-
 struct EnrollOptions {
   std::vector<std::string> names;
   std::string pki = "pki";
@@ -75,7 +72,7 @@ Status make_files(const EnrollOptions& options, const std::vector<std::string>& 
         pki_issue(options.pki, mqtt::Subject{id, mqtt::Role::kNode, {}, 825}, if_there);
     if (!made) return tl::make_unexpected(made.error());
     const std::string folder = options.out + "/" + id;
-    if (const Status ok = write_bundle(folder, *config, made->folder, if_there); !ok) return ok;
+    if (Status ok = write_bundle(folder, *config, made->folder, if_there); !ok) return ok;
     std::printf("made %s: laird.json, tls/ca.crt, tls/node.crt, tls/node.key\n%s", folder.c_str(),
                 install_commands(folder, id).c_str());
   }

@@ -60,6 +60,7 @@ std::vector<EventView> EventHistory::in_order() const {
   std::stable_sort(all.begin(), all.end(),
                    [](const Timed& a, const Timed& b) { return a.time < b.time; });
   std::vector<EventView> out;
+  out.reserve(all.size());
   for (Timed& one : all) out.push_back(std::move(one.event));
   return out;
 }

@@ -157,7 +157,7 @@ int show_history(FleetClient& client, const Reach& reach, const EventOptions& op
 }
 
 Result<DurationNs> duration_of(const std::string& text, const char* flag) {
-  const auto out = config::parse_duration(text);
+  auto out = config::parse_duration(text);
   if (!out) return fail(Code::kInvalid, std::string(flag) + ": " + out.error().context);
   return out;
 }

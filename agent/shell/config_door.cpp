@@ -194,7 +194,7 @@ Status ConfigDoor::keep(const Overlay& next) {
   if (next.rev != overlay_.rev + 1) {
     return fail(Code::kRefused, "another change came first; look again, and send it again");
   }
-  if (const Status ok = store_.write(next); !ok) return ok;
+  if (Status ok = store_.write(next); !ok) return ok;
   overlay_ = next;
   if (trial_timer_ != 0) loop_.cancel(trial_timer_);
   trial_timer_ = 0;

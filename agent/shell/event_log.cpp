@@ -15,6 +15,7 @@ using json::Value;
 
 constexpr std::size_t kLinesMax = 2 * kEventsKeptMax;
 constexpr std::size_t kLineBytesMax = 4096;
+constexpr std::size_t kTimeDigitsMax = 19;
 
 // A line of the file: the time as a number, then the message.
 std::string line_of(const KeptEvent& event) {
@@ -23,7 +24,7 @@ std::string line_of(const KeptEvent& event) {
 
 std::optional<KeptEvent> event_of(std::string_view line) {
   const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || space > 19) return std::nullopt;
+  if (space > kTimeDigitsMax) return std::nullopt;  // none at all, too
   const Result<Value> time = json::parse(line.substr(0, space), "time");
   const std::string text(line.substr(space + 1));
   const Result<Value> message = mqtt::parse_message(text, "laird.event");
@@ -45,7 +46,7 @@ Value event_page(const std::deque<KeptEvent>& events, std::int64_t since_ms,
   std::size_t bytes = 0;
   bool more = false;
   for (auto event = events.rbegin(); event != events.rend() && !more; ++event) {
-    if (event->unix_ms < since_ms || (before && event->place >= *before)) continue;
+    if (event->unix_ms < since_ms || (before && !event->place.is_before(*before))) continue;
     bytes += event->text.size() + 1;
     more = bytes > kEventPageBytesMax;
     if (!more) chosen.push_front(&*event);

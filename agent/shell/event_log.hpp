@@ -18,7 +18,9 @@ namespace laird::shell {
 struct EventPlace {
   std::uint64_t epoch = 0;
   std::uint64_t seq = 0;
-  auto operator<=>(const EventPlace&) const = default;
+  [[nodiscard]] bool is_before(const EventPlace& other) const {
+    return epoch != other.epoch ? epoch < other.epoch : seq < other.seq;
+  }
 };
 
 struct KeptEvent {

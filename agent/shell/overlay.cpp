@@ -107,14 +107,14 @@ Value without_comments(const Value& value) {
 Value layered(const Value& base, const Value& over) {
   if (!over.is(Kind::kObject)) return over;
   Value out = base.is(Kind::kObject) ? base : Value::object();
-  for (const auto& [name, value] : over.members()) {
-    if (value.is(Kind::kNull)) {
-      std::erase_if(out.members(), [&](const Value::Member& m) { return m.first == name; });
+  for (const Value::Member& member : over.members()) {
+    if (member.second.is(Kind::kNull)) {
+      std::erase_if(out.members(), [&](const Value::Member& m) { return m.first == member.first; });
       continue;
     }
-    const Value* below_it = out.find(name);
-    Value next = layered(below_it == nullptr ? Value() : *below_it, value);
-    out.set(name, std::move(next));
+    const Value* below_it = out.find(member.first);
+    Value next = layered(below_it == nullptr ? Value() : *below_it, member.second);
+    out.set(member.first, std::move(next));
   }
   return out;
 }
@@ -206,7 +206,7 @@ Status set_key(Value& in, std::string_view key, Value value) {
     return fail(Code::kInvalid, "nothing stands below " + name + ": it is no object");
   }
   Value below_it = has_members(there) ? *there : Value::object();
-  if (const Status ok = set_key(below_it, key.substr(dot + 1), std::move(value)); !ok) return ok;
+  if (Status ok = set_key(below_it, key.substr(dot + 1), std::move(value)); !ok) return ok;
   in.set(name, std::move(below_it));
   return {};
 }

@@ -38,7 +38,7 @@ Status replace_file(const std::string& path, std::string_view content) {
   const std::string staged = path + ".new";
   Fd fd(::open(staged.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail_errno(errno, "write " + staged);
-  if (const Status ok = write_through(fd.get(), content, staged); !ok) return ok;
+  if (Status ok = write_through(fd.get(), content, staged); !ok) return ok;
   fd.reset();
   if (::rename(staged.c_str(), path.c_str()) != 0) return fail_errno(errno, "write " + path);
   return sync_folder(folder);
