@@ -71,6 +71,34 @@ class Events(OperatedFleet):
         self.assertEqual(len(mine), len(set(mine)), mine)
         self.assertTrue({(n, "succeeded") for n in ["before", *names]} <= set(mine), mine)
 
+    def test_what_happens_while_the_broker_is_away_is_told_once_it_is_back(self):
+        watcher = subprocess.Popen([LAIRCTL, "get", "events", "-w", "-o", "json", "--kind", "task"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   env=self.environment())
+        self.addCleanup(watcher.wait)
+        self.addCleanup(watcher.kill)
+        self.submit(task("there", target=100), "--node", "n-1")
+
+        def ends(name):
+            seen = []
+            deadline = time.monotonic() + 40
+            while time.monotonic() < deadline and (name, "succeeded") not in seen:
+                event = json.loads(watcher.stdout.readline())
+                seen.append((event["task"], event["state"]))
+            return seen
+        seen = ends("there")
+        self.broker.kill()
+        self.submit(task("away", target=100), "--socket", self.agents["n-1"].socket)
+        time.sleep(2)
+        self.broker.start()
+        seen += ends("away")
+        self.wait_for_boards()
+        self.submit(task("back", target=100), "--node", "n-1")
+        seen += ends("back")
+        watcher.stdout.close()
+        self.assertEqual(len(seen), len(set(seen)), seen)
+        self.assertTrue({(n, "succeeded") for n in ("there", "away", "back")} <= set(seen), seen)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
