@@ -8,11 +8,15 @@ class App;
 
 namespace laird::control {
 
-void add_views(CLI::App& app, int& code);  // status, get, describe, logs
+void add_views(CLI::App& app, int& code);                  // status, get, describe
+void add_events(CLI::App& get, CLI::App& app, int& code);  // get events, logs
 void add_submit(CLI::App& app, int& code);
 void add_steering(CLI::App& app, int& code);  // cancel, pause, resume, explain, drain, undrain
 void add_cap(CLI::App& app, int& code);
+void add_config(CLI::App& app, int& code);
 void add_fleet(CLI::App& app, int& code);
+void add_enroll(CLI::App& app, int& code);
+void add_purge(CLI::App& app, int& code);
 void add_top(CLI::App& app, int& code);
 void add_doctor(CLI::App& app, int& code);
 void add_completion(CLI::App& app, int& code);

@@ -74,23 +74,27 @@ std::string bash(const std::vector<Node>& nodes) {
          "complete -F _lairctl lairctl\n";
 }
 
+// Not `path`: in zsh that is PATH.
 std::string zsh(const std::vector<Node>& nodes) {
   std::string out =
       "#compdef lairctl\n"
       "# zsh completion of lairctl, made by `lairctl completion zsh`\n"
       "_lairctl() {\n"
-      "  local path=lairctl i\n"
+      "  local place=lairctl further i\n"
+      "  local -a found\n"
       "  local -A known\n"
-      "  local -a found\n";
-  for (const Node& node : nodes) out += "  known[" + node.path + "]=1\n";
+      "  known=(";
+  for (const Node& node : nodes) out += "\n    " + in_quotes(node.path) + " 1";
   out +=
+      ")\n"
       "  for ((i = 2; i < CURRENT; i++)); do\n"
-      "    [[ -n ${known[$path ${words[i]}]} ]] && path=\"$path ${words[i]}\"\n"
+      "    further=\"$place ${words[i]}\"\n"
+      "    [[ -n ${known[$further]} ]] && place=$further\n"
       "  done\n"
       "  case ${words[CURRENT-1]} in\n"
       "    -f|--file|--config|--credentials|--socket|--dir|--pki|--out) _files; return ;;\n"
       "  esac\n"
-      "  case $path in\n";
+      "  case $place in\n";
   for (const Node& node : nodes) {
     out += "    " + in_quotes(node.path) + ") found=(";
     for (const auto& [word, why] : node.words) {

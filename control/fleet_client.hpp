@@ -49,6 +49,8 @@ class FleetClient {
   [[nodiscard]] const Access& access() const { return access_; }
   [[nodiscard]] FleetView& view() { return view_; }
   [[nodiscard]] bool connected() const { return client_->connected(); }
+  // How often the link came up; more than once when it was away in between.
+  [[nodiscard]] std::uint64_t connects() const { return client_->counters().connects; }
   // Readable while wait() has something to take.
   [[nodiscard]] int ready_fd() const { return client_->ready_fd(); }
   [[nodiscard]] const std::string& client_name() const { return name_; }
@@ -69,6 +71,16 @@ class FleetClient {
   [[nodiscard]] Result<std::map<std::string, mqtt::Reply>> ask_all(
       const std::string& verb, json::Value body, const std::set<std::string>& boards,
       DurationNs timeout);
+
+  // Sends it to each of `boards`, signed for each, and waits until all answered or the time is
+  // over.
+  [[nodiscard]] Result<std::vector<SentCommand>> ask_each(const std::string& verb,
+                                                          const json::Value& body,
+                                                          const std::set<std::string>& boards,
+                                                          DurationNs timeout);
+  // The replies to those commands, by board.
+  [[nodiscard]] std::map<std::string, mqtt::Reply> replies_to(
+      const std::vector<SentCommand>& commands) const;
 
   // Publishes the plan, signed and retained, and waits until the broker has it.
   [[nodiscard]] Status publish_plan(const json::Value& plan, DurationNs timeout);

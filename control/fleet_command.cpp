@@ -54,13 +54,6 @@ Result<FleetPlan> plan_from_file(const std::string& path) {
   return plan;
 }
 
-void add_member(FleetPlan& plan, const std::string& id) {
-  if (plan.member(id) != nullptr) return;
-  plan.members.push_back({id, {}});
-  std::sort(plan.members.begin(), plan.members.end(),
-            [](const auto& a, const auto& b) { return a.id < b.id; });
-}
-
 // From what the boards say: their config's founding, and every live board.
 Result<FleetPlan> plan_from_boards(FleetClient& client, const InitOptions& options,
                                    DurationNs timeout) {

@@ -35,12 +35,15 @@ int main(int argc, char** argv) {
   add_submit(app, code);
   add_steering(app, code);
   add_cap(app, code);
+  add_config(app, code);
   add_fleet(app, code);
   add_top(app, code);
   add_replay(app, code);
   add_doctor(app, code);
   add_pki(app, code);
   add_broker(app, code);
+  add_enroll(app, code);
+  add_purge(app, code);
   add_version(app, code);
   add_completion(app, code);
   try {

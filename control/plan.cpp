@@ -77,6 +77,28 @@ FleetPlan with_power_until(FleetPlan plan, std::int64_t power_mw, std::int64_t u
   return plan;
 }
 
+void add_member(FleetPlan& plan, const std::string& id) {
+  if (plan.member(id) != nullptr) return;
+  plan.members.push_back({id, {}});
+  std::sort(plan.members.begin(), plan.members.end(),
+            [](const auto& a, const auto& b) { return a.id < b.id; });
+}
+
+FleetPlan with_member(FleetPlan plan, const std::string& id, std::int64_t floor_mw) {
+  ++plan.rev;
+  add_member(plan, id);
+  for (core::FleetMember& member : plan.members) {
+    if (member.id == id) member.floor[kPower] = floor_mw;
+  }
+  return plan;
+}
+
+FleetPlan without_member(FleetPlan plan, const std::string& id) {
+  ++plan.rev;
+  std::erase_if(plan.members, [&](const core::FleetMember& member) { return member.id == id; });
+  return plan;
+}
+
 FleetPlan without_power_cap(FleetPlan plan, bool budget_too) {
   ++plan.rev;
   plan.power_mw_for_now = core::kUnlimited;

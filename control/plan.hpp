@@ -20,6 +20,13 @@ namespace laird::control {
 // `budget_too`: also the lasting power budget, so that nothing is limited.
 [[nodiscard]] core::FleetPlan without_power_cap(core::FleetPlan plan, bool budget_too);
 
+[[nodiscard]] core::FleetPlan with_member(core::FleetPlan plan, const std::string& id,
+                                          std::int64_t floor_mw);
+// Its floor is free for the others. Founders stay named: they never change within an epoch.
+[[nodiscard]] core::FleetPlan without_member(core::FleetPlan plan, const std::string& id);
+// In its place by name, without a floor; nothing when it is there.
+void add_member(core::FleetPlan& plan, const std::string& id);
+
 // "power 60.0 W until 2026-11-16T07:00:00.000Z, then 80.0 W"
 [[nodiscard]] std::string power_text(const core::FleetPlan& plan, std::int64_t now_unix_ms);
 // Publishes and waits until every live board of the plan reports its revision; says how far it came

@@ -103,6 +103,7 @@ int show_all(const std::map<std::string, mqtt::Reply>& replies, const std::set<s
       row.set("ok", Value::boolean(code == 0))
           .set("code", Value::string(std::string(mqtt::name(found->second.code))))
           .set("text", Value::string(found->second.text));
+      if (!found->second.data.is(Kind::kNull)) row.set("data", found->second.data);
     }
     rows.add(std::move(row));
   }

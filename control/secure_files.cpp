@@ -11,8 +11,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "agent/shell/whole_file.hpp"
+
 namespace laird::control {
 namespace {
+
+using shell::sync_folder;
+using shell::write_through;
 
 std::string parent_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
@@ -22,27 +27,6 @@ std::string parent_of(const std::string& path) {
 std::string trimmed(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
-}
-
-Status write_all(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(errno, "write " + path);
-    content.remove_prefix(static_cast<std::size_t>(n));
-  }
-  if (::fsync(fd) != 0) return fail_errno(errno, "sync " + path);
-  return {};
-}
-
-// So that a name that was moved survives a power cut.
-Status sync_folder(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return fail_errno(errno, "open " + path);
-  const int failed = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (failed != 0) return fail_errno(failed, "sync " + path);
-  return {};
 }
 
 tl::unexpected<Error> already_there(const std::string& path) {
@@ -72,7 +56,7 @@ Status write_file(const std::string& path, std::string_view content, mode_t mode
   std::string staged = parent_of(path) + "/.lairctl-XXXXXX";
   const int fd = ::mkostemp(staged.data(), O_CLOEXEC);  // O_EXCL, mode 0600
   if (fd < 0) return fail_errno(errno, "write into " + parent_of(path));
-  Status done = write_all(fd, content, path);
+  Status done = write_through(fd, content, path);
   if (done && ::fchmod(fd, mode) != 0) done = fail_errno(errno, "chmod " + path);
   ::close(fd);
   if (done && if_there == IfThere::kReplace) {

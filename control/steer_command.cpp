@@ -75,26 +75,13 @@ int drain(const Reach& reach, const std::string& verb, const std::vector<std::st
     if (!replies) return complain(replies.error());
     return show_all(*replies, asked, reach.json());
   }
-  std::map<std::string, mqtt::Reply> replies;
-  std::vector<SentCommand> sent;
   const std::set<std::string> asked(boards.begin(), boards.end());
   for (const std::string& board : asked) {
     if (const Status ok = check_board(view, board); !ok) return complain(ok.error());
   }
-  for (const std::string& board : asked) {
-    auto one = (*client)->send(board, verb, Value::object(), where->timeout);
-    if (!one) return complain(one.error());
-    sent.push_back(std::move(*one));
-  }
-  (*client)->wait(after(where->timeout), [&] {
-    return std::all_of(sent.begin(), sent.end(), [&](const SentCommand& command) {
-      return (*client)->replies(command.id).count(command.to) != 0;
-    });
-  });
-  for (const SentCommand& command : sent) {
-    const auto& have = (*client)->replies(command.id);
-    if (const auto found = have.find(command.to); found != have.end()) replies.insert(*found);
-  }
+  const auto sent = (*client)->ask_each(verb, Value::object(), asked, where->timeout);
+  if (!sent) return complain(sent.error());
+  const auto replies = (*client)->replies_to(*sent);
   if (asked.size() == 1 && replies.size() == 1 && !reach.json()) {
     return show(replies.begin()->second);
   }

@@ -1,4 +1,4 @@
-// status, get, describe, logs: what reads and changes nothing.
+// status, get, describe: what reads and changes nothing. Events: events_command.cpp.
 #include <csignal>
 #include <cstdio>
 
@@ -191,51 +191,6 @@ int get_tasks(const Reach& reach) {
   return 0;
 }
 
-struct EventOptions {
-  std::string kind;
-  std::string duration;
-  int count = 0;
-};
-
-int get_events(const Reach& reach, const EventOptions& options) {
-  const auto where = reach.where(true);
-  if (!where) return complain(where.error());
-  SteadyTime until = SteadyTime::max();
-  if (!options.duration.empty()) {
-    const auto wait = config::parse_duration(options.duration);
-    if (!wait) return complain({Code::kInvalid, "--for: " + wait.error().context});
-    until = after(*wait);
-  }
-  const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
-  if (!client) return complain(client.error());
-  FleetView& view = (*client)->view();
-  if (!reach.node.empty()) {
-    if (const Status ok = check_board(view, reach.node); !ok) return complain(ok.error());
-  }
-  if (options.duration.empty() && ::isatty(STDOUT_FILENO) != 0) {
-    say("listening; a broker keeps no events, so they are shown from now on (Ctrl-C ends it)");
-  }
-  int shown = 0;
-  for (;;) {
-    auto& events = view.events();
-    while (!events.empty() && (options.count == 0 || shown < options.count)) {
-      const EventView event = std::move(events.front());
-      events.pop_front();
-      const Value* kind = event.event.find("kind", Kind::kString);
-      if (!reach.node.empty() && event.board != reach.node) continue;
-      if (!options.kind.empty() && (kind == nullptr || kind->as_string() != options.kind)) continue;
-      ++shown;
-      std::printf("%s\n", reach.json() ? json::to_text(event_json(event)).c_str()
-                                       : event_line(event).c_str());
-      std::fflush(stdout);
-    }
-    if (std::ferror(stdout) != 0 || (options.count > 0 && shown >= options.count)) return 0;
-    if (std::chrono::steady_clock::now() >= until) return 0;
-    const SteadyTime next = std::min(until, after(kWatchEvery));
-    (*client)->wait(next, [&] { return !events.empty(); });
-  }
-}
-
 int get_power(const Reach& reach) {
   const auto where = reach.where();
   if (!where) return complain(where.error());
@@ -408,7 +363,6 @@ int describe_one_task(const Reach& reach, const std::string& name) {
 
 void add_views(CLI::App& app, int& code) {
   const auto reach = std::make_shared<Reach>();
-  const auto events = std::make_shared<EventOptions>();
   const auto name = std::make_shared<std::string>();
   const auto common = [&](CLI::App* command, bool wide, bool watch) {
     add_output(command, *reach, wide);
@@ -436,19 +390,7 @@ void add_views(CLI::App& app, int& code) {
       ->callback([reach, &code] { code = get_nodes(*reach); });
   common(get->add_subcommand("tasks", "The tasks of the fleet, or of this board"), true, true)
       ->callback([reach, &code] { code = get_tasks(*reach); });
-  const auto event_options = [&](CLI::App* command) {
-    common(command, false, true);
-    command->add_option("--kind", events->kind,
-                        "Only this kind: task, deadline-miss, refused-command, fenced, ...");
-    command->add_option("--for", events->duration, "Listen for so long, then end: 30s");
-    command->add_option("-n,--count", events->count, "End after so many")
-        ->check(CLI::PositiveNumber);
-    command->callback([reach, events, &code] { code = get_events(*reach, *events); });
-  };
-  event_options(get->add_subcommand("events", "What happens, as it happens (same as logs)"));
-  event_options(app.add_subcommand("logs",
-                                   "What happens in the fleet, as it happens.\n"
-                                   "Example: lairctl logs --node n-3 --kind deadline-miss"));
+  add_events(*get, app, code);
   CLI::App* power = get->add_subcommand("power", "This board's power, cap, and what holds it");
   add_output(power, *reach, false);
   add_access(power, *reach);

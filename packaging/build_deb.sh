@@ -23,7 +23,10 @@ esac
 root=$out/laird_${version}_$arch
 rm -rf "$root" "$root.deb"
 umask 022
-bin() { install -D -m 0755 "$build/bin/$1" "$root/$2/$1"; "$strip" --strip-unneeded "$root/$2/$1"; }
+bin() {
+  install -D -m 0755 "$build/bin/$1" "$root/$2/$1"
+  "$strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$root/$2/$1"
+}
 for program in laird lairctl laird-train; do bin "$program" usr/bin; done
 bin laird-priv usr/libexec/laird
 
@@ -49,6 +52,12 @@ mkdir -p "$completions" "$root/usr/share/zsh/vendor-completions" \
 "$host/bin/lairctl" completion bash > "$completions/lairctl"
 "$host/bin/lairctl" completion zsh > "$root/usr/share/zsh/vendor-completions/_lairctl"
 "$host/bin/lairctl" completion fish > "$root/usr/share/fish/vendor_completions.d/lairctl.fish"
+
+# For programs that check messages, for people who write a board of their own, for dashboards.
+share=usr/share/laird
+for file in "$top"/docs/schema/*.json; do put "docs/schema/${file##*/}" "$share/schema/${file##*/}"; done
+for file in "$top"/board_configs/*.json; do put "board_configs/${file##*/}" "$share/boards/${file##*/}"; done
+put packaging/grafana/laird.json "$share/grafana/laird.json"
 
 doc=usr/share/doc/laird
 put packaging/laird.example.json "$doc/examples/laird.json"

@@ -69,7 +69,14 @@ struct SendToPeer {  // one message of the ledger
   std::string bytes;
   void archive(Archive& ar);
 };
-enum class NoticeKind : std::uint8_t { kFenced, kUnfenced, kPlan, kRefusedCommand, kDrain };
+enum class NoticeKind : std::uint8_t {
+  kFenced,
+  kUnfenced,
+  kPlan,
+  kRefusedCommand,
+  kDrain,
+  kConfig
+};
 struct Notice {  // something people should hear of
   NoticeKind kind = NoticeKind::kPlan;
   std::string text;

@@ -57,6 +57,7 @@ struct EventName {
   std::string_view operator()(const CommandRefused&) const { return "command-refused"; }
   std::string_view operator()(const CapRequested&) const { return "cap-requested"; }
   std::string_view operator()(const PowerKnobSet&) const { return "power-knob-set"; }
+  std::string_view operator()(const ConfigNoted&) const { return "config-noted"; }
 };
 
 struct EventWords {
@@ -107,6 +108,8 @@ struct EventWords {
   void operator()(const CommandRefused& e) {
     line.add("by", e.by).add("id", e.id).add("verb", e.verb).add("why", e.why);
   }
+  void operator()(const ConfigRequested& e) { line.add("request", e.request).add("what", e.what); }
+  void operator()(const ConfigNoted& e) { line.add("text", e.text); }
   void operator()(const CapRequested& e) {
     line.add("request", e.request);
     if (e.cap_mw) line.add("cap_mw", *e.cap_mw).add("for_ns", e.for_ns);
@@ -171,6 +174,7 @@ std::string_view name(NoticeKind kind) {
     case NoticeKind::kPlan: return "plan";
     case NoticeKind::kRefusedCommand: return "refused-command";
     case NoticeKind::kDrain: return "drain";
+    case NoticeKind::kConfig: return "config";
   }
   return "?";
 }

@@ -121,6 +121,13 @@ void CommandRefused::archive(Archive& ar) {
   ar.text(why, kReasonBytesMax);
 }
 
+void ConfigRequested::archive(Archive& ar) {
+  ar(request);
+  ar.text(what, kReasonBytesMax);
+}
+
+void ConfigNoted::archive(Archive& ar) { ar.text(text, kReasonBytesMax); }
+
 void CapRequested::archive(Archive& ar) {
   ar(request);
   ar(cap_mw);

@@ -161,8 +161,15 @@ struct PlanChanged {
 };
 // A command that came over the network, signed by an operator who may give it. Done at most once,
 // however often it arrives.
+// An operator changes the settings, or confirms a change. The shell keeps and applies them; the
+// core sees to it that it is done once, and that the journal says who asked for what.
+struct ConfigRequested {
+  std::uint64_t request = 0;
+  std::string what;  // "op-alice: power.cap"
+  void archive(Archive& ar);
+};
 using RemoteBody = std::variant<Submitted, CancelRequested, HoldRequested, ReleaseRequested,
-                                DrainRequested, PlanChanged, CapRequested>;
+                                DrainRequested, PlanChanged, CapRequested, ConfigRequested>;
 struct Commanded {
   std::uint64_t request = 0;
   std::string by;  // the operator
@@ -180,12 +187,18 @@ struct CommandRefused {
   void archive(Archive& ar);
 };
 
+// What became of a change of the settings: for the journal and for people.
+struct ConfigNoted {
+  std::string text;
+  void archive(Archive& ar);
+};
+
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
                  ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
                  TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
                  CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, PlanChanged,
-                 Commanded, CommandRefused>;
+                 Commanded, CommandRefused, ConfigNoted>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -211,6 +211,15 @@ void Stepper::on(const CommandRefused& e) {
       {Notice{NoticeKind::kRefusedCommand, clipped(e.verb + " by " + e.by + ": " + e.why)}});
 }
 
+void Stepper::on(const ConfigRequested& e) {
+  answer(e.request, 0, "noted");
+  out_.push_back({Notice{NoticeKind::kConfig, clipped(e.what)}});
+}
+
+void Stepper::on(const ConfigNoted& e) {
+  out_.push_back({Notice{NoticeKind::kConfig, clipped(e.text)}});
+}
+
 void Stepper::fleet_tick() {
   Fleet& fleet = s_.fleet;
   if (s_.now >= fleet.tick_at) {

@@ -41,6 +41,8 @@ class Stepper {
   void on(const PlanChanged& e);
   void on(const Commanded& e);
   void on(const CommandRefused& e);
+  void on(const ConfigRequested& e);
+  void on(const ConfigNoted& e);
 
   // The board and its clock (step.cpp).
   void on(const Booted& e);

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "agent/shell/folder_lock.hpp"
 #include "base/require.hpp"
 
 namespace laird::shell {
@@ -67,10 +66,6 @@ bool replace_report(const core::EventBody& body, core::EventBody& waiting) {
 Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
                                              const Settings& settings, Log log) {
   std::unique_ptr<Agent> agent(new Agent(loop, clock, std::move(log)));
-  Result<Fd> lock = lock_folder(settings.state_dir);
-  if (!lock) return tl::make_unexpected(lock.error());
-  agent->lock_ = std::move(*lock);
-
   journal::Recovery recovery;
   Result<std::unique_ptr<journal::Journal>> journal =
       journal::Journal::open(settings.state_dir + "/journal", settings.journal, clock.wall_ns(),
@@ -103,7 +98,12 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
       [self](const std::string& text) { self->log_(0, text); });
   Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
       loop, settings.power, settings.board, agent->state_,
-      [self](core::EventBody body) { self->post(std::move(body)); }, agent->log_);
+      [self](core::EventBody body) {
+        const auto* sampled = std::get_if<core::PowerSampled>(&body);
+        if (sampled != nullptr) self->reading_ = sampled->reading;
+        self->post(std::move(body));
+      },
+      agent->log_);
   if (!power) return tl::make_unexpected(power.error());
   agent->power_ = std::move(*power);
   agent->log_(1, "board: " + settings.board.title + "; power: " + agent->power_->describe());
@@ -336,6 +336,8 @@ void Agent::carry_out_all() {
   undone_ = false;
   for (const core::Command& command : commands_) carry_out(command);
   power_->on_stepped();
+  cap_watch_.on_mean(state_.power.mean_at, state_.power.mean_mw,
+                     state_.power.in_force(state_.config.power).mw);
 }
 
 void Agent::block(const Error& error) {

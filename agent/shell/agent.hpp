@@ -10,6 +10,7 @@
 
 #include "agent/core/step.hpp"
 #include "agent/journal/journal.hpp"
+#include "agent/shell/cap_watch.hpp"
 #include "agent/shell/cgroup.hpp"
 #include "agent/shell/loop.hpp"
 #include "agent/shell/power_feed.hpp"
@@ -26,6 +27,7 @@ class Agent {
   using Log = std::function<void(int level, const std::string&)>;  // 0 debug .. 3 error
   using Changed = std::function<void(const core::Task&, const core::TaskChanged&)>;
 
+  // The caller holds the lock of the state folder (folder_lock.hpp).
   [[nodiscard]] static Result<std::unique_ptr<Agent>> create(Loop& loop, ports::Clock& clock,
                                                              const Settings& settings, Log log);
   ~Agent();
@@ -54,6 +56,8 @@ class Agent {
   // A signed command of an operator who may give it.
   void command(core::Commanded command, Reply reply);
   void note_refused(core::CommandRefused refused);
+  // What became of a change of the settings.
+  void note_config(std::string text) { post(core::ConfigNoted{core::clipped(std::move(text))}); }
 
   // Works through everything queued; call after each round of the loop.
   void process();
@@ -65,6 +69,10 @@ class Agent {
   [[nodiscard]] const core::State& state() const { return state_; }
   [[nodiscard]] TimeNs now() const;
   [[nodiscard]] const std::string& journal_path() const { return journal_->path(); }
+  // The newest reading of the board's power, if there was one.
+  [[nodiscard]] const std::optional<power::PowerReading>& last_reading() const { return reading_; }
+  // Since the start: how long the mean power was above the cap.
+  [[nodiscard]] DurationNs over_cap_ns() const { return cap_watch_.over_ns(); }
   [[nodiscard]] bool journal_blocked() const { return blocked_; }
 
  private:
@@ -98,13 +106,14 @@ class Agent {
   Log log_;
   Changed changed_;
   Peers peers_;
-  Fd lock_;
   core::State state_;
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<CgroupTree> groups_;
   std::unique_ptr<TrainerPool> pool_;
   std::unique_ptr<PowerFeed> power_;
   std::unique_ptr<PowerKnobs> knobs_;
+  std::optional<power::PowerReading> reading_;
+  CapWatch cap_watch_;
   std::deque<Pending> queue_;
   // The batch at the front of the queue that is in the journal and waits to be stepped.
   std::size_t written_ = 0;

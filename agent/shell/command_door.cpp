@@ -60,9 +60,12 @@ Result<std::vector<mqtt::Operator>> operators_of(const FleetSettings& settings) 
   return out;
 }
 
-CommandDoor::CommandDoor(Agent& agent, ports::Clock& clock, const Settings& settings, Send send)
+CommandDoor::CommandDoor(Agent& agent, ports::Clock& clock, const Settings& settings,
+                         ConfigDoor& config, const EventLog& events, Send send)
     : agent_(agent),
       clock_(clock),
+      config_(config),
+      events_(events),
       fleet_(settings.fleet.name),
       node_(settings.core.node),
       send_(std::move(send)) {
@@ -93,7 +96,8 @@ void CommandDoor::answer(const Asker& asker, ReplyCode code, std::string text, V
   send_(std::move(out));
 }
 
-void CommandDoor::refuse(const Asker& asker, const mqtt::Refusal& refusal, std::string_view verb) {
+void CommandDoor::refuse(const Asker& asker, const mqtt::Refusal& refusal, std::string_view verb,
+                         Value data) {
   if (!may_note()) return;
   core::CommandRefused event;
   event.by = core::clipped(refusal.op).substr(0, core::kNameBytesMax);
@@ -103,7 +107,7 @@ void CommandDoor::refuse(const Asker& asker, const mqtt::Refusal& refusal, std::
   agent_.note_refused(std::move(event));
   Asker to = asker;
   to.id = refusal.id;
-  answer(to, refusal.code, refusal.text);
+  answer(to, refusal.code, refusal.text, std::move(data));
 }
 
 void CommandDoor::on_message(const mqtt::Incoming& message, const mqtt::Topic& topic) {
@@ -138,7 +142,9 @@ void CommandDoor::on_message(const mqtt::Incoming& message, const mqtt::Topic& t
   if (topic.kind == mqtt::TopicKind::kFleetConfig) {
     take_plan(*command, asker);
   } else if (is_config) {
-    answer(asker, ReplyCode::kInvalid, "this board takes no settings over the network");
+    answer(
+        asker, ReplyCode::kInvalid,
+        "settings are not retained: send them as the command `config`, as `lairctl config` does");
   } else {
     carry_out(*command, asker);
   }
@@ -161,6 +167,30 @@ void CommandDoor::take_plan(const mqtt::Command& command, const Asker& asker) {
   });
 }
 
+void CommandDoor::answer_get(const Value& body, const Asker& asker) {
+  const Value* given = body.find("what", Kind::kString);
+  const std::string what = given == nullptr ? "" : given->as_string();
+  if (what == "tasks") {
+    Value tasks = Value::array();
+    for (const TaskRow& row : task_rows(agent_.state(), agent_.now())) tasks.add(task_json(row));
+    answer(asker, ReplyCode::kOk, what, Value::object().set("tasks", std::move(tasks)));
+  } else if (what == "plan") {
+    answer(asker, ReplyCode::kOk, what, plan_json(agent_.state().fleet.plan));
+  } else if (what == "config" || what == "events") {
+    const Value* key = body.find("key", Kind::kString);
+    Result<Value> data = what == "events"
+                             ? event_page(events_.events(), body)
+                             : config_.answer_get(key == nullptr ? "" : key->as_string());
+    if (data) {
+      answer(asker, ReplyCode::kOk, what, std::move(*data));
+    } else {
+      answer(asker, mqtt::reply_code(data.error().code), data.error().context);
+    }
+  } else {
+    answer(asker, ReplyCode::kInvalid, "get needs \"what\": tasks, plan, config or events");
+  }
+}
+
 // What only reads needs no place in the journal.
 bool CommandDoor::answer_question(const mqtt::Command& command, const Asker& asker) {
   const core::State& state = agent_.state();
@@ -179,16 +209,7 @@ bool CommandDoor::answer_question(const mqtt::Command& command, const Asker& ask
     return true;
   }
   if (command.verb == "get") {
-    const Value* what = command.body.find("what", Kind::kString);
-    if (what != nullptr && what->as_string() == "tasks") {
-      Value tasks = Value::array();
-      for (const TaskRow& row : task_rows(state, agent_.now())) tasks.add(task_json(row));
-      answer(asker, ReplyCode::kOk, "tasks", Value::object().set("tasks", std::move(tasks)));
-    } else if (what != nullptr && what->as_string() == "plan") {
-      answer(asker, ReplyCode::kOk, "plan", plan_json(state.fleet.plan));
-    } else {
-      answer(asker, ReplyCode::kInvalid, "get needs \"what\": tasks or plan");
-    }
+    answer_get(command.body, asker);
     return true;
   }
   if (command.verb != "bid") return false;
@@ -225,7 +246,7 @@ Result<core::RemoteBody> CommandDoor::on_task(const mqtt::Command& command) cons
     return fail(Code::kInvalid,
                 "no command '" + command.verb +
                     "'; there are submit, cancel, pause, resume, drain, undrain, cap, "
-                    "explain, get, bid and ping");
+                    "config, explain, get, bid and ping");
   }
   const Value* given = command.body.find("task", Kind::kObject);
   if (given == nullptr) return fail(Code::kInvalid, "submit needs \"task\", an object");
@@ -248,8 +269,41 @@ void CommandDoor::hand_in(const mqtt::Command& command, const Asker& asker, core
   });
 }
 
+// In the journal first, then on disk, then answered.
+void CommandDoor::configure(const mqtt::Command& command, const Asker& asker) {
+  ConfigJudgement judged = config_.judge(command);
+  if (judged.code != ReplyCode::kOk) {
+    refuse(asker, {judged.code, judged.text, command.op, command.id, true}, command.verb,
+           std::move(judged.data));
+    return;
+  }
+  if (!judged.next) {
+    answer(asker, ReplyCode::kOk, judged.text, std::move(judged.data));
+    return;
+  }
+  core::Commanded event;
+  event.by = command.op;
+  event.id = command.id;
+  event.expires_wall = command.expires_ms * kMillisecond;
+  event.body = core::ConfigRequested{0, core::clipped(judged.what)};
+  agent_.command(std::move(event), [this, asker, judged](const core::Answer& a) {
+    if (!a.ok || a.text == core::kDoneBefore) {
+      answer(asker, a.ok ? ReplyCode::kReplayed : mqtt::reply_code(a.code), a.text);
+      return;
+    }
+    const Status kept = config_.keep(*judged.next);
+    if (!kept) agent_.note_config("not kept: " + kept.error().context);
+    answer(asker, kept ? ReplyCode::kOk : mqtt::reply_code(kept.error().code),
+           kept ? judged.text : kept.error().context, judged.data);
+  });
+}
+
 void CommandDoor::carry_out(const mqtt::Command& command, const Asker& asker) {
   if (answer_question(command, asker)) return;
+  if (command.verb == "config") {
+    configure(command, asker);
+    return;
+  }
   Result<core::RemoteBody> body = on_task(command);
   if (!body) {
     refuse(

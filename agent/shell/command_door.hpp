@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "agent/shell/agent.hpp"
+#include "agent/shell/config_door.hpp"
+#include "agent/shell/event_log.hpp"
 #include "agent/shell/settings.hpp"
 #include "mqtt/client/message.hpp"
 #include "mqtt/codec/envelope.hpp"
@@ -22,7 +24,8 @@ class CommandDoor {
   using Send = std::function<void(mqtt::Outgoing)>;
 
   // operators_of() must have accepted the settings.
-  CommandDoor(Agent& agent, ports::Clock& clock, const Settings& settings, Send send);
+  CommandDoor(Agent& agent, ports::Clock& clock, const Settings& settings, ConfigDoor& config,
+              const EventLog& events, Send send);
 
   // A message on a command or config topic.
   void on_message(const mqtt::Incoming& message, const mqtt::Topic& topic);
@@ -35,10 +38,13 @@ class CommandDoor {
     std::string id;
   };
 
-  void refuse(const Asker& asker, const mqtt::Refusal& refusal, std::string_view verb);
+  void refuse(const Asker& asker, const mqtt::Refusal& refusal, std::string_view verb,
+              json::Value data = {});
   void answer(const Asker& asker, mqtt::ReplyCode code, std::string text, json::Value data = {});
+  void configure(const mqtt::Command& command, const Asker& asker);
   void take_plan(const mqtt::Command& command, const Asker& asker);
   void carry_out(const mqtt::Command& command, const Asker& asker);
+  void answer_get(const json::Value& body, const Asker& asker);
   [[nodiscard]] bool answer_question(const mqtt::Command& command, const Asker& asker);
   [[nodiscard]] Result<core::RemoteBody> on_task(const mqtt::Command& command) const;
   void hand_in(const mqtt::Command& command, const Asker& asker, core::RemoteBody body);
@@ -46,6 +52,8 @@ class CommandDoor {
 
   Agent& agent_;
   ports::Clock& clock_;
+  ConfigDoor& config_;
+  const EventLog& events_;
   std::string fleet_;
   std::string node_;
   std::vector<mqtt::Operator> operators_;

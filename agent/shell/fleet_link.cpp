@@ -36,15 +36,16 @@ FleetLink::FleetLink(Loop& loop, Agent& agent, ports::Clock& clock, const Settin
       model_(settings.board.title),
       coop_expiry_s_(static_cast<std::uint32_t>(
           std::max<DurationNs>(1, 2 * settings.core.fleet.tick / kSecond))),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      events_(settings.state_dir + "/events.jsonl") {}
 
 std::string FleetLink::topic(TopicKind kind, std::string_view name) const {
   return mqtt::node_topic(fleet_, node_, kind, name);
 }
 
 Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, ports::Clock& clock,
-                                                   const Settings& settings, std::string version,
-                                                   Agent::Log log) {
+                                                   const Settings& settings, ConfigDoor& config,
+                                                   std::string version, Agent::Log log) {
   if (const auto operators = operators_of(settings.fleet); !operators) {
     return tl::make_unexpected(operators.error());
   }
@@ -78,9 +79,9 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
   Result<std::unique_ptr<mqtt::Client>> client = mqtt::Client::create(std::move(options));
   if (!client) return tl::make_unexpected(client.error());
   link->client_ = std::move(*client);
-  link->door_ = std::make_unique<CommandDoor>(agent, clock, settings, [self](mqtt::Outgoing out) {
-    self->client_->publish(std::move(out));
-  });
+  link->door_ = std::make_unique<CommandDoor>(
+      agent, clock, settings, config, link->events_,
+      [self](mqtt::Outgoing out) { self->client_->publish(std::move(out)); });
   const Status watched =
       loop.watch(link->client_->ready_fd(), EPOLLIN, [self](std::uint32_t) { self->on_ready(); });
   if (!watched) return tl::make_unexpected(watched.error());
@@ -354,6 +355,7 @@ void FleetLink::publish_event(std::string kind, std::string text, Value more) {
   event.text = std::move(text);
   event.more = std::move(more);
   event.historical = !client_->connected();
+  events_.add(event);
   mqtt::Outgoing out;
   out.topic = topic(TopicKind::kEvent, event.kind);
   out.payload = mqtt::to_text(event);

@@ -13,6 +13,7 @@
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/command_door.hpp"
+#include "agent/shell/event_log.hpp"
 #include "agent/shell/fleet_report.hpp"
 #include "agent/shell/settings.hpp"
 #include "mqtt/client/client.hpp"
@@ -26,6 +27,7 @@ class FleetLink {
   [[nodiscard]] static Result<std::unique_ptr<FleetLink>> open(Loop& loop, Agent& agent,
                                                                ports::Clock& clock,
                                                                const Settings& settings,
+                                                               ConfigDoor& config,
                                                                std::string version, Agent::Log log);
   ~FleetLink();
   FleetLink(const FleetLink&) = delete;
@@ -35,6 +37,7 @@ class FleetLink {
   // Sends the ledger messages of the last steps; call after Agent::process().
   void flush();
   [[nodiscard]] bool connected() const { return client_->connected(); }
+  [[nodiscard]] mqtt::Counters counters() const { return client_->counters(); }
 
  private:
   struct PublishedTask {
@@ -80,6 +83,7 @@ class FleetLink {
   const std::string model_;
   const std::uint32_t coop_expiry_s_;
   Agent::Log log_;
+  EventLog events_;
   std::unique_ptr<mqtt::Client> client_;
   std::unique_ptr<CommandDoor> door_;
   std::vector<core::PeerMessage> heard_;

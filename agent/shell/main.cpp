@@ -50,5 +50,5 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  return code;
+  return code == laird::shell::kRunAgain ? laird::shell::run_again(argv) : code;
 }

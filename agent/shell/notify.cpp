@@ -34,6 +34,13 @@ Notifier::Notifier() : socket_(take_variable("NOTIFY_SOCKET")) {
   if (ours && wait > 0 && wait <= kWatchdogUsecMax) watchdog_every_ = wait * 1000 / 3;
 }
 
+void Notifier::hand_on() const {
+  if (!socket_.empty()) ::setenv("NOTIFY_SOCKET", socket_.c_str(), 1);
+  if (watchdog_every_ > 0) {
+    ::setenv("WATCHDOG_USEC", std::to_string(watchdog_every_ * 3 / 1000).c_str(), 1);
+  }
+}
+
 void Notifier::say(std::string_view text) const {
   sockaddr_un address{};
   if (socket_.size() < 2 || socket_.size() >= sizeof address.sun_path) return;

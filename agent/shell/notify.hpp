@@ -16,6 +16,8 @@ class Notifier {
 
   // "READY=1", "STATUS=3 tasks"; dropped when systemd does not read it.
   void say(std::string_view text) const;
+  // Puts both back into the environment, for the program that takes this one's place.
+  void hand_on() const;
   // How often to say "WATCHDOG=1"; 0: nobody watches.
   [[nodiscard]] DurationNs watchdog_every() const { return watchdog_every_; }
 

@@ -1,5 +1,6 @@
 #include "agent/shell/run.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -10,12 +11,17 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "agent/shell/agent.hpp"
+#include "agent/shell/config_door.hpp"
 #include "agent/shell/control_socket.hpp"
 #include "agent/shell/display.hpp"
 #include "agent/shell/fleet_link.hpp"
+#include "agent/shell/folder_lock.hpp"
+#include "agent/shell/metrics.hpp"
+#include "agent/shell/metrics_port.hpp"
 #include "agent/shell/notify.hpp"
 #include "agent/shell/settings.hpp"
 #include "agent/shell/system_clock.hpp"
@@ -91,6 +97,24 @@ std::string beside_this_program(const char* name) {
   return error ? name : (self.parent_path() / name).string();
 }
 
+MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet) {
+  MetricsInput in;
+  in.state = &agent.state();
+  in.reading = agent.last_reading();
+  in.now = agent.now();
+  in.over_cap_ns = agent.over_cap_ns();
+  if (fleet != nullptr) {
+    in.has_link = true;
+    in.connected = fleet->connected();
+    in.link = fleet->counters();
+  }
+  mqtt::NodeReport own;
+  add_own_footprint(own);
+  in.resident_bytes = own.agent_rss_kb * 1024;
+  in.cpu_s = static_cast<double>(own.agent_cpu_ms) * 1e-3;
+  return in;
+}
+
 int report(const std::vector<config::Problem>& problems) {
   for (const config::Problem& problem : problems) {
     std::fprintf(stderr, "%s\n", problem.text().c_str());
@@ -132,20 +156,48 @@ int check_file(const std::string& path) {
   return 0;
 }
 
+int run_again(char** argv) {
+  // Whatever a library left open is not for the next one.
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const int fd = std::atoi(entry.path().filename().c_str());
+    if (fd > STDERR_FILENO) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  // By its path, so that it keeps its name; by the link when that is gone.
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) ::execv(self.c_str(), argv);
+  ::execv("/proc/self/exe", argv);
+  std::fprintf(stderr, "laird: cannot start anew: %s\n", std::strerror(errno));
+  return 1;
+}
+
 int run_agent(const RunOptions& options) {
   std::vector<config::Problem> problems;
-  Settings settings = load_settings(options.config_path, problems);
+  json::Value base = read_config(options.config_path, problems);
   if (!problems.empty()) return report(problems);
+  Settings own = settings_of(base, options.config_path, problems);
+  if (!problems.empty()) return report(problems);
+  if (!options.state_dir.empty()) own.move_state_to(options.state_dir);
+  const Result<Fd> lock = lock_folder(own.state_dir);
+  if (!lock) {
+    std::fprintf(stderr, "laird: %s\n", lock.error().text().c_str());
+    return 1;
+  }
+  const SettingsStore store(own.state_dir);
+  LayeredSettings layers =
+      with_overlay(options.config_path, std::move(base), std::move(own), store);
+  Settings& settings = layers.settings;
   if (!options.state_dir.empty()) settings.move_state_to(options.state_dir);
 
   const View view = view_of(options.view);
-  std::error_code ignored;
-  std::filesystem::create_directories(settings.state_dir, ignored);
   const std::shared_ptr<spdlog::logger> spd = make_log(view, settings);
   const Agent::Log log = log_into(spd);
-  const auto give_up = [](const Error& error) {
+  const Notifier notifier;
+  const auto give_up = [&](const Error& error) {
     std::fprintf(stderr, "laird: %s\n", error.text().c_str());
-    return 1;
+    if (!ConfigDoor::revert_failed_start(layers, store, error)) return 1;
+    notifier.hand_on();
+    return kRunAgain;
   };
 
   Result<Fd> signals = open_signals();
@@ -168,19 +220,48 @@ int run_agent(const RunOptions& options) {
     control = std::move(*opened);
   }
 
+  bool restart = false;
+  ConfigDoor config(
+      **loop, agent, layers, store,
+      [&] {
+        log(1, "starting anew, for other settings; tasks go on from their checkpoints");
+        restart = true;
+        agent.shut_down();
+      },
+      log);
   std::unique_ptr<FleetLink> fleet;
   if (!settings.fleet.name.empty()) {
     Result<std::unique_ptr<FleetLink>> opened =
-        FleetLink::open(**loop, agent, clock, settings, options.version, log);
+        FleetLink::open(**loop, agent, clock, settings, config, options.version, log);
     if (!opened) return give_up(opened.error());
     fleet = std::move(*opened);
   }
+  config.set_link([&fleet] { return fleet != nullptr && fleet->connected(); });
+  std::array<std::uint64_t, 8> ended{};
+  std::unique_ptr<MetricsPort> metrics;
+  if (!settings.metrics_listen.empty()) {
+    const double started_s = static_cast<double>(clock.wall_ns()) * 1e-9;
+    Result<std::unique_ptr<MetricsPort>> opened =
+        MetricsPort::open(**loop, settings.metrics_listen, [&, started_s] {
+          MetricsInput in = metrics_of(agent, fleet.get());
+          in.board = &settings.board;
+          in.version = options.version;
+          in.ended = ended;
+          in.started_unix_s = started_s;
+          return metrics_text(in);
+        });
+    if (!opened) return give_up(opened.error());
+    metrics = std::move(*opened);
+    const bool here = parse_listen_address(settings.metrics_listen)->loopback;
+    log(here ? 1 : 2, "metrics: http://" + settings.metrics_listen + "/metrics" +
+                          (here ? "" : ", which anybody who reaches this machine can read"));
+  }
   agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
     display.changed(task, change, agent.now());
+    if (change.state == core::TaskState::kEnded) ++ended[static_cast<std::size_t>(change.outcome)];
     if (fleet) fleet->task_changed(task, change);
   });
 
-  const Notifier notifier;
   int stop_signals = 0;
   const Status watched = (*loop)->watch(signals->get(), EPOLLIN, [&](std::uint32_t) {
     signalfd_siginfo info{};
@@ -223,6 +304,10 @@ int run_agent(const RunOptions& options) {
     }
     if (agent.finished()) break;
     if (const Status ok = (*loop)->run_once(kHour); !ok) return give_up(ok.error());
+  }
+  if (restart && stop_signals == 0) {
+    notifier.hand_on();
+    return kRunAgain;
   }
   display.refresh(agent.state(), agent.now());
   display.summary(agent.state(), agent.now(), agent.journal_path(), beside_this_program("lairctl"));

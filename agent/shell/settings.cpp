@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "agent/shell/metrics_port.hpp"
 #include "config/units.hpp"
 
 namespace laird::shell {
@@ -363,11 +364,18 @@ bool Operator::may_do(std::string_view verb) const {
                      [verb](const std::string& m) { return m == "*" || m == verb; });
 }
 
+Value read_config(const std::string& path, std::vector<Problem>& problems) {
+  return read_json(path, problems);
+}
+
 Settings load_settings(const std::string& path, std::vector<Problem>& problems) {
-  Settings out;
   const std::size_t before = problems.size();
-  const Value raw = read_json(path, problems);
-  if (problems.size() > before) return out;
+  const Value raw = read_config(path, problems);
+  return problems.size() > before ? Settings{} : settings_of(raw, path, problems);
+}
+
+Settings settings_of(const Value& raw, const std::string& path, std::vector<Problem>& problems) {
+  Settings out;
   const Value v = config::normalise(settings_schema(), raw, path, problems);
   const fs::path folder = fs::absolute(path).parent_path();
   const auto resolved = [&folder](const std::string& p) {
@@ -412,6 +420,12 @@ Settings load_settings(const std::string& path, std::vector<Problem>& problems) 
   for (const auto& [name, trainer] : field(v, "trainers").members()) {
     out.trainers[name] = trainer_of(name, trainer, path, problems);
     out.core.trainers.push_back(name);
+  }
+  if (const Value& metrics = field(v, "metrics"); metrics.is(json::Kind::kObject)) {
+    out.metrics_listen = text(metrics, "listen");
+    if (const auto at = parse_listen_address(out.metrics_listen); !at) {
+      problems.push_back(Problem{path, metrics.line(), "/metrics/listen", at.error().context});
+    }
   }
   read_fleet(field(v, "fleet"), path, resolved, out, problems);
   read_tasks(raw, v, path, out, problems);

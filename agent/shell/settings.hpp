@@ -46,6 +46,7 @@ struct Settings {
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
   bool use_cgroups = true;
   std::string log_level = "info";
+  std::string metrics_listen;  // an address; empty: nowhere
 
   // Another state folder than the config's; the default control socket moves along.
   void move_state_to(const std::string& folder);
@@ -58,6 +59,11 @@ struct Settings {
 // Relative paths in it are relative to its folder.
 [[nodiscard]] Settings load_settings(const std::string& path,
                                      std::vector<config::Problem>& problems);
+// The two halves of it: the file as it is, and the settings it (or a change of it) makes.
+[[nodiscard]] json::Value read_config(const std::string& path,
+                                      std::vector<config::Problem>& problems);
+[[nodiscard]] Settings settings_of(const json::Value& raw, const std::string& path,
+                                   std::vector<config::Problem>& problems);
 [[nodiscard]] core::TaskSpec load_task(const std::string& path,
                                        std::vector<config::Problem>& problems);
 // A task that came as JSON over a socket or inside a config.

@@ -248,6 +248,18 @@ constexpr Field kJournalFields[] = {
 };
 constexpr Schema kJournal{"journal", "Limits of the journal on disk.", kJournalFields};
 
+constexpr Field kMetricsFields[] = {
+    {.name = "listen",
+     .type = Type::kText,
+     .why = "Address and port, numbers only. Whoever reaches it can read the metrics: keep it on "
+            "this machine, or behind something that asks who is there.",
+     .fallback = "\"127.0.0.1:9477\"",
+     .min = 9,
+     .max = 64},
+};
+constexpr Schema kMetrics{"metrics", "OpenMetrics for a scraper, at http://<listen>/metrics.",
+                          kMetricsFields};
+
 constexpr Field kFloorFields[] = {
     {.name = "power",
      .type = Type::kPower,
@@ -443,6 +455,11 @@ const Field* settings_fields() {
        .why = "Join a fleet over MQTT; without it the board is alone.",
        .fallback = kOptional,
        .of = &kFleet},
+      {.name = "metrics",
+       .type = Type::kObject,
+       .why = "Serve metrics over HTTP; without it no port is opened.",
+       .fallback = kOptional,
+       .of = &kMetrics},
       {.name = "cgroups",
        .type = Type::kBool,
        .why = "Use control groups where they are writable: quotas, memory limits, freezer.",
@@ -455,7 +472,7 @@ const Field* settings_fields() {
   };
   return fields;
 }
-constexpr std::size_t kSettingsFields = 14;
+constexpr std::size_t kSettingsFields = 15;
 
 }  // namespace
 

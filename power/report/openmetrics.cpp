@@ -26,35 +26,11 @@ std::string number(double v) {
   return text;
 }
 
-class Text {
- public:
-  void family(std::string_view name, std::string_view type, std::string_view unit,
-              std::string_view help) {
-    name_ = name;
-    counter_ = type == "counter";
-    out_ += "# TYPE " + name_ + " " + std::string(type) + "\n";
-    if (!unit.empty()) out_ += "# UNIT " + name_ + " " + std::string(unit) + "\n";
-    out_ += "# HELP " + name_ + " " + std::string(help) + "\n";
-  }
-  void sample(std::string_view labels, double v) {
-    out_ += name_ + (counter_ ? "_total" : "");
-    if (!labels.empty()) out_ += "{" + std::string(labels) + "}";
-    out_ += " " + number(v) + "\n";
-  }
-  void info(std::string_view labels) { out_ += name_ + "_info{" + std::string(labels) + "} 1\n"; }
-  std::string finish() { return std::move(out_) + "# EOF\n"; }
-
- private:
-  std::string out_;
-  std::string name_;
-  bool counter_ = false;
-};
-
 std::string label(std::string_view key, std::string_view value) {
-  return std::string(key) + "=\"" + label_value(value) + "\"";
+  return OpenMetrics::label(key, value);
 }
 
-void gauges(const PowerReading& reading, Text& text) {
+void gauges(const PowerReading& reading, OpenMetrics& text) {
   if (reading.total_mw) {
     text.family("laird_power_watts", "gauge", "watts", "Total power by the board's rule.");
     text.sample(label("scope", name(reading.scope)) + "," + label("source", name(reading.source)) +
@@ -88,10 +64,34 @@ void gauges(const PowerReading& reading, Text& text) {
 
 }  // namespace
 
-std::string openmetrics(const Board& board, const Meter& meter,
-                        const std::optional<PowerReading>& reading) {
+std::string OpenMetrics::label(std::string_view key, std::string_view value) {
+  return std::string(key) + "=\"" + label_value(value) + "\"";
+}
+
+void OpenMetrics::family(std::string_view name, std::string_view type, std::string_view unit,
+                         std::string_view help) {
+  name_ = name;
+  counter_ = type == "counter";
+  out_ += "# TYPE " + name_ + " " + std::string(type) + "\n";
+  if (!unit.empty()) out_ += "# UNIT " + name_ + " " + std::string(unit) + "\n";
+  out_ += "# HELP " + name_ + " " + std::string(help) + "\n";
+}
+
+void OpenMetrics::sample(std::string_view labels, double v) {
+  out_ += name_ + (counter_ ? "_total" : "");
+  if (!labels.empty()) out_ += "{" + std::string(labels) + "}";
+  out_ += " " + number(v) + "\n";
+}
+
+void OpenMetrics::info(std::string_view labels) {
+  out_ += name_ + "_info{" + std::string(labels) + "} 1\n";
+}
+
+std::string OpenMetrics::finish() && { return std::move(out_) + "# EOF\n"; }
+
+void add_power(OpenMetrics& text, const Board& board, const Meter& meter,
+               const std::optional<PowerReading>& reading, const TaskName& task_name) {
   const MeterTotals& m = meter.totals();
-  Text text;
   text.family("laird_board", "info", "", "The board the rules are of.");
   text.info(label("board", board.name));
   if (reading) gauges(*reading, text);
@@ -108,7 +108,9 @@ std::string openmetrics(const Board& board, const Meter& meter,
   if (!meter.tasks().empty()) {
     text.family("laird_task_energy_joules", "counter", "joules", "Energy attributed to each task.");
     for (const TaskEnergy& task : meter.tasks()) {
-      const std::string id = label("task", std::to_string(task.task));
+      const std::string name = task_name(task.task);
+      if (name.empty()) continue;
+      const std::string id = label("task", name);
       text.sample(id + ",part=\"dynamic\"", task.dynamic.joules());
       text.sample(id + ",part=\"idle\"", task.idle.joules());
     }
@@ -123,7 +125,13 @@ std::string openmetrics(const Board& board, const Meter& meter,
   text.sample("", static_cast<double>(m.readings));
   text.family("laird_readings_unknown", "counter", "", "Readings whose total was unknown.");
   text.sample("", static_cast<double>(m.readings_without_total));
-  return text.finish();
+}
+
+std::string openmetrics(const Board& board, const Meter& meter,
+                        const std::optional<PowerReading>& reading) {
+  OpenMetrics text;
+  add_power(text, board, meter, reading, [](TaskKey task) { return std::to_string(task); });
+  return std::move(text).finish();
 }
 
 }  // namespace laird::power

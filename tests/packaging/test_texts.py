@@ -41,11 +41,12 @@ class ManualPages(unittest.TestCase):
 
     def test_lairctl_1_names_every_command_and_laird_json_5_every_section(self):
         page = lairctl("completion", "man")
-        for command in ("submit", "get tasks", "cap set", "fleet init", "doctor", "pki issue"):
+        for command in ("submit", "get tasks", "get events", "cap set", "config apply", "fleet init",
+                        "doctor", "enroll", "purge", "pki issue"):
             self.assertIn(".It Cm " + command, page)
         reference = said(os.path.join(PACKAGING, "man", "reference.py"),
                          os.path.join(BIN, "laird")).stdout
-        for section in ("LAIRD.JSON", "FLEET", "TASK", "JOURNAL", "OPERATOR"):
+        for section in ("LAIRD.JSON", "FLEET", "TASK", "JOURNAL", "METRICS", "OPERATOR"):
             self.assertIn(".Sh " + section, reference)
         self.assertIn(".It Sy brokers", reference)
 
@@ -68,6 +69,7 @@ class Completion(unittest.TestCase):
         self.assertIn("--any", self.complete("lairctl", "submit", "--a"))
         self.assertEqual(self.complete("lairctl", "get", "tasks", "-o", "j"), ["json"])
         self.assertEqual(self.complete("lairctl", "cap", "se"), ["set"])
+        self.assertIn("--confirm-within", self.complete("lairctl", "config", "apply", "--con"))
 
     def test_each_shell_that_is_here_reads_its_script(self):
         for shell, check in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
@@ -80,6 +82,25 @@ class Completion(unittest.TestCase):
                 file.flush()
                 done = said(shell, *check, file.name)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_zsh_completes_below_commands_and_leaves_path_alone(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".zsh") as file:
+            file.write(lairctl("completion", "zsh"))
+            file.flush()
+            done = said("zsh", "-f", "-c", "_describe() { print -l -- \"${(@P)2}\"; env true }\n"
+                        "words=(lairctl config ''); CURRENT=3\nsource " + file.name)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([line.split(":")[0] for line in done.stdout.splitlines()][:3],
+                         ["get", "set", "unset"])
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_fish_completes_below_commands(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".fish") as file:
+            file.write(lairctl("completion", "fish"))
+            file.flush()
+            done = said("fish", "-c", "source %s; complete -C 'lairctl config '" % file.name)
+        self.assertIn("apply\t", done.stdout)
 
     def test_version_for_programs(self):
         version = json.loads(lairctl("version", "-o", "json"))

@@ -105,6 +105,17 @@ class Api(FleetTest):
             kinds.add(kind)
         self.assertEqual(kinds, {"status", "info", "report", "task", "event", "tele", "reply"})
 
+    def test_the_bodies_of_config_fit_their_schema(self):
+        with open(DOCS + "/mqtt-api.md", encoding="utf-8") as f:
+            lines = [line for line in f if re.match(r'{"(set|apply|confirm)"', line)]
+        with open(DOCS + "/schema/config.json", encoding="utf-8") as f:
+            check = jsonschema.Draft202012Validator(json.load(f))
+        self.assertEqual(len(lines), 3)
+        for line in lines:
+            check.validate(json.loads(line))
+        self.assertFalse(check.is_valid({"confirm_within_s": 4, "set": {}}))
+        self.assertFalse(check.is_valid({}))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -1,0 +1,180 @@
+#include "agent/shell/metrics.hpp"
+
+#include <algorithm>
+
+#include "agent/shell/status.hpp"
+#include "power/report/openmetrics.hpp"
+
+namespace laird::shell {
+namespace {
+
+using core::Outcome;
+using core::Resource;
+using power::OpenMetrics;
+
+std::string label(std::string_view key, std::string_view value) {
+  return OpenMetrics::label(key, value);
+}
+
+void one(OpenMetrics& text, std::string_view name, std::string_view type, std::string_view unit,
+         std::string_view help, double v) {
+  text.family(name, type, unit, help);
+  text.sample("", v);
+}
+
+double count(std::uint64_t n) { return static_cast<double>(n); }
+
+void add_cap(OpenMetrics& text, const MetricsInput& in) {
+  const core::State& state = *in.state;
+  const core::CapInForce cap = state.power.in_force(state.config.power);
+  if (cap.mw) {
+    text.family("laird_power_cap_watts", "gauge", "watts", "The cap in force, and whose it is.");
+    text.sample(label("source", core::name(cap.source)), static_cast<double>(*cap.mw) * 1e-3);
+  }
+  one(text, "laird_power_cap_exceeded_seconds", "counter", "seconds",
+      "Time the governor's mean was above the cap since the agent started.",
+      static_cast<double>(in.over_cap_ns) * 1e-9);
+  if (state.power.mean_mw) {
+    one(text, "laird_meter_stale_seconds", "gauge", "seconds",
+        "Age of the last reading the governor used.",
+        static_cast<double>(std::max<DurationNs>(0, in.now - state.power.mean_at)) * 1e-9);
+  }
+}
+
+// One row for each task that is not over, the oldest first.
+std::vector<TaskRow> labelled_rows(const MetricsInput& in) {
+  std::vector<TaskRow> rows = task_rows(*in.state, in.now);
+  std::erase_if(rows, [](const TaskRow& row) { return row.ended; });
+  if (rows.size() > kTasksLabelledMax) rows.resize(kTasksLabelledMax);
+  return rows;
+}
+
+void add_tasks(OpenMetrics& text, const MetricsInput& in) {
+  const std::vector<TaskRow> rows = labelled_rows(in);
+  const auto each = [&](std::string_view name, std::string_view unit, std::string_view help,
+                        const auto& wanted, const auto& value) {
+    text.family(name, "gauge", unit, help);
+    for (const TaskRow& row : rows) {
+      if (wanted(row)) text.sample(label("task", row.name), value(row));
+    }
+  };
+  const auto always = [](const TaskRow&) { return true; };
+  each("laird_task_share_ratio", "ratio", "Part of its lane's time since it was accepted.", always,
+       [](const TaskRow& row) { return row.share; });
+  each(
+      "laird_task_loss", "", "The last loss reported.",
+      [](const TaskRow& row) { return row.loss_known; },
+      [](const TaskRow& row) { return row.loss; });
+  each("laird_task_loss_target", "", "The loss it is to reach.", always,
+       [](const TaskRow& row) { return row.target_loss; });
+  const auto forecast = [](const TaskRow& row) { return row.forecast_known; };
+  text.family("laird_task_loss_forecast", "gauge", "", "Loss at the deadline, by quantile.");
+  for (const TaskRow& row : rows) {
+    if (!forecast(row)) continue;
+    const std::string task = label("task", row.name);
+    text.sample(task + ",quantile=\"0.05\"", row.forecast_low);
+    text.sample(task + ",quantile=\"0.5\"", row.forecast_loss);
+    text.sample(task + ",quantile=\"0.95\"", row.forecast_high);
+  }
+  each("laird_task_success_probability_ratio", "ratio", "Of reaching the target in time.", forecast,
+       [](const TaskRow& row) { return row.forecast_probability; });
+  const double wall_s =
+      static_cast<double>(in.now + in.state->wall_minus_agent) / static_cast<double>(kSecond);
+  each("laird_task_deadline_timestamp_seconds", "seconds", "When it is due, Unix time.", always,
+       [wall_s](const TaskRow& row) {
+         return wall_s + static_cast<double>(row.deadline_in) / static_cast<double>(kSecond);
+       });
+}
+
+void add_counts(OpenMetrics& text, const MetricsInput& in) {
+  const core::State& state = *in.state;
+  std::uint64_t running = 0;
+  for (const core::Task& task : state.live) {
+    running += task.state == core::TaskState::kRunning ? 1 : 0;
+  }
+  text.family("laird_tasks", "gauge", "", "Tasks that are not over.");
+  text.sample(label("state", "running"), count(running));
+  text.sample(label("state", "waiting"), count(state.live.size() - running));
+  text.family("laird_tasks_ended", "counter", "", "Tasks that ended since the agent started.");
+  for (const Outcome outcome : {Outcome::kSucceeded, Outcome::kMissed, Outcome::kExhausted,
+                                Outcome::kFailed, Outcome::kCancelled}) {
+    text.sample(label("outcome", core::name(outcome)),
+                count(in.ended[static_cast<std::size_t>(outcome)]));
+  }
+  one(text, "laird_task_deadline_miss", "counter", "", "Deadlines missed since the agent started.",
+      count(in.ended[static_cast<std::size_t>(Outcome::kMissed)]));
+  one(text, "laird_decisions", "counter", "", "Decisions of the policy.",
+      count(state.counters.decisions));
+  one(text, "laird_switches", "counter", "", "Times a task took a lane over from another.",
+      count(state.counters.switches));
+  one(text, "laird_trainer_crashes", "counter", "", "Trainers that ended unasked.",
+      count(state.counters.crashes));
+}
+
+void add_fleet(OpenMetrics& text, const MetricsInput& in) {
+  const core::Fleet& fleet = in.state->fleet;
+  if (!fleet.member()) return;
+  one(text, "laird_fleet_fenced", "gauge", "", "1: cut off from its peers, on its floor.",
+      fleet.fenced(in.now) ? 1.0 : 0.0);
+  one(text, "laird_fleet_plan_revision", "gauge", "", "Revision of the plan in force.",
+      count(fleet.plan.rev));
+  const auto power = static_cast<std::size_t>(Resource::kPower);
+  if (fleet.enforced[power] != core::kUnlimited) {
+    one(text, "laird_fleet_share_watts", "gauge", "watts", "This board's floor and share.",
+        static_cast<double>(fleet.enforced[power]) * 1e-3);
+  }
+  const std::int64_t budget =
+      fleet.plan.budget_at(Resource::kPower, in.now + in.state->wall_minus_agent);
+  if (budget != core::kUnlimited) {
+    one(text, "laird_fleet_budget_watts", "gauge", "watts", "Of the whole fleet.",
+        static_cast<double>(budget) * 1e-3);
+  }
+  text.family("laird_commands", "counter", "", "Signed commands over the network.");
+  text.sample(label("result", "done"), count(fleet.counters.commands));
+  text.sample(label("result", "refused"), count(fleet.counters.commands_refused));
+  text.sample(label("result", "repeated"), count(fleet.counters.commands_repeated));
+  text.family("laird_coop_messages", "counter", "", "Ledger messages of peers.");
+  text.sample(label("result", "taken"), count(fleet.counters.peer_messages));
+  text.sample(label("result", "refused"), count(fleet.counters.peer_messages_refused));
+}
+
+void add_link(OpenMetrics& text, const MetricsInput& in) {
+  if (!in.has_link) return;
+  one(text, "laird_mqtt_connected", "gauge", "", "1: the link to the broker is up.",
+      in.connected ? 1.0 : 0.0);
+  one(text, "laird_mqtt_connects", "counter", "", "Times the link came up.",
+      count(in.link.connects));
+  text.family("laird_mqtt_dropped", "counter", "", "Messages given up, by what they were for.");
+  constexpr std::string_view kNames[mqtt::kClasses] = {"peer", "telemetry", "state", "event",
+                                                       "reply"};
+  for (std::size_t i = 0; i < mqtt::kClasses; ++i) {
+    text.sample(label("class", kNames[i]), count(in.link.dropped[i]));
+  }
+  text.sample(label("class", "incoming"), count(in.link.inbox_dropped + in.link.oversized));
+}
+
+}  // namespace
+
+std::string metrics_text(const MetricsInput& in) {
+  OpenMetrics text;
+  text.family("laird_build", "info", "", "The agent.");
+  text.info(label("version", in.version));
+  std::size_t named = 0;
+  power::add_power(text, *in.board, in.state->meter, in.reading, [&](power::TaskKey key) {
+    const core::Task* task = in.state->find_any(static_cast<core::TaskKey>(key));
+    return task == nullptr || ++named > kTasksLabelledMax ? std::string() : task->spec.name;
+  });
+  add_cap(text, in);
+  add_tasks(text, in);
+  add_counts(text, in);
+  add_fleet(text, in);
+  add_link(text, in);
+  one(text, "process_resident_memory_bytes", "gauge", "bytes", "Memory of the agent.",
+      static_cast<double>(in.resident_bytes));
+  one(text, "process_cpu_seconds", "counter", "seconds", "Processor time of the agent.", in.cpu_s);
+  one(text, "process_start_time_seconds", "gauge", "seconds", "When it started, Unix time.",
+      in.started_unix_s);
+  return std::move(text).finish();
+}
+
+}  // namespace laird::shell

@@ -1,0 +1,38 @@
+// What the agent knows, as OpenMetrics text for a scraper. Pure; metrics_port.hpp serves it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "agent/core/state.hpp"
+#include "mqtt/client/client.hpp"
+#include "power/model/board.hpp"
+#include "power/model/reading.hpp"
+
+namespace laird::shell {
+
+// Every label of a task is a time series that somebody stores: the first so many have one.
+inline constexpr std::size_t kTasksLabelledMax = 64;
+
+struct MetricsInput {
+  const core::State* state = nullptr;
+  const power::Board* board = nullptr;
+  std::optional<power::PowerReading> reading;  // the newest
+  TimeNs now = 0;
+  std::string version;
+  // Tasks that ended since the agent's start, by core::Outcome.
+  std::array<std::uint64_t, 8> ended{};
+  DurationNs over_cap_ns = 0;  // since the agent's start
+  bool has_link = false;
+  bool connected = false;
+  mqtt::Counters link;
+  std::int64_t resident_bytes = 0;
+  double cpu_s = 0.0;
+  double started_unix_s = 0.0;
+};
+
+[[nodiscard]] std::string metrics_text(const MetricsInput& in);
+
+}  // namespace laird::shell

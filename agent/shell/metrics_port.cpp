@@ -1,0 +1,155 @@
+#include "agent/shell/metrics_port.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "agent/shell/http_request.hpp"
+
+namespace laird::shell {
+namespace {
+
+constexpr std::size_t kVisitorsMax = 4;
+// For the whole visit: a scraper on the other side of the world needs less.
+constexpr DurationNs kVisitMax = 5 * kSecond;
+
+}  // namespace
+
+struct MetricsPort::Visitor {
+  Fd fd;
+  std::string asked;
+  std::string answer;
+  std::size_t sent = 0;
+  Loop::TimerId timer = 0;
+};
+
+Result<ListenAddress> parse_listen_address(const std::string& text) {
+  const auto wrong = [&text] {
+    return fail(Code::kInvalid, "'" + text +
+                                    "' is no address to listen on; write \"127.0.0.1:9477\" or "
+                                    "\"[::1]:9477\"");
+  };
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return wrong();
+  unsigned port = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + colon + 1, end, port);
+  if (parsed.ec != std::errc() || parsed.ptr != end || port == 0 || port > 65'535) return wrong();
+  std::string host = text.substr(0, colon);
+  ListenAddress out;
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    sockaddr_in6 v6{};
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(static_cast<std::uint16_t>(port));
+    host = host.substr(1, host.size() - 2);
+    if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) != 1) return wrong();
+    out.loopback = IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr) != 0;
+    out.length = sizeof v6;
+    std::memcpy(&out.address, &v6, sizeof v6);
+    return out;
+  }
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (::inet_pton(AF_INET, host.c_str(), &v4.sin_addr) != 1) return wrong();
+  out.loopback = (ntohl(v4.sin_addr.s_addr) >> 24) == 127;
+  out.length = sizeof v4;
+  std::memcpy(&out.address, &v4, sizeof v4);
+  return out;
+}
+
+MetricsPort::MetricsPort(Loop& loop, Fd listener, Text text)
+    : loop_(loop), listener_(std::move(listener)), text_(std::move(text)) {}
+
+Result<std::unique_ptr<MetricsPort>> MetricsPort::open(Loop& loop, const std::string& listen,
+                                                       Text text) {
+  const Result<ListenAddress> at = parse_listen_address(listen);
+  if (!at) return tl::make_unexpected(at.error());
+  Fd fd(::socket(at->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno(errno, "metrics");
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const auto* address = reinterpret_cast<const sockaddr*>(&at->address);
+  if (::bind(fd.get(), address, at->length) != 0 ||
+      ::listen(fd.get(), static_cast<int>(kVisitorsMax)) != 0) {
+    return fail_errno(errno, "cannot serve metrics on " + listen +
+                                 "; set \"metrics\" \"listen\" to another address");
+  }
+  std::unique_ptr<MetricsPort> out(new MetricsPort(loop, std::move(fd), std::move(text)));
+  MetricsPort* self = out.get();
+  const Status watched =
+      loop.watch(out->listener_.get(), EPOLLIN, [self](std::uint32_t) { self->accept_one(); });
+  if (!watched) return tl::make_unexpected(watched.error());
+  return out;
+}
+
+MetricsPort::~MetricsPort() {
+  while (!visitors_.empty()) drop(visitors_.begin()->first);
+  loop_.forget(listener_.get());
+}
+
+void MetricsPort::accept_one() {
+  Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  // One too many is hung up on: the next scrape comes soon enough.
+  if (!fd || visitors_.size() >= kVisitorsMax) return;
+  const int number = fd.get();
+  auto visitor = std::make_shared<Visitor>();
+  visitor->fd = std::move(fd);
+  if (!loop_.watch(number, EPOLLIN, [this, number](std::uint32_t) { on_ready(number); })) return;
+  visitor->timer = loop_.after(kVisitMax, [this, number] { drop(number); });
+  visitors_[number] = std::move(visitor);
+}
+
+void MetricsPort::drop(int fd) {
+  const auto found = visitors_.find(fd);
+  if (found == visitors_.end()) return;
+  loop_.cancel(found->second->timer);
+  loop_.forget(fd);
+  visitors_.erase(found);
+}
+
+void MetricsPort::on_ready(int fd) {
+  const auto found = visitors_.find(fd);
+  if (found == visitors_.end()) return;
+  const std::shared_ptr<Visitor> visitor = found->second;
+  if (!visitor->answer.empty()) {
+    send_some(*visitor);
+    return;
+  }
+  char block[1024];
+  const ssize_t n = ::recv(fd, block, sizeof block, 0);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) {
+    drop(fd);
+    return;
+  }
+  visitor->asked.append(block, static_cast<std::size_t>(n));
+  const HttpRequest request = judge_request(visitor->asked);
+  if (request.verdict == HttpVerdict::kIncomplete) return;
+  visitor->answer =
+      http_response(request, request.verdict == HttpVerdict::kMetrics ? text_() : std::string());
+  send_some(*visitor);
+}
+
+void MetricsPort::send_some(Visitor& visitor) {
+  const int fd = visitor.fd.get();
+  while (visitor.sent < visitor.answer.size()) {
+    const ssize_t n = ::send(fd, visitor.answer.data() + visitor.sent,
+                             visitor.answer.size() - visitor.sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) {
+      loop_.change(fd, EPOLLOUT);
+      return;
+    }
+    if (n <= 0) break;
+    visitor.sent += static_cast<std::size_t>(n);
+  }
+  drop(fd);
+}
+
+}  // namespace laird::shell

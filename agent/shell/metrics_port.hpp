@@ -1,0 +1,48 @@
+// Serves the metrics over HTTP from the agent's loop: few connections, small requests, short times.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "agent/shell/loop.hpp"
+
+namespace laird::shell {
+
+// "127.0.0.1:9477" or "[::1]:9477": numbers only, since a name could mean any address.
+struct ListenAddress {
+  sockaddr_storage address{};
+  socklen_t length = 0;
+  bool loopback = false;
+};
+[[nodiscard]] Result<ListenAddress> parse_listen_address(const std::string& text);
+
+class MetricsPort {
+ public:
+  using Text = std::function<std::string()>;
+
+  [[nodiscard]] static Result<std::unique_ptr<MetricsPort>> open(Loop& loop,
+                                                                 const std::string& listen,
+                                                                 Text text);
+  ~MetricsPort();
+  MetricsPort(const MetricsPort&) = delete;
+  MetricsPort& operator=(const MetricsPort&) = delete;
+
+ private:
+  struct Visitor;
+  MetricsPort(Loop& loop, Fd listener, Text text);
+  void accept_one();
+  void on_ready(int fd);
+  void send_some(Visitor& visitor);
+  void drop(int fd);
+
+  Loop& loop_;
+  Fd listener_;
+  Text text_;
+  std::map<int, std::shared_ptr<Visitor>> visitors_;
+};
+
+}  // namespace laird::shell

@@ -1,0 +1,42 @@
+// Where the overlay is kept, and the settings that the file and the overlay make together.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "agent/shell/settings.hpp"
+#include "agent/shell/trial.hpp"
+
+namespace laird::shell {
+
+class SettingsStore {
+ public:
+  explicit SettingsStore(const std::string& state_dir)
+      : path_(state_dir + "/settings/fleet.json") {}
+
+  // One that is not there is empty.
+  [[nodiscard]] Result<Overlay> read() const;
+  // The old or the new one, never a part.
+  [[nodiscard]] Status write(const Overlay& overlay) const;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// What the agent runs with.
+struct LayeredSettings {
+  Settings settings;
+  std::string config_path;
+  json::Value base;  // the file
+  Overlay overlay;
+  std::vector<std::string> notes;  // for the log: an overlay that could not be used, and why
+};
+
+// A board never fails to start for its overlay: one that cannot be read or does not fit the file is
+// left aside, and one on trial is reverted. `base` and `own` are the file and its settings.
+[[nodiscard]] LayeredSettings with_overlay(const std::string& config_path, json::Value base,
+                                           Settings own, const SettingsStore& store);
+
+}  // namespace laird::shell

@@ -1,0 +1,167 @@
+#include "agent/shell/metrics.hpp"
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "agent/shell/cap_watch.hpp"
+#include "power/boards/catalogue.hpp"
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::shell;
+
+namespace {
+
+// The rules of OpenMetrics that a scraper insists on; stops at the first breach.
+std::map<std::string, double> strictly_parsed(const std::string& text) {
+  std::map<std::string, double> samples;
+  std::map<std::string, std::string> types;
+  std::string family;
+  std::istringstream in(text);
+  std::string line;
+  bool ended = false;
+  while (std::getline(in, line)) {
+    TEST_ASSERT_FALSE_MESSAGE(ended, "something follows # EOF");
+    if (line == "# EOF") {
+      ended = true;
+      continue;
+    }
+    if (line.starts_with("# ")) {
+      std::istringstream words(line.substr(2));
+      std::string what;
+      std::string name;
+      std::string rest;
+      words >> what >> name >> rest;
+      if (what == "TYPE") {
+        TEST_ASSERT_TRUE_MESSAGE(types.emplace(name, rest).second, line.c_str());
+        family = name;
+      }
+      TEST_ASSERT_EQUAL_STRING_MESSAGE(family.c_str(), name.c_str(), "metadata of another family");
+      const bool fits = what != "UNIT" || name.ends_with("_" + rest);
+      TEST_ASSERT_TRUE_MESSAGE(fits, line.c_str());
+      continue;
+    }
+    const std::size_t space = line.rfind(' ');
+    const std::string id = line.substr(0, space);
+    std::string name = id.substr(0, id.find('{'));
+    const std::string suffix = types[family] == "counter" ? "_total"
+                               : types[family] == "info"  ? "_info"
+                                                          : "";
+    TEST_ASSERT_EQUAL_STRING_MESSAGE((family + suffix).c_str(), name.c_str(), line.c_str());
+    const bool labelled = id.find('{') != std::string::npos;
+    TEST_ASSERT_TRUE_MESSAGE(!labelled || id.back() == '}', line.c_str());
+    bool quoted = false;
+    for (std::size_t i = 0; i < id.size(); ++i) {
+      if (id[i] == '\\')
+        ++i;
+      else if (id[i] == '"')
+        quoted = !quoted;
+    }
+    TEST_ASSERT_FALSE_MESSAGE(quoted, line.c_str());
+    TEST_ASSERT_TRUE_MESSAGE(samples.emplace(id, std::stod(line.substr(space + 1))).second,
+                             line.c_str());
+  }
+  TEST_ASSERT_TRUE_MESSAGE(ended, "no # EOF");
+  return samples;
+}
+
+struct Board {
+  core::State state;
+  power::Board board = *power::find_board("generic", "");
+  MetricsInput input() {
+    MetricsInput in;
+    in.state = &state;
+    in.board = &board;
+    in.version = "1.2.3";
+    in.now = 100 * kSecond;
+    return in;
+  }
+};
+
+core::Task task(core::TaskKey key, const std::string& name) {
+  core::Task out;
+  out.key = key;
+  out.spec.name = name;
+  out.spec.target_loss = 0.5;
+  out.deadline_at = 160 * kSecond;
+  out.loss = 0.75;
+  out.loss_known = true;
+  return out;
+}
+
+}  // namespace
+
+TEST(a_board_that_does_nothing_has_well_formed_metrics) {
+  Board board;
+  const auto samples = strictly_parsed(metrics_text(board.input()));
+  TEST_ASSERT_EQUAL_DOUBLE(1.0, samples.at("laird_build_info{version=\"1.2.3\"}"));
+  TEST_ASSERT_EQUAL_DOUBLE(0.0, samples.at("laird_tasks{state=\"running\"}"));
+  TEST_ASSERT_EQUAL_UINT64(0, samples.count("laird_mqtt_connected"));
+  TEST_ASSERT_EQUAL_UINT64(0, samples.count("laird_fleet_fenced"));
+}
+
+TEST(tasks_the_fleet_and_the_link_are_in_it) {
+  Board board;
+  board.state.live.push_back(task(1, "night-run"));
+  board.state.live.back().state = core::TaskState::kRunning;
+  board.state.wall_minus_agent = 1000 * kSecond;
+  board.state.config.power.cap_mw = 15'000;
+  board.state.fleet.plan.epoch = 1;
+  board.state.fleet.plan.rev = 7;
+  board.state.fleet.plan.budget[2] = 60'000;
+  board.state.fleet.enforced[2] = 12'500;
+  MetricsInput in = board.input();
+  in.ended[static_cast<std::size_t>(core::Outcome::kMissed)] = 3;
+  in.has_link = true;
+  in.connected = true;
+  in.link.connects = 2;
+  in.link.dropped[1] = 5;
+  const auto samples = strictly_parsed(metrics_text(in));
+  const auto expect = [&](const char* id, double v) {
+    TEST_ASSERT_EQUAL_UINT64_MESSAGE(1, samples.count(id), id);
+    TEST_ASSERT_EQUAL_DOUBLE_MESSAGE(v, samples.at(id), id);
+  };
+  expect("laird_task_loss{task=\"night-run\"}", 0.75);
+  expect("laird_task_loss_target{task=\"night-run\"}", 0.5);
+  expect("laird_task_deadline_timestamp_seconds{task=\"night-run\"}", 1160.0);
+  expect("laird_tasks{state=\"running\"}", 1);
+  expect("laird_task_deadline_miss_total", 3);
+  expect("laird_tasks_ended_total{outcome=\"missed\"}", 3);
+  expect("laird_power_cap_watts{source=\"config\"}", 15.0);
+  expect("laird_fleet_plan_revision", 7);
+  expect("laird_fleet_share_watts", 12.5);
+  expect("laird_fleet_budget_watts", 60.0);
+  expect("laird_mqtt_connected", 1);
+  expect("laird_mqtt_connects_total", 2);
+  expect("laird_mqtt_dropped_total{class=\"telemetry\"}", 5);
+}
+
+TEST(time_over_the_cap_counts_by_the_mean_and_not_over_gaps) {
+  CapWatch watch;
+  watch.on_mean(10 * kSecond, 16'000, 15'000);  // the first says nothing about the time before
+  watch.on_mean(11 * kSecond, 16'000, 15'000);
+  watch.on_mean(11 * kSecond, 16'000, 15'000);  // the same one
+  watch.on_mean(12 * kSecond, 14'000, 15'000);
+  watch.on_mean(13 * kSecond, 16'000, std::nullopt);
+  watch.on_mean(100 * kSecond, 16'000, 15'000);  // a gap
+  watch.on_mean(102 * kSecond, 16'000, 15'000);
+  TEST_ASSERT_EQUAL_INT64(3 * kSecond, watch.over_ns());
+  Board board;
+  MetricsInput in = board.input();
+  in.over_cap_ns = watch.over_ns();
+  TEST_ASSERT_EQUAL_DOUBLE(
+      3.0, strictly_parsed(metrics_text(in)).at("laird_power_cap_exceeded_seconds_total"));
+}
+
+TEST(labels_are_bounded_and_hostile_names_stay_inside_them) {
+  Board board;
+  for (core::TaskKey i = 1; i <= 3 * kTasksLabelledMax; ++i) {
+    board.state.live.push_back(task(i, "t" + std::to_string(i)));
+  }
+  board.state.live.front().spec.name = "a\"} 1\n# EOF\n\\";
+  const auto samples = strictly_parsed(metrics_text(board.input()));
+  std::size_t losses = 0;
+  for (const auto& [id, v] : samples) losses += id.starts_with("laird_task_loss{") ? 1 : 0;
+  TEST_ASSERT_EQUAL_UINT64(kTasksLabelledMax, losses);
+}
