@@ -103,7 +103,11 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
 FleetLink::~FleetLink() {
   agent_.set_peers({});
   loop_.cancel(timer_);
+  // open() gave up before there was a link: there is nobody to tell.
+  if (!client_) return;
   loop_.forget(client_->ready_fd());
+  give_up_share();
+  publish_shares();
   mqtt::Outgoing last;
   last.topic = topic(TopicKind::kStatus);
   last.payload = mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kOffline, epoch_, wall_ms()});
@@ -193,6 +197,18 @@ void FleetLink::note_share() {
     fence_wall_ = fence - margin + agent_.state().wall_minus_agent;
   }
   add_share(point);
+}
+
+// An agent that stops runs nothing: only its floor is reserved for it from now on. Said aloud,
+// since whoever watches would otherwise count the old share until the lease ends.
+void FleetLink::give_up_share() {
+  note_share();
+  const core::State& state = agent_.state();
+  const core::FleetMember* self = state.fleet.plan.member(state.config.node);
+  const auto power = static_cast<std::size_t>(core::Resource::kPower);
+  // Not at the time of the point before: a point is known by its time.
+  add_share({std::max(clock_.wall_ns() / 1000, share_.unix_us + 1), 0,
+             self == nullptr ? 0 : self->floor[power]});
 }
 
 void FleetLink::add_share(const SharePoint& point) {

@@ -64,6 +64,7 @@ class FleetLink {
   void publish_telemetry();
   void send_to(const std::string& peer, mqtt::CoopWriter& writer);
   void note_share();
+  void give_up_share();
   void add_share(const SharePoint& point);
   void publish_shares();
   void publish_event(std::string kind, std::string text, json::Value more = {});
