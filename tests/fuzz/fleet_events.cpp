@@ -184,9 +184,7 @@ core::FleetPlan plan(Feed& feed, const core::State& state) {
     case 1: out.founders.push_back("n-9"); break;
     case 2: out.members.push_back({"n-9", {1, 1, 1}}); break;
     case 3:
-      if (!out.members.empty())
-        out.members.erase(out.members.begin() +
-                          feed.below(2) % static_cast<int>(out.members.size()));
+      if (!out.members.empty()) out.members.erase(out.members.begin());
       break;
     case 4: out.budget = {signed_parts(feed), signed_parts(feed), signed_parts(feed)}; break;
     case 5:
@@ -236,6 +234,7 @@ core::EventBody fleet_says(Feed& feed, const core::State& state) {
   if (what == 8) return core::PlanChanged{feed.byte(), plan(feed, state)};
   if (what == 9) return commanded(feed, state);
   if (what == 10) return core::CommandRefused{"op-eve", "c-1", "drain", std::string(3, '\xE2')};
+  if (what == 12 && feed.below(4) == 0) return core::Displaced{};
   if (what == 11) return core::DrainRequested{1, feed.below(2) == 0};
   if (what < 16) return core::Ticked{};
   core::PeersHeard out;

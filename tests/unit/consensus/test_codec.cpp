@@ -1,5 +1,6 @@
 #include "consensus/codec.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "tests/harness/unit.hpp"
@@ -116,27 +117,27 @@ TEST(every_truncation_is_refused) {
 TEST(trailing_bytes_wrong_version_and_unknown_kind_are_refused) {
   std::string bytes = written(samples().front());
   TEST_ASSERT_FALSE(decode(bytes + '\0').has_value());
-  bytes[0] = static_cast<char>(0x30);
+  bytes[0] = static_cast<char>(0x20);
   const auto other = decode(bytes);
   TEST_ASSERT_FALSE(other.has_value());
-  TEST_ASSERT_TRUE(other.error().context.find("version 3") != std::string::npos);
-  bytes[0] = static_cast<char>(0x2F);
+  TEST_ASSERT_TRUE(other.error().context.find("version 2") != std::string::npos);
+  bytes[0] = static_cast<char>(0x3F);
   TEST_ASSERT_FALSE(decode(bytes).has_value());
   TEST_ASSERT_FALSE(decode("").has_value());
 }
 
 TEST(hostile_lengths_and_numbers_are_refused) {
   // A referral whose keeper list is said to be 2^35 long, and one of eight where seven is the most.
-  TEST_ASSERT_FALSE(decode(std::string("\x23\x01\x01\x01\xFF\xFF\xFF\xFF\x7F", 9)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x33\x01\x01\x01\xFF\xFF\xFF\xFF\x7F", 9)).has_value());
   TEST_ASSERT_FALSE(
-      decode(std::string("\x23\x01\x01\x01\x08", 5) + std::string(16, '\x01')).has_value());
+      decode(std::string("\x33\x01\x01\x01\x08", 5) + std::string(16, '\x01')).has_value());
   // A number with a second way to say it, and one beyond 64 bits.
-  TEST_ASSERT_TRUE(decode(std::string("\x24\x01\x01\x05", 4)).has_value());
-  TEST_ASSERT_FALSE(decode(std::string("\x24\x01\x81\x00\x05", 5)).has_value());
-  TEST_ASSERT_FALSE(decode(std::string("\x24") + std::string(11, '\xFF')).has_value());
-  TEST_ASSERT_FALSE(decode(std::string(kMessageBytesMax + 1, '\x20')).has_value());
+  TEST_ASSERT_TRUE(decode(std::string("\x34\x01\x01\x05", 4)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x34\x01\x81\x00\x05", 5)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x34") + std::string(11, '\xFF')).has_value());
+  TEST_ASSERT_FALSE(decode(std::string(kMessageBytesMax + 1, '\x30')).has_value());
   // Nobody but an edge speaks as incarnation 0.
-  TEST_ASSERT_FALSE(decode(std::string("\x24\x01\x00\x05", 4)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x34\x01\x00\x05", 4)).has_value());
 }
 
 TEST(random_bytes_never_break_the_reader) {
@@ -150,7 +151,7 @@ TEST(random_bytes_never_break_the_reader) {
       bytes.push_back(static_cast<char>(state >> 56));
     }
     state = state * 6364136223846793005ULL + 1;
-    if (!bytes.empty()) bytes[0] = static_cast<char>(0x20 | (bytes[0] & 0x0F));
+    if (!bytes.empty()) bytes[0] = static_cast<char>(0x30 | (bytes[0] & 0x0F));
     const auto m = decode(bytes);
     if (m) {
       TEST_ASSERT_TRUE(written(*m) == bytes);
@@ -166,4 +167,79 @@ TEST(an_ordinary_edge_message_is_small) {
   b.base_age = 4;
   b.sent = {5 << 12, 0, 0};
   TEST_ASSERT_TRUE(written({1, 0, b}).size() <= 12);
+}
+
+// What every search in a register relies on: a peer that breaks it is refused, not believed.
+TEST(refuses_a_register_out_of_order) {
+  const auto decodes = [](const Register& value) {
+    Bytes bytes;
+    encode({1, 1, DecidedBody{value}}, bytes);
+    return decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).has_value();
+  };
+  TEST_ASSERT_TRUE(decodes(sample_register()));
+  Register swapped = sample_register();
+  std::swap(swapped.entries[0], swapped.entries[1]);
+  TEST_ASSERT_FALSE(decodes(swapped));
+  Register twice = sample_register();
+  twice.entries.push_back(twice.entries.back());
+  TEST_ASSERT_FALSE(decodes(twice));
+  Register ties = sample_register();
+  ties.entries[0].ties.push_back({{1, 1}, 5});
+  TEST_ASSERT_FALSE(decodes(ties));
+  Register buried = sample_register();
+  buried.buried = {{2, 5}, {2, 6}};
+  TEST_ASSERT_FALSE(decodes(buried));
+  Register kept_by_nobody = sample_register();
+  kept_by_nobody.keepers.clear();
+  TEST_ASSERT_FALSE(decodes(kept_by_nobody));
+}
+
+TEST(refuses_keepers_that_are_nobody) {
+  const auto decodes = [](const Body& body) {
+    Bytes bytes;
+    encode({1, 1, body}, bytes);
+    return decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).has_value();
+  };
+  TEST_ASSERT_TRUE(decodes(ReferBody{5, {{4, 1}}}));
+  TEST_ASSERT_FALSE(decodes(ReferBody{5, {}}));
+  StatementBody statement;
+  statement.version = 5;
+  statement.incarnation = 1;
+  TEST_ASSERT_FALSE(decodes(statement));
+}
+
+// What a broker carries is 64 KiB; a fleet has up to 1024 members (agent/core/limits.hpp).
+TEST(the_register_of_a_thousand_boards_fits_one_mqtt_message) {
+  std::vector<NodeId> nodes;
+  std::vector<Account> accounts;
+  // Numbers as hashes of names are: all over the range, five bytes each.
+  for (std::uint32_t i = 0; i < 1024; ++i) nodes.push_back(i * 4'194'301U + 7);
+  std::sort(nodes.begin(), nodes.end());
+  // Half of them have started anew: their incarnation counts seconds.
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    accounts.push_back({nodes[i], i % 2 == 0 ? 1 : 217'000'000U});
+  }
+  Register r = founding_register(Overlay(nodes), accounts);
+  r.version = 3'000;
+  r.lives = 9'000;
+  std::uint32_t life = 0;
+  for (Entry& e : r.entries) {
+    e.base = {976'562'500, 976'562'500, -1'200'345'678};
+    e.changed = 2'999;
+    e.term = 2;
+    for (Tie& t : e.ties) {
+      if (t.peer < e.account) continue;
+      t.life = ++life % 9'000;
+      Entry& other = *r.find(t.peer);
+      for (Tie& back : other.ties) {
+        if (back.peer == e.account) back.life = t.life;
+      }
+    }
+  }
+  Bytes bytes;
+  encode({1, 1, DecidedBody{r}}, bytes);
+  TEST_ASSERT_LESS_THAN_UINT64(60 * 1024, bytes.size());
+  const auto back = decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  TEST_ASSERT_TRUE(back.has_value());
+  TEST_ASSERT_TRUE(std::get<DecidedBody>(back->body).value == r);
 }
