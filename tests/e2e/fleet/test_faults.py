@@ -23,7 +23,7 @@ BIN = os.path.abspath(os.environ.get("LAIRD_BIN", "build/release/bin"))
 SEED = int(os.environ.get("LAIRD_FAULT_SEED", "1"))
 SECONDS = int(os.environ.get("LAIRD_FAULT_SECONDS", "25"))
 LEASE_S = 6
-SETTLE_WATCHED_S = 12
+SETTLED_FOR_S = 5  # laird-lab wants to see it last for 2 s
 ENDS = ("succeeded", "missed", "exhausted", "failed", "cancelled")
 BOARDS = [("n-%d" % i, "orin-nano-8gb", 3.0) for i in range(4)]
 
@@ -97,6 +97,11 @@ class Faults(unittest.TestCase):
         self.assertTrue(done.stdout, "laird-lab said nothing")
         return json.loads(done.stdout)
 
+    def exact(self):
+        """By the journals, to the instant; they may still be written."""
+        return self.verdict("--journals", os.path.join(self.folder, "state"), "--settled-since",
+                            "%.3f" % self.faults_end)
+
     def reports(self):
         return self.fleet.latest("report")
 
@@ -112,7 +117,7 @@ class Faults(unittest.TestCase):
         while time.monotonic() < deadline:
             if condition():
                 return
-            time.sleep(0.2)
+            time.sleep(0.3)
         logs = ""
         for node in self.fleet.boards:
             with open(os.path.join(self.folder, node + ".log"), encoding="utf-8") as f:
@@ -173,21 +178,19 @@ class Faults(unittest.TestCase):
         promise_s = LEASE_S + 20
         self.wait(self.all_in, promise_s, "the budget is given out again")
         self.wait(lambda: self.tasks_ended() == len(BOARDS), promise_s + 30, "every task ends")
-        # The journals say when it was at its optimum, to the instant; they need some of that time.
-        time.sleep(max(0.0, self.faults_end + SETTLE_WATCHED_S - time.time()))
+        self.wait(lambda: self.exact()["settled_after_s"] is not None, promise_s + SETTLED_FOR_S,
+                  "the shares are at their optimum")
         print("seed %d: %d messages said again, %d old ones" % (SEED, self.echo.again,
                                                                 self.echo.old))
         self.assertGreater(self.echo.again + self.echo.old, 0)
         self.stop()
         seen = self.verdict()
         # The same from the journals, which also have what was never heard outside.
-        exact = self.verdict("--journals", os.path.join(self.folder, "state"), "--settled-since",
-                             "%.3f" % self.faults_end)
+        exact = self.exact()
         print("seed %d: outside %s\nseed %d: journals %s" % (SEED, seen, SEED, exact))
         self.assertGreater(exact["instants"], 100)
         self.assertEqual(0, exact["excess_parts"])
         self.assertLessEqual(exact["most_over_budget_w"], 0)
-        self.assertIsNotNone(exact["settled_after_s"], "never at the optimum after the faults")
         self.assertLessEqual(exact["settled_after_s"], promise_s)
         # From outside an agent's last milliseconds before it was killed are not seen: a tenth of a
         # percent is the resolution of that view.
