@@ -41,6 +41,7 @@ class Stepper {
   void on(const PlanChanged& e);
   void on(const Commanded& e);
   void on(const CommandRefused& e);
+  void on(const Displaced& e);
 
   // The board and its clock (step.cpp).
   void on(const Booted& e);

@@ -72,8 +72,9 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
       {mqtt::config_topic(link->fleet_, mqtt::kEveryone), 1},
       {mqtt::config_topic(link->fleet_, link->node_), 1},
       {mqtt::node_topic(link->fleet_, "+", TopicKind::kCoop, link->node_), 0},
-      // Our own, of an earlier life.
+      // Our own, of an earlier life; or of another agent that has our name.
       {link->topic(TopicKind::kInfo), 1},
+      {link->topic(TopicKind::kStatus), 1},
   };
   Result<std::unique_ptr<mqtt::Client>> client = mqtt::Client::create(std::move(options));
   if (!client) return tl::make_unexpected(client.error());
@@ -120,6 +121,7 @@ FleetLink::~FleetLink() {
 void FleetLink::on_ready() {
   mqtt::Client::Batch batch = client_->take();
   for (const std::string& problem : batch.problems) log_(2, "mqtt: " + problem);
+  if (batch.taken_over) on_taken_over(batch.why);
   if (batch.link_changed) {
     log_(batch.connected ? 1 : 2, std::string(batch.connected ? "joined the broker" : "no broker") +
                                       (batch.why.empty() ? "" : ": " + batch.why));
@@ -149,6 +151,14 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       seen_before_ = epoch != nullptr && epoch->as_integer() >= agent_.state().fleet.plan.epoch;
       return;
     }
+    case TopicKind::kStatus: {
+      const Result<mqtt::NodeStatus> status = mqtt::parse_status(message.payload);
+      const bool alive = status && status->state != mqtt::NodeState::kLost &&
+                         status->state != mqtt::NodeState::kOffline;
+      // Of two agents of one name the later start has it: both see that alike.
+      if (alive && at->node == node_ && status->epoch > epoch_) client_->yield_to_other();
+      return;
+    }
     case TopicKind::kCommand:
     case TopicKind::kFleetConfig:
     case TopicKind::kNodeConfig: door_->on_message(message, *at); return;
@@ -156,7 +166,19 @@ void FleetLink::on_message(mqtt::Incoming& message) {
   }
 }
 
+// Two agents of one name must not use one share twice: this one lets go of it at once, and if it
+// comes back it does so with nothing.
+void FleetLink::on_taken_over(const std::string& why) {
+  log_(3, "fleet: " + why);
+  publish_event("taken-over", why);
+  agent_.leave_fleet();
+  joined_ = false;
+  seen_before_ = true;
+}
+
 void FleetLink::on_connected() {
+  // At once: another agent of this name that comes back must see that there is a later one.
+  publish_status();
   if (joined_ || join_planned_) return;
   // Retained messages come right after subscribing; so does our own last word, if there is one.
   join_planned_ = true;

@@ -55,6 +55,7 @@ class FleetLink {
   void on_ready();
   void on_message(mqtt::Incoming& message);
   void on_connected();
+  void on_taken_over(const std::string& why);
   void join();
   void every_second();
   void publish_status();

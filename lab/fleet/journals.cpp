@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "lab/fleet/recording.hpp"
 #include "lab/replay/replay.hpp"
@@ -108,7 +109,7 @@ void take_tasks(const BoardWatch& watch, FleetRecording& recording) {
 Status take_from_journals(const std::string& folder, FleetRecording& recording) {
   namespace fs = std::filesystem;
   std::error_code error;
-  std::size_t boards = 0;
+  std::set<std::string> taken;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const fs::path journal = entry.path() / "journal";
     if (!fs::is_directory(journal, error)) continue;
@@ -121,13 +122,16 @@ Status take_from_journals(const std::string& folder, FleetRecording& recording) 
       return fail(Code::kCorrupt, journal.string() + ": the journal does not replay");
     }
     if (watch.node().empty()) continue;
-    FleetNode& node = recording.nodes[watch.node()];
+    // Two journals of one name are two agents, each with what it used.
+    const bool again = !taken.insert(watch.node()).second;
+    const std::string name =
+        watch.node() + (again ? " (" + entry.path().filename().string() + ")" : "");
+    FleetNode& node = recording.nodes[name];
     node.shares = std::move(watch.points());
     node.demands = std::move(watch.demands());
     take_tasks(watch, recording);
-    ++boards;
   }
-  if (boards == 0) return fail(Code::kNotFound, "no journals in " + folder);
+  if (taken.empty()) return fail(Code::kNotFound, "no journals in " + folder);
   return {};
 }
 

@@ -29,9 +29,10 @@ core::CoreConfig alone_in_its_fleet(const std::string& node) {
 
 // A board that has the whole budget to itself, every event of it in a journal.
 struct Journalled {
-  Journalled(const std::string& folder, const std::string& node) : board(alone_in_its_fleet(node)) {
+  Journalled(const std::string& folder, const std::string& node, const std::string& under = "")
+      : board(alone_in_its_fleet(node)) {
     journal::Recovery recovery;
-    const std::string place = folder + "/" + node + "/journal";
+    const std::string place = folder + "/" + (under.empty() ? node : under) + "/journal";
     std::filesystem::create_directories(place);
     auto opened = journal::Journal::open(place, {}, board.now(), node, recovery);
     TEST_ASSERT_TRUE_MESSAGE(opened.has_value(), opened ? "" : opened.error().context.c_str());
@@ -85,6 +86,19 @@ TEST(two_boards_that_both_have_the_whole_are_found) {
   const lab::FleetVerdict got = judge(judged(folder.path()));
   TEST_ASSERT_EQUAL_INT64(2 * kWhole, got.most_parts);
   TEST_ASSERT_EQUAL_INT64(21'000, got.most_over_mw);
+}
+
+TEST(two_agents_of_one_name_are_two) {
+  const test::TemporaryFolder folder;
+  Journalled one(folder.path(), "n-1");
+  Journalled twin(folder.path(), "n-1", "n-1-twin");
+  for (Journalled* each : {&one, &twin}) {
+    each->board.tell(core::FleetJoined{false});
+    each->board.run_for(10 * kSecond);
+  }
+  const FleetRecording got = judged(folder.path());
+  TEST_ASSERT_EQUAL_UINT64(2, got.nodes.size());
+  TEST_ASSERT_EQUAL_INT64(2 * kWhole, judge(got).most_parts);
 }
 
 TEST(an_agent_that_was_killed_counts_as_nothing_from_its_last_event_on) {
