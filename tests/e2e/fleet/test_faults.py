@@ -21,7 +21,7 @@ from links import Echo, Link  # noqa: E402
 
 BIN = os.path.abspath(os.environ.get("LAIRD_BIN", "build/release/bin"))
 SEED = int(os.environ.get("LAIRD_FAULT_SEED", "1"))
-SECONDS = int(os.environ.get("LAIRD_FAULT_SECONDS", "25"))
+SECONDS = int(os.environ.get("LAIRD_FAULT_SECONDS", "15"))
 LEASE_S = 6
 SETTLED_FOR_S = 5  # laird-lab wants to see it last for 2 s
 ENDS = ("succeeded", "missed", "exhausted", "failed", "cancelled")
@@ -32,8 +32,8 @@ def small_task(name, lane, deadline_s):
     """Data made up on the spot, so that the test needs none."""
     return {"name": name, "trainer": "linear", "lane": lane, "deadline": "%ds" % deadline_s,
             "target_loss": 1e-9, "memory": "40MB", "report_every": 2000,
-            "params": {"data": {"format": "synthetic", "kind": "regression", "samples": 4000,
-                                "features": 16}, "epochs": 100000}}
+            "params": {"data": {"format": "synthetic", "rows": 4000, "features": 16},
+                       "epochs": 100000}}
 
 
 class LinkedFleet(one_machine.Fleet):
@@ -71,7 +71,8 @@ class Faults(unittest.TestCase):
             path = self.fleet.config_path(board.node)
             with open(path, encoding="utf-8") as f:
                 config = json.load(f)
-            config["tasks"] = [small_task("t-%d" % i, "gpu" if i % 2 else "cpu", SECONDS + i)]
+            # They outlive the faults: what is settled then is what they need.
+            config["tasks"] = [small_task("t-%d" % i, "gpu" if i % 2 else "cpu", SECONDS + 25 + i)]
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(config, f)
 
@@ -177,9 +178,9 @@ class Faults(unittest.TestCase):
         # The protocol's promise after the last fault: the lease, and 20 s.
         promise_s = LEASE_S + 20
         self.wait(self.all_in, promise_s, "the budget is given out again")
-        self.wait(lambda: self.tasks_ended() == len(BOARDS), promise_s + 30, "every task ends")
         self.wait(lambda: self.exact()["settled_after_s"] is not None, promise_s + SETTLED_FOR_S,
                   "the shares are at their optimum")
+        self.wait(lambda: self.tasks_ended() == len(BOARDS), promise_s + 30, "every task ends")
         print("seed %d: %d messages said again, %d old ones" % (SEED, self.echo.again,
                                                                 self.echo.old))
         self.assertGreater(self.echo.again + self.echo.old, 0)
@@ -200,6 +201,11 @@ class Faults(unittest.TestCase):
             self.assertEqual(len(BOARDS), verdict["tasks"])
             self.assertEqual(len(BOARDS), verdict["tasks_ended"])
             self.assertEqual(0, verdict["tasks_ended_twice"])
+        # They really trained, and what ended them was not a fault.
+        for i in range(len(BOARDS)):
+            end = self.fleet.latest("task/t-%d" % i)["n-%d" % i]
+            self.assertGreater(end["samples"], 0, end)
+            self.assertIn(end["state"], ("succeeded", "missed", "exhausted"), end)
         # Boards that stopped said so: nothing but their floors is theirs.
         last = {node: told["points"][-1] for node, told in
                 self.fleet.latest("tele/shares").items()}
