@@ -1,5 +1,6 @@
 #include "consensus/codec.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <type_traits>
 
@@ -69,13 +70,13 @@ class Reader {
   }
   void parts(Parts& v) {
     const std::uint64_t wide = varint();
-    if (wide > static_cast<std::uint64_t>(INT64_MAX / 4)) failed_ = true;
+    if (wide > static_cast<std::uint64_t>(kNumberMax)) failed_ = true;
     v = failed_ ? 0 : static_cast<Parts>(wide);
   }
   void zigzag(std::int64_t& v) {
     const std::uint64_t wide = varint();
     v = static_cast<std::int64_t>(wide >> 1) ^ -static_cast<std::int64_t>(wide & 1);
-    if (v > INT64_MAX / 4 || v < -(INT64_MAX / 4)) failed_ = true;
+    if (v > kNumberMax || v < -kNumberMax) failed_ = true;
     if (failed_) v = 0;
   }
   [[nodiscard]] std::size_t count(std::size_t, std::size_t limit) {
@@ -144,6 +145,50 @@ void ballot(Io& io, B& b) {
   io.u32(b.node);
 }
 
+// Both ends of a tie are entries: it stands once, with the lower end, as the number of entries up
+// to the higher one. So a register of a thousand boards still fits one message of a broker.
+void ties(Writer& w, const Register& r) {
+  const auto& entries = r.entries;
+  const auto place = [&](const Account& a) {
+    return static_cast<std::size_t>(
+        std::lower_bound(entries.begin(), entries.end(), a,
+                         [](const Entry& e, const Account& b) { return e.account < b; }) -
+        entries.begin());
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto& own = entries[i].ties;
+    const auto upward = std::find_if(own.begin(), own.end(),
+                                     [&](const Tie& t) { return entries[i].account < t.peer; });
+    w.varint(static_cast<std::uint64_t>(own.end() - upward));
+    std::size_t last = i;
+    for (auto tie = upward; tie != own.end(); ++tie) {
+      const std::size_t at = place(tie->peer);
+      w.varint(at - last - 1);
+      w.varint(tie->life);
+      last = at;
+    }
+  }
+}
+
+void ties(Reader& io, Register& r) {
+  auto& entries = r.entries;
+  for (std::size_t i = 0; i < entries.size() && !io.failed(); ++i) {
+    const std::size_t count = io.count(0, kEdgesMax);
+    std::uint64_t last = i;
+    for (std::size_t k = 0; k < count && !io.failed(); ++k) {
+      const std::uint64_t step = io.varint();
+      std::uint32_t life = 0;
+      io.u32(life);
+      if (io.failed() || step >= entries.size() - last - 1) return io.fail();
+      last += step + 1;
+      Entry& other = entries[last];
+      if (entries[i].ties.size() >= kEdgesMax || other.ties.size() >= kEdgesMax) return io.fail();
+      entries[i].ties.push_back({other.account, life});
+      other.ties.push_back({entries[i].account, life});
+    }
+  }
+}
+
 template <class Io, class R>
 void registered(Io& io, R& r) {
   io.u32(r.version);
@@ -158,12 +203,21 @@ void registered(Io& io, R& r) {
     boolean(io, e.dead);
     boolean(io, e.certain);
     io.u32(e.changed);
-    list(io, e.ties, kEdgesMax, [&](auto& t) {
-      account(io, t.peer);
-      io.u32(t.life);
-    });
   });
+  ties(io, r);
   accounts(io, r.buried, kAccountsMax);
+  if constexpr (Io::kReading) {
+    if (!well_formed(r)) io.fail();
+  }
+}
+
+// Whoever names the keepers names at least one.
+template <class Io, class L>
+void keepers(Io& io, L& items) {
+  accounts(io, items, kKeepersMax);
+  if constexpr (Io::kReading) {
+    if (items.empty()) io.fail();
+  }
 }
 
 enum Flag : std::uint32_t {
@@ -208,7 +262,7 @@ void get_grant(Reader& r, Parts& v) {
   const std::uint8_t zeros = r.byte();
   const std::uint64_t digits = r.varint();
   if (zeros > 61 || (digits & 1U) == 0 ||
-      digits > (static_cast<std::uint64_t>(INT64_MAX / 4) >> zeros)) {
+      digits > (static_cast<std::uint64_t>(kNumberMax) >> zeros)) {
     r.fail();
     return;
   }
@@ -299,7 +353,7 @@ void statement(Io& io, B& b) {
     io.u32(t.life);
     boolean(io, t.peer_dead);
   });
-  accounts(io, b.keepers, kKeepersMax);
+  keepers(io, b.keepers);
 }
 
 template <class Io, class B>
@@ -344,7 +398,7 @@ void plain_body(Io& io, B& b) {
     statement(io, b);
   } else if constexpr (std::is_same_v<T, ReferBody>) {
     io.u32(b.version);
-    accounts(io, b.keepers, kKeepersMax);
+    keepers(io, b.keepers);
   } else if constexpr (std::is_same_v<T, ProbeBody>) {
     io.u32(b.version);
   } else if constexpr (std::is_same_v<T, RollCallBody>) {

@@ -5,8 +5,6 @@
 namespace laird::consensus {
 namespace {
 
-__extension__ using Wide = __int128;
-
 // parts needed so that `work` is done in `time`; at least one second is assumed to be left.
 Parts rate(std::int64_t work_parts_seconds, DurationNs time) {
   if (work_parts_seconds <= 0) return 0;

@@ -62,7 +62,7 @@ std::optional<Shares> Edge::stated(const EdgeBody& body) const {
     for (std::size_t r = 0; r < kResources; ++r) total[r] += e.sent[r];
   }
   for (std::size_t r = 0; r < kResources; ++r) {
-    if (total[r] - heard[r] > kWhole) return std::nullopt;
+    if (total[r] - heard[r] > kWhole || total[r] > kNumberMax) return std::nullopt;
     if (body.seq > seq_heard && total[r] < heard[r]) return std::nullopt;
   }
   return total;
@@ -94,7 +94,7 @@ bool Edge::hear(const EdgeBody& body, TimeNs now) {
     price_seq = body.seq;
   } else if (mine != nullptr) {
     for (std::size_t r = 0; r < kResources; ++r) {
-      price[r] = mine->price[r] + price_difference(body.price_code[r]);
+      price[r] = bounded(static_cast<Wide>(mine->price[r]) + price_difference(body.price_code[r]));
     }
     price_seq = body.seq;
   }
@@ -116,7 +116,7 @@ void Edge::speak(const Prices& own, TimeNs now, EdgeBody& body) {
     } else {
       const int code = price_code(own[r] - price[r]);
       body.price_code[r] = static_cast<std::int16_t>(code);
-      entry.price[r] = price[r] + price_difference(code);
+      entry.price[r] = bounded(static_cast<Wide>(price[r]) + price_difference(code));
     }
   }
   const bool base_known = seq_acked != 0 && seq - seq_acked < kRing;

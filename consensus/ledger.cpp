@@ -119,10 +119,12 @@ void Ledger::send(NodeId to, Body body, Out& out) const {
 }
 
 Shares Ledger::holding() const {
-  Shares held = base_;
+  std::array<Wide, kResources> sum{};
   for (const Edge& e : edges_) {
-    for (std::size_t r = 0; r < kResources; ++r) held[r] += e.heard[r] - e.sent[r];
+    for (std::size_t r = 0; r < kResources; ++r) sum[r] += e.heard[r] - e.sent[r];
   }
+  Shares held{};
+  for (std::size_t r = 0; r < kResources; ++r) held[r] = bounded(base_[r] + sum[r]);
   return held;
 }
 

@@ -113,6 +113,8 @@ class Ledger {
   [[nodiscard]] bool dead() const { return dead_; }
   [[nodiscard]] std::uint64_t rejected() const { return rejected_; }
   [[nodiscard]] const LedgerConfig& config() const { return config_; }
+  // As it was set: what a central answer would be worked out from.
+  [[nodiscard]] const Demand& demand(std::size_t resource) const { return demand_[resource]; }
   void archive(Archive& ar);
 
  private:

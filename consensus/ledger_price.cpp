@@ -18,10 +18,8 @@
 namespace laird::consensus {
 namespace {
 
-__extension__ using Wide = __int128;
-
 std::int64_t predicted_price(const Edge& e, std::size_t r) {
-  return e.price[r] + static_cast<std::int64_t>(e.urgency[r]) * (e.sent[r] - e.reflected[r]);
+  return bounded(e.price[r] + static_cast<Wide>(e.urgency[r]) * (e.sent[r] - e.reflected[r]));
 }
 
 bool priced(const Edge& e) {
@@ -43,7 +41,7 @@ Prices Ledger::prices() const {
   Prices out{};
   for (std::size_t r = 0; r < kResources; ++r) {
     const Demand d = demand_of(r);
-    const std::int64_t a = d.urgency;
+    const Wide a = d.urgency;
     Wide sum = 0;
     std::int64_t count = 0;
     for (const Edge& e : edges_) {
@@ -51,11 +49,10 @@ Prices Ledger::prices() const {
       sum += predicted_price(e, r);
       ++count;
     }
-    const std::int64_t mean =
-        count == 0 ? a * (held[r] - d.demand) : static_cast<std::int64_t>(sum / count);
-    const Parts best = std::clamp(d.demand + mean / a, d.floor, d.cap);
-    out[r] =
-        best == d.floor || best == d.cap ? mean + a * (held[r] - best) : a * (held[r] - d.demand);
+    const std::int64_t mean = bounded(count == 0 ? a * (held[r] - d.demand) : sum / count);
+    const Parts best = std::clamp(d.demand + mean / d.urgency, d.floor, d.cap);
+    out[r] = bounded(best == d.floor || best == d.cap ? mean + a * (held[r] - best)
+                                                      : a * (held[r] - d.demand));
   }
   return out;
 }

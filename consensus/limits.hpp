@@ -13,6 +13,16 @@ using Parts = std::int64_t;
 inline constexpr Parts kWhole = 1'000'000'000'000;
 inline constexpr std::size_t kResources = 3;  // cpu, gpu, power
 
+// No count, base or price is ever larger: what peers claim beyond it is refused, and sums of what
+// they claim stop there, so that no lie of a peer makes a number overflow.
+inline constexpr std::int64_t kNumberMax = INT64_MAX / 4;
+__extension__ using Wide = __int128;
+constexpr std::int64_t bounded(Wide value) {
+  return value > kNumberMax    ? kNumberMax
+         : value < -kNumberMax ? -kNumberMax
+                               : static_cast<std::int64_t>(value);
+}
+
 inline constexpr std::size_t kCyclesMax = 5;         // Hamiltonian cycles the overlay is made of
 inline constexpr std::size_t kEdgesMax = 48;         // edges of one account, closing ones included
 inline constexpr std::size_t kRing = 16;             // sent and heard messages remembered per edge

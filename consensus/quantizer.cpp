@@ -7,7 +7,7 @@
 namespace laird::consensus {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
+__extension__ using UnsignedWide = unsigned __int128;
 
 // e^(1/8) and e^(1/16) with 40 binary digits after the point.
 constexpr std::uint64_t kStep = 5'225'724'877'810'906'087ULL >> 22;
@@ -22,10 +22,10 @@ struct Tables {
 constexpr Tables make_tables() {
   Tables t;
   // 2^20 fractional bits carried through the recurrence keep every level within one unit.
-  Wide level = static_cast<Wide>(kPriceUnit) << 20;
+  UnsignedWide level = static_cast<UnsignedWide>(kPriceUnit) << 20;
   for (std::size_t k = 1; k <= kPriceCodeMax; ++k) {
-    t.level[k] = static_cast<std::int64_t>((level + (Wide{1} << 19)) >> 20);
-    const Wide upper = (level * kHalfStep) >> 40;
+    t.level[k] = static_cast<std::int64_t>((level + (UnsignedWide{1} << 19)) >> 20);
+    const UnsignedWide upper = (level * kHalfStep) >> 40;
     t.bound[k] = k == kPriceCodeMax ? INT64_MAX : static_cast<std::int64_t>(upper >> 20);
     level = (level * kStep) >> 40;
   }

@@ -9,7 +9,9 @@ bool entry_before(const Entry& e, const Account& a) { return e.account < a; }
 bool tie_before(const Tie& t, const Account& a) { return t.peer < a; }
 
 void add(Shares& to, const Shares& what, Parts sign = 1) {
-  for (std::size_t r = 0; r < kResources; ++r) to[r] += sign * what[r];
+  for (std::size_t r = 0; r < kResources; ++r) {
+    to[r] = bounded(static_cast<Wide>(to[r]) + static_cast<Wide>(sign) * what[r]);
+  }
 }
 
 }  // namespace
@@ -44,6 +46,20 @@ void Register::archive(Archive& ar) {
   ar.sequence(keepers, kKeepersMax);
   ar.sequence(entries, kAccountsMax);
   ar.sequence(buried, kAccountsMax);
+}
+
+bool well_formed(const Register& value) {
+  const auto ascending = [](const auto& items, auto key) {
+    return std::adjacent_find(items.begin(), items.end(), [&](const auto& a, const auto& b) {
+             return !(key(a) < key(b));
+           }) == items.end();
+  };
+  return (value.version == 0 || !value.keepers.empty()) &&
+         ascending(value.entries, [](const Entry& e) { return e.account; }) &&
+         ascending(value.buried, [](const Account& a) { return a.node; }) &&
+         std::all_of(value.entries.begin(), value.entries.end(), [&](const Entry& e) {
+           return ascending(e.ties, [](const Tie& t) { return t.peer; });
+         });
 }
 
 Entry* Register::find(const Account& account) {

@@ -74,6 +74,10 @@ struct Register {
   void archive(Archive& ar);
 };
 
+// In the order that every search in it relies on, and with a keeper unless it is none (version 0).
+// What comes from outside is refused when it is not.
+[[nodiscard]] bool well_formed(const Register& value);
+
 // All members tied as in the overlay, an equal part each, the keepers the lowest of them.
 [[nodiscard]] Register founding_register(const Overlay& overlay,
                                          const std::vector<Account>& accounts);

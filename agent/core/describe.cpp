@@ -55,6 +55,7 @@ struct EventName {
   std::string_view operator()(const PlanChanged&) const { return "plan-changed"; }
   std::string_view operator()(const Commanded&) const { return "commanded"; }
   std::string_view operator()(const CommandRefused&) const { return "command-refused"; }
+  std::string_view operator()(const Displaced&) const { return "displaced"; }
   std::string_view operator()(const CapRequested&) const { return "cap-requested"; }
   std::string_view operator()(const PowerKnobSet&) const { return "power-knob-set"; }
   std::string_view operator()(const ConfigNoted&) const { return "config-noted"; }
@@ -105,6 +106,7 @@ struct EventWords {
     line.add("request", e.request).add("by", e.by).add("id", e.id);
     std::visit([this](const auto& body) { (*this)(body); }, e.body);
   }
+  void operator()(const Displaced&) {}
   void operator()(const CommandRefused& e) {
     line.add("by", e.by).add("id", e.id).add("verb", e.verb).add("why", e.why);
   }

@@ -191,8 +191,9 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<HoldRequested>(body) ||
          std::holds_alternative<ReleaseRequested>(body) ||
          std::holds_alternative<DrainRequested>(body) ||
-         std::holds_alternative<FleetJoined>(body) || std::holds_alternative<PlanChanged>(body) ||
-         std::holds_alternative<Commanded>(body) || std::holds_alternative<CapRequested>(body);
+         std::holds_alternative<FleetJoined>(body) || std::holds_alternative<Displaced>(body) ||
+         std::holds_alternative<PlanChanged>(body) || std::holds_alternative<Commanded>(body) ||
+         std::holds_alternative<CapRequested>(body);
 }
 
 }  // namespace laird::core

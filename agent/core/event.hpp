@@ -193,12 +193,18 @@ struct ConfigNoted {
   void archive(Archive& ar);
 };
 
+// Another agent joined the broker under this board's name: what this one holds is not its own any
+// more, and whatever it is given must be given anew.
+struct Displaced {
+  void archive(Archive&) {}
+};
+
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
                  ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
                  TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
                  CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, PlanChanged,
-                 Commanded, CommandRefused, ConfigNoted>;
+                 Commanded, CommandRefused, ConfigNoted, Displaced>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -29,7 +29,9 @@ std::int64_t full_of(const CoreConfig& config, const LaneConfig& lane, Resource 
     case Resource::kCpu: return lane.cores_milli;
     case Resource::kGpu: return lane.kind == LaneKind::kGpu ? 1'000'000 : 0;
     case Resource::kPower:
-      return lane.kind == LaneKind::kGpu ? config.meter.gpu_weight : config.meter.cpu_weight;
+      return std::clamp<std::int64_t>(
+          lane.kind == LaneKind::kGpu ? config.meter.gpu_weight : config.meter.cpu_weight, 0,
+          kAmountMax);
   }
   return 0;
 }

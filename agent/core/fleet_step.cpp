@@ -80,11 +80,22 @@ void Stepper::on(const FleetJoined& e) {
   Fleet& fleet = s_.fleet;
   if (fleet.ledger || fleet.plan.member(s_.config.node) == nullptr) return;
   fleet.found_at_start = !e.seen_before;
+  // Somebody of this name was here, and this journal knows nothing of its share: it may run on
+  // until its lease ends, and the register takes whoever comes under its name for its successor.
+  if (e.seen_before) {
+    fleet.start_at =
+        std::max(fleet.start_at, s_.now + s_.config.fleet.lease + 4 * s_.config.fleet.tick);
+  }
   if (s_.now < fleet.start_at) {
     fleet.tick_at = fleet.start_at;
     return;
   }
   found_or_join(e.seen_before);
+}
+
+void Stepper::on(const Displaced&) {
+  s_.fleet.ledger.reset();
+  s_.fleet.tick_at = kNever;
 }
 
 void Stepper::adopt_plan(const FleetPlan& plan) {

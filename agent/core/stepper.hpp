@@ -43,6 +43,7 @@ class Stepper {
   void on(const CommandRefused& e);
   void on(const ConfigRequested& e);
   void on(const ConfigNoted& e);
+  void on(const Displaced& e);
 
   // The board and its clock (step.cpp).
   void on(const Booted& e);

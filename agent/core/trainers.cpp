@@ -146,7 +146,7 @@ void Stepper::on(const TrainerExited& e) {
     return;
   }
   crash(*task, e.exit_code < 0
-                   ? "its trainer was ended by signal " + std::to_string(-e.exit_code)
+                   ? "its trainer was ended by signal " + std::to_string(-std::int64_t{e.exit_code})
                    : "its trainer exited by itself with code " + std::to_string(e.exit_code));
 }
 

@@ -133,21 +133,22 @@ void Agent::offer_rungs(power::GovernorConfig& governor) const {
 }
 
 void Agent::boot(const core::CoreConfig& config) {
+  core::Booted booted;
+  booted.config = config;
+  booted.machine_boot = digest_of(read_text("/proc/sys/kernel/random/boot_id"));
+  // The clocks last: what passes between reading them and the event is an error of every wall-clock
+  // time the journal tells.
   const TimeNs wall = clock_.wall_ns();
   const TimeNs machine = clock_.boot_ns();
-  const std::uint64_t machine_boot = digest_of(read_text("/proc/sys/kernel/random/boot_id"));
   // Agent time starts from the wall clock and from then on only counts; a clock set back while
   // the board was off does not take it back before what is journalled. While the machine stayed
   // up, at least the time its own clock counted has passed, whatever the wall clock says.
   base_ns_ = std::max(wall, state_.now + 1) - machine;
-  if (machine_boot == state_.fleet.machine_boot) {
+  if (booted.machine_boot == state_.fleet.machine_boot) {
     base_ns_ = std::max(base_ns_, state_.agent_minus_machine);
   }
-  core::Booted booted;
   booted.wall_ns = wall;
   booted.machine_ns = machine;
-  booted.machine_boot = machine_boot;
-  booted.config = config;
   post(std::move(booted));
 }
 

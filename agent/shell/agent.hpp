@@ -52,6 +52,8 @@ class Agent {
   };
   void set_peers(Peers peers) { peers_ = std::move(peers); }
   void join_fleet(bool seen_before) { post(core::FleetJoined{seen_before}); }
+  // Another agent has this board's name.
+  void leave_fleet() { post(core::Displaced{}); }
   void change_plan(core::FleetPlan plan, Reply reply);
   // A signed command of an operator who may give it.
   void command(core::Commanded command, Reply reply);

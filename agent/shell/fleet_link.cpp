@@ -73,8 +73,9 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
       {mqtt::config_topic(link->fleet_, mqtt::kEveryone), 1},
       {mqtt::config_topic(link->fleet_, link->node_), 1},
       {mqtt::node_topic(link->fleet_, "+", TopicKind::kCoop, link->node_), 0},
-      // Our own, of an earlier life.
+      // Our own, of an earlier life; or of another agent that has our name.
       {link->topic(TopicKind::kInfo), 1},
+      {link->topic(TopicKind::kStatus), 1},
   };
   Result<std::unique_ptr<mqtt::Client>> client = mqtt::Client::create(std::move(options));
   if (!client) return tl::make_unexpected(client.error());
@@ -104,7 +105,11 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
 FleetLink::~FleetLink() {
   agent_.set_peers({});
   loop_.cancel(timer_);
+  // open() gave up before there was a link: there is nobody to tell.
+  if (!client_) return;
   loop_.forget(client_->ready_fd());
+  give_up_share();
+  publish_shares();
   mqtt::Outgoing last;
   last.topic = topic(TopicKind::kStatus);
   last.payload = mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kOffline, epoch_, wall_ms()});
@@ -117,6 +122,7 @@ FleetLink::~FleetLink() {
 void FleetLink::on_ready() {
   mqtt::Client::Batch batch = client_->take();
   for (const std::string& problem : batch.problems) log_(2, "mqtt: " + problem);
+  if (batch.taken_over) on_taken_over(batch.why);
   if (batch.link_changed) {
     log_(batch.connected ? 1 : 2, std::string(batch.connected ? "joined the broker" : "no broker") +
                                       (batch.why.empty() ? "" : ": " + batch.why));
@@ -146,6 +152,14 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       seen_before_ = epoch != nullptr && epoch->as_integer() >= agent_.state().fleet.plan.epoch;
       return;
     }
+    case TopicKind::kStatus: {
+      const Result<mqtt::NodeStatus> status = mqtt::parse_status(message.payload);
+      const bool alive = status && status->state != mqtt::NodeState::kLost &&
+                         status->state != mqtt::NodeState::kOffline;
+      // Of two agents of one name the later start has it: both see that alike.
+      if (alive && at->node == node_ && status->epoch > epoch_) client_->yield_to_other();
+      return;
+    }
     case TopicKind::kCommand:
     case TopicKind::kFleetConfig:
     case TopicKind::kNodeConfig: door_->on_message(message, *at); return;
@@ -153,7 +167,19 @@ void FleetLink::on_message(mqtt::Incoming& message) {
   }
 }
 
+// Two agents of one name must not use one share twice: this one lets go of it at once, and if it
+// comes back it does so with nothing.
+void FleetLink::on_taken_over(const std::string& why) {
+  log_(3, "fleet: " + why);
+  publish_event("taken-over", why);
+  agent_.leave_fleet();
+  joined_ = false;
+  seen_before_ = true;
+}
+
 void FleetLink::on_connected() {
+  // At once: another agent of this name that comes back must see that there is a later one.
+  publish_status();
   if (joined_ || join_planned_) return;
   // Retained messages come right after subscribing; so does our own last word, if there is one.
   join_planned_ = true;
@@ -194,6 +220,18 @@ void FleetLink::note_share() {
     fence_wall_ = fence - margin + agent_.state().wall_minus_agent;
   }
   add_share(point);
+}
+
+// An agent that stops runs nothing: only its floor is reserved for it from now on. Said aloud,
+// since whoever watches would otherwise count the old share until the lease ends.
+void FleetLink::give_up_share() {
+  note_share();
+  const core::State& state = agent_.state();
+  const core::FleetMember* self = state.fleet.plan.member(state.config.node);
+  const auto power = static_cast<std::size_t>(core::Resource::kPower);
+  // Not at the time of the point before: a point is known by its time.
+  add_share({std::max(clock_.wall_ns() / 1000, share_.unix_us + 1), 0,
+             self == nullptr ? 0 : self->floor[power]});
 }
 
 void FleetLink::add_share(const SharePoint& point) {

@@ -58,6 +58,7 @@ class FleetLink {
   void on_ready();
   void on_message(mqtt::Incoming& message);
   void on_connected();
+  void on_taken_over(const std::string& why);
   void join();
   void every_second();
   void publish_status();
@@ -67,6 +68,7 @@ class FleetLink {
   void publish_telemetry();
   void send_to(const std::string& peer, mqtt::CoopWriter& writer);
   void note_share();
+  void give_up_share();
   void add_share(const SharePoint& point);
   void publish_shares();
   void publish_event(std::string kind, std::string text, json::Value more = {});

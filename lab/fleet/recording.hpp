@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/time.hpp"
+#include "consensus/demand.hpp"
 #include "json/value.hpp"
 
 namespace laird::lab {
@@ -18,6 +19,12 @@ struct SharePoint {
   std::int64_t unix_us = 0;
   std::int64_t parts = 0;
   std::int64_t enforced_mw = 0;
+};
+
+// From when on what the board wanted of the power budget; only journals have it.
+struct DemandPoint {
+  std::int64_t unix_us = 0;
+  consensus::Demand demand;
 };
 
 struct Sample {
@@ -33,6 +40,7 @@ struct StateChange {
 struct FleetNode {
   std::string model;
   std::vector<SharePoint> shares;
+  std::vector<DemandPoint> demands;
   std::int64_t heard_unix_us = 0;  // its last word on its shares
   double epoch = 0.0;              // of the agent's run
   std::int64_t floor_mw = 0;
@@ -81,9 +89,9 @@ struct FleetRecording {
 
 [[nodiscard]] Result<FleetRecording> read_recording(const std::string& path);
 
-// Takes the boards' shares from their journals instead: every change is there, also what an agent
-// did between its last word and its death. `folder` holds a state folder for each board.
-[[nodiscard]] Status take_shares_from_journals(const std::string& folder,
-                                               FleetRecording& recording);
+// Takes the boards' shares and the fates of their tasks from their journals instead: every change
+// is there, also what an agent did between its last word and its death. `folder` holds a state
+// folder for each board.
+[[nodiscard]] Status take_from_journals(const std::string& folder, FleetRecording& recording);
 
 }  // namespace laird::lab

@@ -15,7 +15,7 @@ constexpr std::int64_t kSilenceUs = 8'000'000;
 
 struct Change {
   std::int64_t unix_us = 0;
-  const FleetNode* node = nullptr;
+  const FleetNode* node = nullptr;  // none: nothing changes, the sum is held against the budget
   std::int64_t parts = 0;
   std::int64_t enforced_mw = 0;
 };
@@ -26,11 +26,18 @@ std::vector<Change> changes_of(const FleetRecording& recording) {
     for (const SharePoint& p : node.shares) {
       out.push_back({p.unix_us, &node, p.parts, p.enforced_mw});
     }
-    // Silent at the end: it died, or the recording did.
+    // Silent at the end: it died, or the recording did. After its last change, if that was its last
+    // word: at one instant a rise would come last.
     if (!node.shares.empty() && node.heard_unix_us + kSilenceUs < recording.last_unix_us) {
       out.push_back(
-          {std::max(node.heard_unix_us, node.shares.back().unix_us), &node, 0, node.floor_mw});
+          {std::max(node.heard_unix_us, node.shares.back().unix_us + 1), &node, 0, node.floor_mw});
     }
+  }
+  // A board that does not follow a cut changes nothing: the sum is looked at then all the same.
+  for (std::size_t i = 1; i < recording.budgets.size(); ++i) {
+    const std::int64_t at = recording.budgets[i].unix_us;
+    out.push_back({at, nullptr, 0, 0});
+    out.push_back({at + kCutGraceUs + 1, nullptr, 0, 0});
   }
   // At one instant falls come before rises: that is the order they happened in.
   std::stable_sort(out.begin(), out.end(), [](const Change& a, const Change& b) {
@@ -96,10 +103,12 @@ FleetVerdict judge(const FleetRecording& recording) {
   std::int64_t cut_at = -1;
   std::int64_t budget_before = 0;
   for (const Change& change : changes_of(recording)) {
-    Change& known = last[change.node];
-    parts += change.parts - known.parts;
-    enforced += change.enforced_mw - known.enforced_mw;
-    known = change;
+    if (change.node != nullptr) {
+      Change& known = last[change.node];
+      parts += change.parts - known.parts;
+      enforced += change.enforced_mw - known.enforced_mw;
+      known = change;
+    }
     ++out.instants;
     const std::int64_t budget = budget_now(recording, change.unix_us);
     if (budget < budget_before) cut_at = change.unix_us;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,15 @@ struct FleetVerdict {
 inline constexpr std::int64_t kCutGraceUs = 3'000'000;
 
 [[nodiscard]] FleetVerdict judge(const FleetRecording& recording);
+
+// At the optimum: so much of the whole, at most, is on another board than a central answer to the
+// same demands would put it on, and that for so long.
+inline constexpr double kSettledGap = 0.01;
+inline constexpr std::int64_t kSettledForUs = 2'000'000;
+
+// Seconds from that time until the shares were at the optimum; none if they never were, or if the
+// demands are not known (take_from_journals has them).
+[[nodiscard]] std::optional<double> settled_after_s(const FleetRecording& recording,
+                                                    std::int64_t since_unix_us);
 
 }  // namespace laird::lab

@@ -77,6 +77,7 @@ struct Client::Core final : LinkEvents {
   // --- called by Paho's threads ---
   void link_up() override;
   void link_down(const std::string& cause) override;
+  void taken_over() override;
   void connect_failed(const std::string& reason, bool by_broker) override;
   void arrived(Incoming message, std::size_t oversized_bytes) override;
   void published(void* context, Delivery how, int reason) override;
@@ -84,6 +85,8 @@ struct Client::Core final : LinkEvents {
 
   // --- called by the worker ---
   static void run(const std::shared_ptr<Core>& core);
+  void connect();
+  void yield(std::unique_lock<std::mutex>& lock);
   void work(const std::shared_ptr<Core>& self);
   void pump(std::unique_lock<std::mutex>& lock);
   void subscribe(std::unique_lock<std::mutex>& lock);
@@ -134,6 +137,10 @@ struct Client::Core final : LinkEvents {
   bool closing = false;
   bool done = false;
   bool diagnosing = false;
+  bool yielding = false;  // to another client of our id
+  bool tell_taken_over = false;
+  std::uint32_t yield_s = 0;  // the next time
+  Clock::time_point yield_until = Clock::time_point::max();
   Clock::time_point diagnose_at = Clock::time_point::max();
   Clock::time_point close_by = Clock::time_point::max();
 
@@ -156,12 +163,27 @@ void Client::Core::link_up() {
 void Client::Core::link_down(const std::string& cause) {
   const std::lock_guard<std::mutex> hold(mutex);
   // The bare fact and the broker's reason come in either order.
-  if (!up && (cause.empty() || why != kLost)) return;
+  if (yielding || (!up && (cause.empty() || why != kLost))) return;
   link_changed = true;
   why = cause.empty() ? kLost : kLost + (": " + cause);
   if (up) diagnose_at = Clock::now() + kDiagnoseAfter;
   up = false;
   announced = false;
+  signal();
+  wake.notify_one();
+}
+
+void Client::Core::taken_over() {
+  const std::lock_guard<std::mutex> hold(mutex);
+  if (yielding) return;
+  yield_s = yield_s == 0 ? options.yield_min_s : std::min(2 * yield_s, options.yield_max_s);
+  yield_until = Clock::now() + std::chrono::seconds(yield_s);
+  yielding = tell_taken_over = link_changed = true;
+  up = announced = false;
+  diagnose_at = Clock::time_point::max();
+  why = "another client came under the name '" + options.client_id +
+        "': two agents have one id, or a key was copied; this one keeps away for " +
+        std::to_string(yield_s) + " s";
   signal();
   wake.notify_one();
 }
@@ -242,13 +264,37 @@ void Client::Core::subscribed(const std::string& filter, Delivery how) {
 // --- the worker ---------------------------------------------------------------------------------
 
 void Client::Core::run(const std::shared_ptr<Core>& core) {
-  core->link = std::make_unique<PahoLink>(core->options, *core);
-  std::string refused = core->link->connect();
-  if (!refused.empty()) {
-    const std::lock_guard<std::mutex> hold(core->mutex);
-    core->problem(std::move(refused));
-  }
+  core->connect();
   core->work(core);
+}
+
+void Client::Core::connect() {
+  link = std::make_unique<PahoLink>(options, *this);
+  std::string refused = link->connect();
+  if (refused.empty()) return;
+  const std::lock_guard<std::mutex> hold(mutex);
+  problem(std::move(refused));
+}
+
+// The library's own reconnecting ends with the link; what it still had to send waits here.
+void Client::Core::yield(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  link->disconnect();
+  link.reset();
+  lock.lock();
+  up = announced = false;
+  for (Slot& slot : slots) {
+    if (!slot.busy) continue;
+    outbox.put_back(std::move(slot.message), now_ns());
+    slot = {};
+  }
+  const Clock::time_point until = yield_until;
+  wake.wait_until(lock, until, [this] { return closing; });
+  yielding = false;
+  if (closing) return;
+  lock.unlock();
+  connect();
+  lock.lock();
 }
 
 void Client::Core::work(const std::shared_ptr<Core>& self) {
@@ -256,7 +302,7 @@ void Client::Core::work(const std::shared_ptr<Core>& self) {
   while (!closing) {
     const bool watching = is_watching();
     const auto due = [&] {
-      return closing || has_work() || diagnosis_due() || is_watching() != watching;
+      return closing || yielding || has_work() || diagnosis_due() || is_watching() != watching;
     };
     if (watching) {
       const Clock::time_point until = diagnose_at;
@@ -265,6 +311,10 @@ void Client::Core::work(const std::shared_ptr<Core>& self) {
       wake.wait(lock, due);
     }
     if (closing) break;
+    if (yielding) {
+      yield(lock);
+      continue;
+    }
     if (has_work()) pump(lock);
     if (diagnosis_due()) {
       diagnosing = true;
@@ -274,7 +324,7 @@ void Client::Core::work(const std::shared_ptr<Core>& self) {
   }
   drain(lock);
   lock.unlock();
-  link->disconnect();
+  if (link) link->disconnect();
   link.reset();
   lock.lock();
   done = true;
@@ -452,6 +502,7 @@ Client::Batch Client::take() {
   out.problems.swap(c.problems);
   out.link_changed = std::exchange(c.link_changed, false);
   out.connected = c.announced;
+  out.taken_over = std::exchange(c.tell_taken_over, false);
   out.why = c.why;
   const std::uint64_t dropped =
       c.outbox.dropped() + c.counters.inbox_dropped + c.counters.oversized;
@@ -465,6 +516,8 @@ void Client::publish(Outgoing message) {
   core_->outbox.push(std::move(message), now_ns());
   if (core_->up) core_->wake.notify_one();
 }
+
+void Client::yield_to_other() { core_->taken_over(); }
 
 bool Client::connected() const {
   const std::lock_guard<std::mutex> hold(core_->mutex);

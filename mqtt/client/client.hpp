@@ -41,6 +41,10 @@ struct Options {
   // Up to so much is added at random, so that a fleet that lost its broker does not come back in
   // one instant: Paho's own jitter is the same in every process.
   std::uint32_t retry_jitter_s = 2;
+  // Thrown out by another client of the same id, this one keeps away for so long, each time twice
+  // as long as before: it cannot know which of the two is right, and must not fight.
+  std::uint32_t yield_min_s = 60;
+  std::uint32_t yield_max_s = 3'600;
   OutboxLimits outbox;
   std::size_t in_flight_max = 16;  // handed to Paho and not yet acknowledged
   std::size_t inbox_max = 1'024;   // messages; a quarter is kept free for QoS 1
@@ -81,8 +85,9 @@ class Client {
   struct Batch {
     std::vector<Incoming> messages;
     bool link_changed = false;
-    bool connected = false;  // and subscribed: what is sent to us from now on arrives
-    std::string why;         // of the last change or the failing attempts, for people
+    bool connected = false;   // and subscribed: what is sent to us from now on arrives
+    bool taken_over = false;  // another client came under our id, and has it now
+    std::string why;          // of the last change or the failing attempts, for people
     // Worth a line in the log, each once: a refused topic, an oversized message, a wrong version.
     std::vector<std::string> problems;
     std::uint64_t dropped = 0;  // since the last take(), both ways
@@ -91,6 +96,9 @@ class Client {
 
   // Never blocks.
   void publish(Outgoing message);
+
+  // As if the broker had told that another client has our id, which not every broker does.
+  void yield_to_other();
 
   [[nodiscard]] bool connected() const;
   [[nodiscard]] Counters counters() const;

@@ -218,6 +218,7 @@ std::string PahoLink::connect() {
     p.client->set_connection_lost_handler(
         [&events](const std::string& cause) { events.link_down(cause); });
     p.client->set_disconnected_handler([&events](const paho::properties&, paho::ReasonCode code) {
+      if (code == paho::ReasonCode::SESSION_TAKEN_OVER) return events.taken_over();
       events.link_down("the broker closed it, reason " + std::to_string(static_cast<int>(code)));
     });
     p.client->set_message_callback(

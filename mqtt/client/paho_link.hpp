@@ -16,6 +16,8 @@ class LinkEvents {
  public:
   virtual void link_up() = 0;
   virtual void link_down(const std::string& why) = 0;
+  // Another client connected under our id. The library would fight it for ever: end the link.
+  virtual void taken_over() = 0;
   // Only the first attempt is told of. `by_broker`: it answered, `why` is what it said.
   virtual void connect_failed(const std::string& why, bool by_broker) = 0;
   // `oversized_bytes`: the length of a payload that was too long and so is not here, or 0.

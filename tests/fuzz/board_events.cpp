@@ -3,6 +3,8 @@
 #include <bit>
 #include <limits>
 
+#include "tests/fuzz/fleet_events.hpp"
+
 namespace laird::fuzz {
 namespace {
 
@@ -71,7 +73,9 @@ std::uint64_t samples(Feed& feed, const core::State& state, const ProcessRef& wh
   return task->samples + which;
 }
 
-core::TaskSpec spec(Feed& feed) {
+}  // namespace
+
+core::TaskSpec task_spec(Feed& feed) {
   core::TaskSpec out;
   out.name = task_name(feed);
   out.trainer = feed.below(16) == 15 ? "stranger" : "fake";
@@ -89,6 +93,8 @@ core::TaskSpec spec(Feed& feed) {
   out.planned_samples = odd % 16 == 6 ? feed.word() : 0;
   return out;
 }
+
+namespace {
 
 core::Booted boot(Feed& feed, const core::State& state) {
   core::Booted out;
@@ -181,6 +187,7 @@ core::CoreConfig board_config(Feed& feed) {
     t.attempts_max = feed.byte();
   }
   if (which % 4 == 1) out.power = power_config(feed);
+  if (which >= 64) join_fleet(out, feed);
   if (which % 16 == 10) {
     out.meter = {signed_number(feed), signed_number(feed), signed_number(feed),
                  signed_number(feed)};
@@ -190,7 +197,7 @@ core::CoreConfig board_config(Feed& feed) {
 
 core::Event next_event(Feed& feed, const core::State& state) {
   core::Event event;
-  const std::uint32_t what = feed.below(32);
+  const std::uint32_t what = feed.below(state.fleet.member() ? 64 : 32);
   event.at = later(feed, state.now);
   switch (what) {
     case 0:
@@ -198,7 +205,7 @@ core::Event next_event(Feed& feed, const core::State& state) {
     case 2:
     case 3:
     case 4:
-    case 5: event.body = core::Submitted{feed.byte(), spec(feed)}; break;
+    case 5: event.body = core::Submitted{feed.byte(), task_spec(feed)}; break;
     case 6: event.body = core::CancelRequested{1, task_name(feed)}; break;
     case 7: event.body = core::HoldRequested{2, task_name(feed)}; break;
     case 8: event.body = core::ReleaseRequested{3, task_name(feed)}; break;
@@ -209,7 +216,11 @@ core::Event next_event(Feed& feed, const core::State& state) {
     case 13:
     case 14: event.body = core::Ticked{}; break;
     case 15: event.body = power_says(feed); break;
-    default: event.body = trainer_says(feed, state); break;
+    default: event.body = what < 32 ? trainer_says(feed, state) : fleet_says(feed, state); break;
+  }
+  // The fleet's part goes by its ticks.
+  if (what >= 32 && feed.below(4) != 0) {
+    event.at = state.now + feed.below(8) * state.config.fleet.tick / 2;
   }
   return event;
 }

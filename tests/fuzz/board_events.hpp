@@ -7,6 +7,7 @@
 
 namespace laird::fuzz {
 
+[[nodiscard]] core::TaskSpec task_spec(Feed& feed);
 [[nodiscard]] core::CoreConfig board_config(Feed& feed);
 // The next event after `state`; it may be one that core::admissible refuses.
 [[nodiscard]] core::Event next_event(Feed& feed, const core::State& state);

@@ -1,5 +1,6 @@
 #include "consensus/codec.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "tests/harness/unit.hpp"
@@ -166,4 +167,79 @@ TEST(an_ordinary_edge_message_is_small) {
   b.base_age = 4;
   b.sent = {5 << 12, 0, 0};
   TEST_ASSERT_TRUE(written({1, 0, b}).size() <= 12);
+}
+
+// What every search in a register relies on: a peer that breaks it is refused, not believed.
+TEST(refuses_a_register_out_of_order) {
+  const auto decodes = [](const Register& value) {
+    Bytes bytes;
+    encode({1, 1, DecidedBody{value}}, bytes);
+    return decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).has_value();
+  };
+  TEST_ASSERT_TRUE(decodes(sample_register()));
+  Register swapped = sample_register();
+  std::swap(swapped.entries[0], swapped.entries[1]);
+  TEST_ASSERT_FALSE(decodes(swapped));
+  Register twice = sample_register();
+  twice.entries.push_back(twice.entries.back());
+  TEST_ASSERT_FALSE(decodes(twice));
+  Register ties = sample_register();
+  ties.entries[0].ties.push_back({{1, 1}, 5});
+  TEST_ASSERT_FALSE(decodes(ties));
+  Register buried = sample_register();
+  buried.buried = {{2, 5}, {2, 6}};
+  TEST_ASSERT_FALSE(decodes(buried));
+  Register kept_by_nobody = sample_register();
+  kept_by_nobody.keepers.clear();
+  TEST_ASSERT_FALSE(decodes(kept_by_nobody));
+}
+
+TEST(refuses_keepers_that_are_nobody) {
+  const auto decodes = [](const Body& body) {
+    Bytes bytes;
+    encode({1, 1, body}, bytes);
+    return decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).has_value();
+  };
+  TEST_ASSERT_TRUE(decodes(ReferBody{5, {{4, 1}}}));
+  TEST_ASSERT_FALSE(decodes(ReferBody{5, {}}));
+  StatementBody statement;
+  statement.version = 5;
+  statement.incarnation = 1;
+  TEST_ASSERT_FALSE(decodes(statement));
+}
+
+// What a broker carries is 64 KiB; a fleet has up to 1024 members (agent/core/limits.hpp).
+TEST(the_register_of_a_thousand_boards_fits_one_mqtt_message) {
+  std::vector<NodeId> nodes;
+  std::vector<Account> accounts;
+  // Numbers as hashes of names are: all over the range, five bytes each.
+  for (std::uint32_t i = 0; i < 1024; ++i) nodes.push_back(i * 4'194'301U + 7);
+  std::sort(nodes.begin(), nodes.end());
+  // Half of them have started anew: their incarnation counts seconds.
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    accounts.push_back({nodes[i], i % 2 == 0 ? 1 : 217'000'000U});
+  }
+  Register r = founding_register(Overlay(nodes), accounts);
+  r.version = 3'000;
+  r.lives = 9'000;
+  std::uint32_t life = 0;
+  for (Entry& e : r.entries) {
+    e.base = {976'562'500, 976'562'500, -1'200'345'678};
+    e.changed = 2'999;
+    e.term = 2;
+    for (Tie& t : e.ties) {
+      if (t.peer < e.account) continue;
+      t.life = ++life % 9'000;
+      Entry& other = *r.find(t.peer);
+      for (Tie& back : other.ties) {
+        if (back.peer == e.account) back.life = t.life;
+      }
+    }
+  }
+  Bytes bytes;
+  encode({1, 1, DecidedBody{r}}, bytes);
+  TEST_ASSERT_LESS_THAN_UINT64(60 * 1024, bytes.size());
+  const auto back = decode({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  TEST_ASSERT_TRUE(back.has_value());
+  TEST_ASSERT_TRUE(std::get<DecidedBody>(back->body).value == r);
 }

@@ -303,3 +303,41 @@ TEST(quorums_follow_the_size_and_the_degree) {
   TEST_ASSERT_EQUAL_UINT8(1, quorum_for(100, 1));
   TEST_ASSERT_EQUAL_UINT8(1, quorum_for(100, 0));
 }
+
+// Found by fuzzing: sums of what peers claim overflowed.
+TEST(no_claim_of_a_peer_makes_a_number_overflow) {
+  Bench bench(3);
+  bench.ticks(5);
+  Out out;
+  for (int k = 0; k < 20; ++k) {
+    for (const NodeId liar : {NodeId{1}, NodeId{2}}) {
+      const Ledger& victim = bench.ledgers[0];
+      const auto edge =
+          std::find_if(victim.edges().begin(), victim.edges().end(),
+                       [&](const Edge& e) { return e.peer.node == liar && !e.closing; });
+      if (edge == victim.edges().end()) continue;
+      EdgeBody body;
+      body.life = edge->life;
+      body.seq = edge->seq_heard + 1;
+      body.ack = edge->seq_heard;
+      body.has_terms = true;
+      body.degree = 255;
+      body.urgency = {65535, 65535, 65535};
+      body.price_absolute = true;
+      body.price = {kNumberMax, -kNumberMax, k % 2 == 0 ? kNumberMax : -kNumberMax};
+      bench.ledgers[0].on_message(liar, {1, 0, body}, bench.now, out);
+      StatementBody statement;
+      statement.version = 1000 + static_cast<std::uint32_t>(k);
+      statement.incarnation = 1;
+      statement.base = {kNumberMax, -kNumberMax, kNumberMax};
+      statement.quorum = 1;
+      for (const Edge& e : victim.edges()) statement.ties.push_back({e.peer, e.life, false});
+      statement.keepers = {{1, 1}};
+      bench.ledgers[0].on_message(liar, {1, 1, statement}, bench.now, out);
+    }
+    bench.tick();
+    for (const Parts held : bench.ledgers[0].holding()) {
+      TEST_ASSERT_TRUE(held >= -kNumberMax && held <= kNumberMax);
+    }
+  }
+}

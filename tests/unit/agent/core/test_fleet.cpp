@@ -209,9 +209,31 @@ TEST(a_crashed_agent_takes_its_account_up_again_and_a_rebooted_machine_does_not)
 TEST(a_founder_seen_before_gets_no_genesis) {
   FakeBoard board(member_config(plan_of(3, 60'000, 2'000), "n-0"));
   board.tell(FleetJoined{true});
-  board.run_for(2 * kSecond);
+  // Whoever had its name may still hold a share, for a lease.
+  board.run_for(board.config.fleet.lease);
+  TEST_ASSERT_TRUE(board.state.fleet.ledger == nullptr);
+  board.run_for(5 * kSecond);
   TEST_ASSERT_GREATER_THAN_UINT32(1, board.state.fleet.ledger->account().incarnation);
   TEST_ASSERT_EQUAL_INT64(0, board.state.fleet.ledger->holding()[kPowerAt]);
+}
+
+TEST(a_board_displaced_by_another_of_its_name_has_its_floor_at_once_and_comes_back_with_nothing) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 11);
+  fleet.join_all();
+  fleet.run(20);
+  FakeBoard& board = *fleet.boards[2];
+  TEST_ASSERT_GREATER_THAN_INT64(1'000, fleet.enforced(2));
+  const std::uint32_t before = board.state.fleet.ledger->account().incarnation;
+  board.tell(Displaced{});
+  TEST_ASSERT_EQUAL_INT64(1'000, fleet.enforced(2));
+  TEST_ASSERT_TRUE(board.state.fleet.fenced(board.state.now));
+  fleet.run(5);
+  TEST_ASSERT_EQUAL_INT64(1'000, fleet.enforced(2));
+  board.tell(FleetJoined{true});
+  fleet.run(90);
+  TEST_ASSERT_GREATER_THAN_UINT32(before, board.state.fleet.ledger->account().incarnation);
+  TEST_ASSERT_GREATER_THAN_INT64(1'000, fleet.enforced(2));
+  TEST_ASSERT_LESS_OR_EQUAL_INT64(20'000, fleet.most);
 }
 
 TEST(a_smaller_budget_takes_effect_at_once_and_an_older_plan_is_refused) {

@@ -1,5 +1,6 @@
 #include "agent/core/step.hpp"
 
+#include <limits>
 #include <string>
 
 #include "tests/harness/fake_board.hpp"
@@ -292,4 +293,13 @@ TEST(an_event_that_cannot_follow_is_refused_not_asserted) {
   CoreConfig odd = small_board("no-such-policy");
   TEST_ASSERT_FALSE(admissible(board.state, Event{board.now(), Booted{0, odd}}).has_value());
   TEST_ASSERT_FALSE(admissible(State{}, Event{0, Ticked{}}).has_value());
+}
+
+// Found by fuzzing: a journal may hold any number.
+TEST(an_exit_by_a_signal_no_system_has_is_told_as_it_came) {
+  FakeBoard board(small_board());
+  board.submit(small_task("a", kMinute, 0.01));
+  board.run_for(2 * kSecond);
+  board.tell(TrainerExited{board.task("a")->process(), std::numeric_limits<std::int32_t>::min()});
+  TEST_ASSERT_TRUE(board.task("a")->reason.find("signal 2147483648") != std::string::npos);
 }

@@ -1,0 +1,77 @@
+"""Two agents under one name: a copied config, a copied key. They do not fight for the connection, the
+one thrown out says so loudly and falls to its floor at once, and the budget is kept all the while."""
+
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from boards import Board, OperatedFleet
+from harness import BIN, wait_until
+
+
+class Twin(Board):
+    """A second agent of a board's name, with a state folder of its own."""
+
+    def __init__(self, test, node, members, **fleet):
+        super().__init__(test, node, members, **fleet)
+        self.root = os.path.join(test.root, node + "-twin")
+        os.makedirs(self.root)
+        self.state = self.config["state_dir"] = os.path.join(self.root, "state")
+        self.log_path = os.path.join(self.root, "agent.log")
+        self.config_path = os.path.join(self.root, "laird.json")
+
+
+class Takeover(OperatedFleet):
+
+    def enforced_w(self, node):
+        rows = self.lairctl("get", "nodes", "-o", "json").json()
+        return {r["node"]: r for r in rows}[node]["report"]["shares"]["power"]["enforced_w"]
+
+    def judged(self):
+        folder = os.path.join(self.root, "states")
+        os.makedirs(folder, exist_ok=True)
+        for name in ("n-1", "n-2", "n-3", "n-1-twin"):
+            link = os.path.join(folder, name)
+            if not os.path.islink(link):
+                os.symlink(os.path.join(self.root, name, "state"), link)
+        recording = os.path.join(self.root, "recording")
+        with open(recording, "w", encoding="utf-8") as out:
+            report = {"shares": {"power": {"floor_w": 2, "budget_w": 60}}}
+            out.write("%f laird/v1/lab/node/n-1/report %s\n" % (time.time(), json.dumps(report)))
+        done = subprocess.run([os.path.join(BIN, "laird-lab"), "fleet", recording, "--json",
+                               "--journals", folder], stdout=subprocess.PIPE, check=False)
+        return json.loads(done.stdout)
+
+    def test_the_newcomer_stays_and_the_other_says_so_and_keeps_away(self):
+        first = self.agents["n-1"]
+        self.assertTrue(wait_until(lambda: self.enforced_w("n-1") > 10, 20, every=0.3))
+        twin = Twin(type(self), "n-1", self.boards)
+        self.addCleanup(twin.kill)
+        twin.start()
+        self.assertTrue(wait_until(lambda: "another client came under the name 'n-1'"
+                                   in first.log(), 15), first.log()[-1000:])
+        # Its share ended with that word; it works on within its floor.
+        self.assertTrue(wait_until(lambda: "only the floor is used" in first.log(), 5),
+                        first.log()[-1000:])
+        # The newcomer is let in with nothing, after any lease of the name has ended, and gets its
+        # share from its peers.
+        self.assertTrue(wait_until(lambda: "shares agreed with peers are in use" in twin.log(), 40),
+                        twin.log()[-1000:])
+        self.assertTrue(wait_until(lambda: self.enforced_w("n-1") > 10, 30, every=0.3))
+        # Thrown out, the first came back once and saw the later one; that one came back once.
+        for agent in (first, twin):
+            self.assertLessEqual(agent.log().count("joined the broker"), 3, agent.log())
+        before = [agent.log().count("joined the broker") for agent in (first, twin)]
+        time.sleep(8)
+        self.assertEqual(before, [a.log().count("joined the broker") for a in (first, twin)])
+        self.assertIsNone(first.process.poll())
+        verdict = self.judged()
+        self.assertEqual(4, verdict["nodes"])
+        self.assertEqual(0, verdict["excess_parts"], verdict)
+        self.assertLessEqual(verdict["most_over_budget_w"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,58 @@
+// A real agent in a temporary folder, with a clock moved by hand: for the parts of the shell that
+// stand between it and the outside.
+#pragma once
+
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "agent/shell/agent.hpp"
+#include "agent/shell/settings.hpp"
+#include "tests/harness/unit.hpp"
+
+namespace laird::test {
+
+class HandClock final : public ports::Clock {
+ public:
+  [[nodiscard]] TimeNs boot_ns() override { return boot; }
+  [[nodiscard]] TimeNs wall_ns() override { return wall; }
+  void pass(DurationNs time) {
+    boot += time;
+    wall += time;
+  }
+
+  TimeNs boot = kHour;
+  TimeNs wall = 1'800'000'000 * kSecond;
+};
+
+// Starts nothing but the agent: no cgroups, no power readings, trainers that end at once.
+class OneBoard {
+ public:
+  // `fleet`: that section of the config; empty: the board is alone.
+  explicit OneBoard(const std::string& fleet = "") {
+    const std::string path = folder.path() + "/laird.json";
+    std::ofstream(path) << R"({"node": "n-1", "state_dir": "state", "cgroups": false,
+        "control_socket": "none", "power": {"source": "none"},
+        "board": {"lanes": [{"name": "cpu0", "kind": "cpu", "cores": 1}], "memory": "1GB"},
+        "trainers": {"linear": {"exec": ["/bin/true"]}})"
+                        << (fleet.empty() ? "" : ", \"fleet\": " + fleet) << "}";
+    std::vector<config::Problem> problems;
+    settings = shell::load_settings(path, problems);
+    for (const config::Problem& p : problems) TEST_FAIL_MESSAGE(p.text().c_str());
+    Result<std::unique_ptr<shell::Loop>> made = shell::Loop::create();
+    TEST_ASSERT_TRUE(made.has_value());
+    loop = std::move(*made);
+    auto created = shell::Agent::create(*loop, clock, settings, [](int, const std::string&) {});
+    TEST_ASSERT_TRUE_MESSAGE(created.has_value(), created ? "" : created.error().context.c_str());
+    agent = std::move(*created);
+    agent->process();
+  }
+
+  TemporaryFolder folder;
+  HandClock clock;
+  shell::Settings settings;
+  std::unique_ptr<shell::Loop> loop;
+  std::unique_ptr<shell::Agent> agent;
+};
+
+}  // namespace laird::test

@@ -1,0 +1,105 @@
+#include "lab/fleet/verdict.hpp"
+
+#include "consensus/limits.hpp"
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using consensus::kWhole;
+using lab::FleetRecording;
+using lab::FleetVerdict;
+using lab::SharePoint;
+
+namespace {
+
+constexpr std::int64_t kS = 1'000'000;  // in microseconds
+
+// Two boards heard to the end, a budget of 30 W.
+FleetRecording two(std::vector<SharePoint> one, std::vector<SharePoint> other) {
+  FleetRecording out;
+  out.first_unix_us = 100 * kS;
+  out.last_unix_us = 200 * kS;
+  out.budgets.push_back({100 * kS, 30'000});
+  for (const char* id : {"n-1", "n-2"}) {
+    lab::FleetNode& node = out.nodes[id];
+    node.heard_unix_us = out.last_unix_us;
+    node.floor_mw = 2'000;
+  }
+  out.nodes["n-1"].shares = std::move(one);
+  out.nodes["n-2"].shares = std::move(other);
+  return out;
+}
+
+lab::FleetTask task(const char* node, const char* name, std::vector<const char*> states) {
+  lab::FleetTask out;
+  out.node = node;
+  out.name = name;
+  for (const char* state : states) out.states.push_back({1.0, state});
+  return out;
+}
+
+}  // namespace
+
+TEST(a_share_that_moves_is_never_counted_twice) {
+  const FleetVerdict got = judge(two({{110 * kS, kWhole / 2, 15'000}, {120 * kS, 0, 2'000}},
+                                     {{110 * kS, kWhole / 2, 15'000}, {120 * kS, kWhole, 28'000}}));
+  TEST_ASSERT_TRUE(got.shares_kept());
+  TEST_ASSERT_TRUE(got.budget_kept());
+  TEST_ASSERT_EQUAL_INT64(kWhole, got.most_parts);
+}
+
+TEST(one_part_and_one_milliwatt_too_many_are_found) {
+  const FleetVerdict parts =
+      judge(two({{110 * kS, kWhole / 2, 15'000}}, {{111 * kS, kWhole / 2 + 1, 15'000}}));
+  TEST_ASSERT_EQUAL_INT64(kWhole + 1, parts.most_parts);
+  TEST_ASSERT_FALSE(parts.shares_kept());
+  const FleetVerdict power =
+      judge(two({{110 * kS, kWhole / 2, 15'000}}, {{111 * kS, kWhole / 2, 15'001}}));
+  TEST_ASSERT_EQUAL_INT64(1, power.most_over_mw);
+  TEST_ASSERT_FALSE(power.budget_kept());
+}
+
+TEST(an_excess_of_a_microsecond_is_found) {
+  const FleetVerdict got = judge(
+      two({{110 * kS, kWhole, 15'000}, {120 * kS, 0, 2'000}}, {{120 * kS - 1, kWhole, 15'000}}));
+  TEST_ASSERT_EQUAL_INT64(2 * kWhole, got.most_parts);
+}
+
+TEST(a_board_silent_to_the_end_counts_as_nothing_after_its_last_word) {
+  FleetRecording recording = two({{110 * kS, kWhole, 28'000}}, {{130 * kS, kWhole, 28'000}});
+  recording.nodes["n-1"].heard_unix_us = 120 * kS;
+  TEST_ASSERT_TRUE(judge(recording).shares_kept());
+  // Its last word was the change itself.
+  recording.nodes["n-1"].heard_unix_us = 110 * kS;
+  TEST_ASSERT_TRUE(judge(recording).shares_kept());
+  // But before its last word it counts.
+  recording.nodes["n-1"].heard_unix_us = 140 * kS;
+  TEST_ASSERT_FALSE(judge(recording).shares_kept());
+}
+
+TEST(a_cut_of_the_budget_has_three_seconds_to_arrive) {
+  const auto cut = [](std::int64_t settled_us) {
+    FleetRecording recording =
+        two({{110 * kS, kWhole / 2, 15'000}, {settled_us, kWhole / 2, 10'000}},
+            {{110 * kS, kWhole / 2, 15'000}, {settled_us, kWhole / 2, 10'000}});
+    recording.budgets.push_back({150 * kS, 20'000});
+    return judge(recording);
+  };
+  TEST_ASSERT_TRUE(cut(152 * kS).budget_kept());
+  // Between the cut's end of grace and the boards' change nothing was told: the sum still stood.
+  const FleetVerdict late = cut(155 * kS);
+  TEST_ASSERT_FALSE(late.budget_kept());
+  TEST_ASSERT_EQUAL_INT64(10'000, late.most_over_mw);
+}
+
+TEST(a_task_ends_once_on_one_board) {
+  FleetRecording recording = two({}, {});
+  recording.tasks = {task("n-1", "a", {"queued", "running", "succeeded"}),
+                     task("n-1", "b", {"running"}),
+                     task("n-2", "c", {"running", "missed", "succeeded"}),
+                     task("n-1", "d", {"cancelled"}), task("n-2", "d", {"succeeded"})};
+  const FleetVerdict got = judge(recording);
+  TEST_ASSERT_EQUAL_UINT64(4, got.tasks);
+  TEST_ASSERT_EQUAL_UINT64(3, got.tasks_ended);
+  TEST_ASSERT_EQUAL_UINT64(1, got.tasks_succeeded);
+  TEST_ASSERT_EQUAL_UINT64(2, got.tasks_ended_twice);
+}
