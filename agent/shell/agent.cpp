@@ -16,6 +16,8 @@ constexpr std::size_t kQueueMax = 4096;
 constexpr DurationNs kStoreRetryEvery = kSecond;
 constexpr DurationNs kClockCheckEvery = 10 * kSecond;
 constexpr DurationNs kClockStepMin = 2 * kSecond;
+constexpr DurationNs kClockApartMax = 20 * kMicrosecond;  // two readings taken as one
+constexpr int kClockTriesMax = 16;
 // Below these a trainer hardly moves: it could not even write its checkpoint in time.
 constexpr std::int32_t kQuotaFloorPermille = 250;
 constexpr std::int32_t kDutyFloorPermille = 250;
@@ -136,10 +138,7 @@ void Agent::boot(const core::CoreConfig& config) {
   core::Booted booted;
   booted.config = config;
   booted.machine_boot = digest_of(read_text("/proc/sys/kernel/random/boot_id"));
-  // The clocks last: what passes between reading them and the event is an error of every wall-clock
-  // time the journal tells.
-  const TimeNs wall = clock_.wall_ns();
-  const TimeNs machine = clock_.boot_ns();
+  const auto [wall, machine] = read_clocks();
   // Agent time starts from the wall clock and from then on only counts; a clock set back while
   // the board was off does not take it back before what is journalled. While the machine stayed
   // up, at least the time its own clock counted has passed, whatever the wall clock says.
@@ -149,17 +148,36 @@ void Agent::boot(const core::CoreConfig& config) {
   }
   booted.wall_ns = wall;
   booted.machine_ns = machine;
-  post(std::move(booted));
+  post_at(base_ns_ + machine, std::move(booted));
+}
+
+// Both clocks at one instant. What passes between the two readings, by load or a frozen process, is
+// an error of every wall-clock time the journal tells from then on.
+Agent::Instant Agent::read_clocks() {
+  Instant best;
+  DurationNs least = INT64_MAX;
+  for (int tries = 0; tries < kClockTriesMax && least > kClockApartMax; ++tries) {
+    const TimeNs before = clock_.boot_ns();
+    const TimeNs wall = clock_.wall_ns();
+    const TimeNs after = clock_.boot_ns();
+    if (after - before >= least) continue;
+    least = after - before;
+    best = {wall, before + least / 2};
+  }
+  return best;
 }
 
 TimeNs Agent::now() const { return std::max(base_ns_ + clock_.boot_ns(), state_.now); }
 
 void Agent::post(core::EventBody body) {
-  if (merge_into_queue(body)) return;
+  if (!merge_into_queue(body)) post_at(now(), std::move(body));
+}
+
+void Agent::post_at(TimeNs at, core::EventBody body) {
   // Trainers are bounded by their grants and requests by their refusal, so this is a bug, not load.
   LAIRD_REQUIRE(queue_.size() < kQueueMax, "the event queue is full");
   Pending pending;
-  pending.event.at = now();
+  pending.event.at = at;
   pending.event.body = std::move(body);
   queue_.push_back(std::move(pending));
 }
@@ -172,6 +190,8 @@ bool Agent::merge_into_queue(const core::EventBody& body) {
     Pending& pending = queue_[i];
     if (pending.event.body.index() != body.index()) continue;
     if (std::holds_alternative<core::Ticked>(body)) return true;
+    // The next look at the clocks sees what is still off.
+    if (std::holds_alternative<core::ClockStepped>(body)) return true;
     if (std::holds_alternative<core::PowerSampled>(body)) {
       pending.event.body = body;
       return true;
@@ -380,12 +400,19 @@ void Agent::set_wake(TimeNs at) {
 }
 
 void Agent::watch_clock() {
-  const DurationNs off = clock_.wall_ns() - now() - state_.wall_minus_agent;
+  look_at_clock();
+  loop_.after(kClockCheckEvery, [this] { watch_clock(); });
+}
+
+void Agent::look_at_clock() {
+  const auto [wall, machine] = read_clocks();
+  const TimeNs at = std::max(base_ns_ + machine, state_.now);
+  const DurationNs off = wall - at - state_.wall_minus_agent;
   if (off > kClockStepMin || off < -kClockStepMin) {
     log_(2, "the wall clock jumped by " + std::to_string(off / kSecond) + " s");
-    post(core::ClockStepped{clock_.wall_ns()});
+    const core::EventBody stepped = core::ClockStepped{wall};
+    if (!merge_into_queue(stepped)) post_at(at, stepped);
   }
-  loop_.after(kClockCheckEvery, [this] { watch_clock(); });
 }
 
 void Agent::carry_out(const core::Command& command) {

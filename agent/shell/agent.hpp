@@ -69,6 +69,8 @@ class Agent {
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] bool idle() const { return state_.live.empty() && queue_.empty(); }
   [[nodiscard]] const core::State& state() const { return state_; }
+  // Tells the core if the wall clock was set; done every few seconds by itself.
+  void look_at_clock();
   [[nodiscard]] TimeNs now() const;
   [[nodiscard]] const std::string& journal_path() const { return journal_->path(); }
   // The newest reading of the board's power, if there was one.
@@ -83,12 +85,17 @@ class Agent {
 
   struct Pending {
     core::Event event;
-    TimeNs boot_ns = 0;
   };
 
+  struct Instant {
+    TimeNs wall = 0;
+    TimeNs machine = 0;
+  };
+  [[nodiscard]] Instant read_clocks();
   void boot(const core::CoreConfig& config);
   void offer_rungs(power::GovernorConfig& governor) const;
   void post(core::EventBody body);
+  void post_at(TimeNs at, core::EventBody body);
   std::uint64_t expect(Reply reply);
   [[nodiscard]] bool refuse_if_blocked(const Reply& reply);
   [[nodiscard]] Status write_batch();

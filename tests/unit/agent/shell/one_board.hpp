@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/settings.hpp"
@@ -15,12 +16,17 @@ namespace laird::test {
 class HandClock final : public ports::Clock {
  public:
   [[nodiscard]] TimeNs boot_ns() override { return boot; }
-  [[nodiscard]] TimeNs wall_ns() override { return wall; }
+  [[nodiscard]] TimeNs wall_ns() override {
+    const TimeNs read = wall;
+    pass(std::exchange(stall, 0));
+    return read;
+  }
   void pass(DurationNs time) {
     boot += time;
     wall += time;
   }
 
+  DurationNs stall = 0;  // how long the process stands still after it next reads the wall clock
   TimeNs boot = kHour;
   TimeNs wall = 1'800'000'000 * kSecond;
 };
@@ -29,7 +35,8 @@ class HandClock final : public ports::Clock {
 class OneBoard {
  public:
   // `fleet`: that section of the config; empty: the board is alone.
-  explicit OneBoard(const std::string& fleet = "") {
+  explicit OneBoard(const std::string& fleet = "", DurationNs stall = 0) {
+    clock.stall = stall;
     const std::string path = folder.path() + "/laird.json";
     std::ofstream(path) << R"({"node": "n-1", "state_dir": "state", "cgroups": false,
         "control_socket": "none", "power": {"source": "none"},
