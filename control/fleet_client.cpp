@@ -267,6 +267,28 @@ Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_all(const std::strin
   return replies(sent->id);
 }
 
+Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_each(
+    const std::string& verb, const json::Value& body, const std::set<std::string>& boards,
+    DurationNs timeout) {
+  std::vector<SentCommand> sent;
+  for (const std::string& board : boards) {
+    auto one = send(board, verb, body, timeout);
+    if (!one) return tl::make_unexpected(one.error());
+    sent.push_back(std::move(*one));
+  }
+  wait(after(timeout), [&] {
+    return std::all_of(sent.begin(), sent.end(), [&](const SentCommand& command) {
+      return replies(command.id).count(command.to) != 0;
+    });
+  });
+  std::map<std::string, mqtt::Reply> out;
+  for (const SentCommand& command : sent) {
+    const auto& have = replies(command.id);
+    if (const auto found = have.find(command.to); found != have.end()) out.insert(*found);
+  }
+  return out;
+}
+
 Status FleetClient::publish_plan(const Value& plan, DurationNs timeout) {
   mqtt::Command command;
   command.id = name_ + "-" + random_hex(16);

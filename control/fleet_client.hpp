@@ -70,6 +70,11 @@ class FleetClient {
       const std::string& verb, json::Value body, const std::set<std::string>& boards,
       DurationNs timeout);
 
+  // The same with a command of its own for each of `boards`, so that nobody else obeys.
+  [[nodiscard]] Result<std::map<std::string, mqtt::Reply>> ask_each(
+      const std::string& verb, const json::Value& body, const std::set<std::string>& boards,
+      DurationNs timeout);
+
   // Publishes the plan, signed and retained, and waits until the broker has it.
   [[nodiscard]] Status publish_plan(const json::Value& plan, DurationNs timeout);
   // Whether the retained plan, if there is one, bears this operator's own signature; load_key()

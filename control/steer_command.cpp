@@ -11,6 +11,26 @@ namespace {
 
 using json::Value;
 
+// Every board that has the task: a fleet task is on many.
+int on_task_everywhere(FleetClient& client, const Reach& reach, const std::string& verb,
+                       const std::string& task, DurationNs timeout) {
+  std::set<std::string> boards;
+  for (const auto& [at, shown] : client.view().tasks()) {
+    if (at.second == task && !shown.is_ended()) boards.insert(at.first);
+  }
+  if (boards.empty()) return complain({Code::kNotFound, "no board has a task '" + task + "'"});
+  if (verb == "cancel" &&
+      !confirmed("End task '" + task + "' on " + std::to_string(boards.size()) + " boards?",
+                 reach.yes)) {
+    say("nothing was done");
+    return kFailed;
+  }
+  const auto replies =
+      client.ask_each(verb, Value::object().set("task", Value::string(task)), boards, timeout);
+  if (!replies) return complain(replies.error());
+  return show_all(*replies, boards, false);
+}
+
 int on_task(const Reach& reach, const std::string& verb, const std::string& task) {
   const auto where = reach.where();
   if (!where) return complain(where.error());
@@ -22,6 +42,7 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
   }
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
   if (!client) return complain(client.error());
+  if (reach.all) return on_task_everywhere(**client, reach, verb, task, where->timeout);
   const FleetView& view = (*client)->view();
   std::string board = reach.node;
   if (board.empty()) {
@@ -75,30 +96,16 @@ int drain(const Reach& reach, const std::string& verb, const std::vector<std::st
     if (!replies) return complain(replies.error());
     return show_all(*replies, asked, reach.json());
   }
-  std::map<std::string, mqtt::Reply> replies;
-  std::vector<SentCommand> sent;
   const std::set<std::string> asked(boards.begin(), boards.end());
   for (const std::string& board : asked) {
     if (const Status ok = check_board(view, board); !ok) return complain(ok.error());
   }
-  for (const std::string& board : asked) {
-    auto one = (*client)->send(board, verb, Value::object(), where->timeout);
-    if (!one) return complain(one.error());
-    sent.push_back(std::move(*one));
+  const auto replies = (*client)->ask_each(verb, Value::object(), asked, where->timeout);
+  if (!replies) return complain(replies.error());
+  if (asked.size() == 1 && replies->size() == 1 && !reach.json()) {
+    return show(replies->begin()->second);
   }
-  (*client)->wait(after(where->timeout), [&] {
-    return std::all_of(sent.begin(), sent.end(), [&](const SentCommand& command) {
-      return (*client)->replies(command.id).count(command.to) != 0;
-    });
-  });
-  for (const SentCommand& command : sent) {
-    const auto& have = (*client)->replies(command.id);
-    if (const auto found = have.find(command.to); found != have.end()) replies.insert(*found);
-  }
-  if (asked.size() == 1 && replies.size() == 1 && !reach.json()) {
-    return show(replies.begin()->second);
-  }
-  return show_all(replies, asked, reach.json());
+  return show_all(*replies, asked, reach.json());
 }
 
 }  // namespace
@@ -113,6 +120,9 @@ void add_steering(CLI::App& app, int& code) {
     command->add_option("--node", reach->node,
                         "The board that has it (default: the one whose topics name it)");
     if (verb == "cancel") command->add_flag("-y,--yes", reach->yes, "Do not ask");
+    if (verb != "explain") {
+      command->add_flag("--all", reach->all, "Every board that has it, as boards have a fleet task");
+    }
     add_access(command, *reach);
     command->callback([reach, task, verb, &code] { code = on_task(*reach, verb, *task); });
   };

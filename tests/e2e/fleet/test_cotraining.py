@@ -1,0 +1,154 @@
+"""Fleet tasks: real boards train one model on data that none of them has whole.
+
+Eight classes, two on each of four boards: alone, a board cannot know six of them. One board is killed
+in the middle and comes back. The yardstick is the same trainer on the pooled rows."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import unittest
+
+from boards import LAIRD, LAIRD_TRAIN, OperatedFleet
+from harness import wait_until
+
+CLASSES, FEATURES = 8, 16
+ROWS = 240  # of each board
+NAME = "shared"
+ROUNDS = 240
+
+
+def made_up(rows, labels, seed):
+    """Gaussian clouds around a centre per class, wide enough to overlap."""
+    of_centres = random.Random(1000)
+    centres = [[of_centres.gauss(0, 1) for _ in range(FEATURES)] for _ in range(CLASSES)]
+    source = random.Random(seed)
+    out = []
+    for i in range(rows):
+        label = labels[i % len(labels)]
+        out.append([x + source.gauss(0, 2) for x in centres[label]] + [label])
+    return out
+
+
+def write_csv(path, rows):
+    with open(path, "w", encoding="utf-8") as out:
+        for row in rows:
+            out.write(",".join(["%.5f" % x for x in row[:-1]] + [str(row[-1])]) + "\n")
+
+
+def params(path, **more):
+    out = {"data": {"format": "csv", "path": path, "header": False, "class_count": CLASSES,
+                    "scale": 1}, "batch": 64}
+    out.update(more)
+    return out
+
+
+class CoTraining(OperatedFleet):
+
+    boards = ("n-1", "n-2", "n-3", "n-4")
+    nodes = boards
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        pooled = []
+        for k, node in enumerate(cls.boards):
+            part = made_up(ROWS, [2 * k, 2 * k + 1], seed=k)
+            pooled += part
+            # Every board has its rows under the same name in the task's folder.
+            folder = os.path.join(cls.agents[node].state, "tasks", NAME)
+            os.makedirs(folder, exist_ok=True)
+            write_csv(os.path.join(folder, "rows.csv"), part)
+        random.Random(7).shuffle(pooled)
+        cls.pooled = os.path.join(cls.root, "pooled.csv")
+        write_csv(cls.pooled, pooled)
+        cls.test = os.path.join(cls.root, "test.csv")
+        write_csv(cls.test, made_up(4000, list(range(CLASSES)), seed=99))
+
+    def params_file(self, name, value):
+        path = os.path.join(self.root, name)
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(value, out)
+        return path
+
+    def trained_alone(self, name, data):
+        """Accuracy on the test rows of a plain `laird-train` run on `data`."""
+        folder = os.path.join(self.root, name)
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run([LAIRD_TRAIN, "softmax", "--params",
+                        self.params_file(name + ".json",
+                                         params(data, epochs=60, learning_rate=0.01)),
+                        "--dir", folder], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        return self.accuracy(folder)
+
+    def accuracy(self, folder):
+        out = subprocess.run([LAIRD_TRAIN, "evaluate", "softmax",
+                              self.params_file("test.json", params(self.test)), "--dir", folder],
+                             check=True, stdout=subprocess.PIPE, timeout=60).stdout.decode()
+        found = re.fullmatch(r"rows=4000 loss=\S+ accuracy=(\S+)\n", out)
+        self.assertTrue(found, out)
+        return 100 * float(found.group(1))
+
+    def folder(self, node):
+        return os.path.join(self.agents[node].state, "tasks", NAME)
+
+    def state_of(self, node):
+        rows = self.tasks(name=NAME, node=node)
+        return rows[0] if rows else {"state": "none", "samples": 0}
+
+    def test_one_model_of_all_data_though_a_board_is_killed_and_comes_back(self):
+        spec = {"name": NAME, "trainer": "softmax", "deadline": "5m", "target_loss": -1,
+                "memory": "20MB", "report_every": 480,
+                "params": params("rows.csv", learning_rate=0.1,
+                                 fleet={"rounds": ROUNDS, "wait": "2s"})}
+        done = self.submit(spec, "--all")
+        self.assertIn("accepted by 4 of 4", done.err)
+        self.assertTrue(wait_until(lambda: self.state_of("n-4")["samples"] > 20 * ROWS, 40, 0.3),
+                        self.agents["n-4"].log()[-800:])
+        row = self.state_of("n-1")
+        self.assertEqual(row["fleet"], {"boards": 4})
+        self.assertIn("with 3 other boards", self.lairctl("describe", "task", NAME).out)
+
+        killed = self.agents["n-4"]
+        killed.process.send_signal(signal.SIGKILL)
+        killed.process.wait(10)
+        before = self.state_of("n-1")["samples"]
+        self.assertTrue(wait_until(lambda: self.state_of("n-1")["samples"] > before + 5 * ROWS, 20,
+                                   0.3), "the others do not go on")
+        killed.start()
+
+        def all_ended():
+            return all(self.state_of(n)["state"] == "exhausted" for n in self.boards)
+        self.assertTrue(wait_until(all_ended, 120, 0.5), [self.state_of(n) for n in self.boards])
+
+        central = self.trained_alone("central", self.pooled)
+        alone = self.trained_alone("alone", os.path.join(self.folder("n-1"), "rows.csv"))
+        shared = {n: self.accuracy(self.folder(n)) for n in self.boards}
+        print("central %.2f %%, a board alone %.2f %%, shared %s" % (
+            central, alone, {n: "%.2f %%" % a for n, a in shared.items()}))
+        for node, accuracy in shared.items():
+            self.assertGreater(accuracy, central - 0.5, node)
+            self.assertGreater(accuracy, alone + 20, node)
+        self.assertLess(max(shared.values()) - min(shared.values()), 0.3)
+
+    def test_a_board_that_cannot_refuses_and_says_why(self):
+        path = self.params_file("alone-task.json", {
+            "node": "x", "state_dir": "state",
+            "board": {"lanes": [{"name": "cpu0", "kind": "cpu", "cores": 1}], "memory": "1GB"},
+            "trainers": {"softmax": {"exec": [LAIRD_TRAIN, "softmax"]},
+                         "mlp": {"exec": [LAIRD_TRAIN, "mlp"]}},
+            "tasks": [{"name": "a", "trainer": "mlp", "deadline": "1h", "target_loss": 0,
+                       "memory": "20MB", "fleet": True}]})
+        done = subprocess.run([LAIRD, "check", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False, timeout=20)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("/tasks/0/fleet: a fleet task needs a board in a fleet", done.stdout.decode())
+        spec = {"name": "deep", "trainer": "softmax", "deadline": "1m", "target_loss": 0,
+                "memory": "20MB", "params": {"data": {"format": "csv", "path": "x"}}}
+        self.assertIn("exclude", self.submit(spec, "--all", "--any", code=2).err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
