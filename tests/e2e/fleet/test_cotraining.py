@@ -28,7 +28,7 @@ def made_up(rows, labels, seed):
     out = []
     for i in range(rows):
         label = labels[i % len(labels)]
-        out.append([x + source.gauss(0, 2) for x in centres[label]] + [label])
+        out.append([x + source.gauss(0, 1.6) for x in centres[label]] + [label])
     return out
 
 
