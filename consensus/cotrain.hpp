@@ -64,9 +64,9 @@ class CoTrainer {
 
   // Neighbours with their symmetric weights; peers kept keep their copies. Starts a new epoch.
   void set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours);
-  // First half of a round: mixes and steps; the caller then computes its gradient at y(). `without`:
-  // neighbours whose copies are not of this round. If one of them took part in the last round,
-  // restart() comes first.
+  // First half of a round: mixes and steps; the caller then computes its gradient at y().
+  // `without`: neighbours whose copies are not of this round. If one of them took part in the last
+  // round, restart() comes first.
   void mix(std::span<const NodeId> without = {});
   // Second half: `gradient` of the local loss at y().
   void track(const std::vector<double>& gradient);
@@ -100,7 +100,7 @@ class CoTrainer {
   SharedVector z_;
   std::vector<double> gradient_;
   std::vector<double> step_;  // m
-  bool tracking_ = false;  // z follows; else it starts at the next gradient
+  bool tracking_ = false;     // z follows; else it starts at the next gradient
   std::uint32_t epoch_ = 1;
   std::uint32_t seq_ = 0;
   std::vector<CoTrainPeer> peers_;

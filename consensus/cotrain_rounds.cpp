@@ -64,7 +64,8 @@ void CoTrainRounds::set_neighbours(const std::vector<std::pair<NodeId, double>>&
   }
   peers_ = std::move(next);
   std::erase_if(mixed_, [this](NodeId node) {
-    return std::none_of(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.node == node; });
+    return std::none_of(peers_.begin(), peers_.end(),
+                        [&](const Peer& p) { return p.node == node; });
   });
   trainer_.set_neighbours(neighbours);
   waiting_since_ = now;
@@ -93,7 +94,8 @@ bool CoTrainRounds::is_late(const Peer& peer) const {
 }
 
 Result<CoTrainRounds::Head> CoTrainRounds::parse_head(std::string_view& bytes) {
-  if (bytes.size() < kPartHeadBytesMin) return fail(Code::kInvalid, "a co-training message cut short");
+  if (bytes.size() < kPartHeadBytesMin)
+    return fail(Code::kInvalid, "a co-training message cut short");
   const auto kind = get<std::uint8_t>(bytes);
   if (kind >> 4 != kVersion || (kind & 15U) > static_cast<std::uint8_t>(Kind::kAskNewer)) {
     return fail(Code::kInvalid, "a co-training message of an unknown version or kind");
@@ -151,8 +153,8 @@ Status CoTrainRounds::take_part(Peer& peer, const Head& head, std::string_view b
   const Head& before = peer.assembling;
   if (head.part == 0) {
     peer.assembled.clear();
-  } else if (peer.assembled.empty() || head.part != before.part + 1 ||
-             head.parts != before.parts || head.round != before.round || head.kind != before.kind) {
+  } else if (peer.assembled.empty() || head.part != before.part + 1 || head.parts != before.parts ||
+             head.round != before.round || head.kind != before.kind) {
     peer.assembled.clear();
     return {};
   }
@@ -169,8 +171,9 @@ Status CoTrainRounds::take_part(Peer& peer, const Head& head, std::string_view b
 
 Status CoTrainRounds::take_whole(Peer& peer, const Head& head, std::string_view body, TimeNs now) {
   if (config_.rounds > 0 && head.round > config_.rounds) {
-    return fail(Code::kInvalid, "a co-training message of a round beyond the planned ones: are "
-                                "they as many there?");
+    return fail(Code::kInvalid,
+                "a co-training message of a round beyond the planned ones: are "
+                "they as many there?");
   }
   if (head.kind == Kind::kSnapshot) {
     peer.ahead.clear();
@@ -212,7 +215,8 @@ void CoTrainRounds::ask(Peer& peer, Kind kind, TimeNs now) {
 
 void CoTrainRounds::send(ToPeer to, Kind kind, std::uint32_t round, const Bytes& body) {
   if (kind == Kind::kDifference || kind == Kind::kSnapshot) told_ = true;
-  const std::size_t parts = std::max<std::size_t>(1, (body.size() + kPartBytesMax - 1) / kPartBytesMax);
+  const std::size_t parts =
+      std::max<std::size_t>(1, (body.size() + kPartBytesMax - 1) / kPartBytesMax);
   for (std::size_t part = 0; part < parts; ++part) {
     const std::size_t from = part * kPartBytesMax;
     const std::size_t size = std::min(kPartBytesMax, body.size() - from);
@@ -320,8 +324,8 @@ void CoTrainRounds::begin() {
   const auto is_in = [](const std::vector<NodeId>& list, NodeId node) {
     return std::find(list.begin(), list.end(), node) != list.end();
   };
-  const bool lost_one = std::any_of(mixed_.begin(), mixed_.end(),
-                                    [&](NodeId node) { return !is_in(with, node); });
+  const bool lost_one =
+      std::any_of(mixed_.begin(), mixed_.end(), [&](NodeId node) { return !is_in(with, node); });
   const bool one_sided = std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
     return is_in(with, peer.node) && peer.mixed_us != is_in(mixed_, peer.node);
   });

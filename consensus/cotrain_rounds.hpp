@@ -1,20 +1,19 @@
 // Rounds of co-training over a link that delays and loses: who is waited for and for how long, who
 // is left behind, and how a board that was catches up.
 //
-// Rounds have numbers that all boards share. A board that has made round r sends its message r, waits
-// for the messages r of its neighbours, and mixes with exactly those: both ends of an edge then use
-// the same pair of copies, which is what keeps sum z = sum grad (cotrain.hpp). Whoever has kept up is
-// waited for, for a bounded time; going on without one that took part before starts a tracking epoch.
-// A message names the neighbours it was mixed from: an edge that only one end used shows, and starts
-// an epoch too.
-// A board that hears of a round two ahead has been left behind: it takes over the neighbour's
-// parameters and goes on at that round. A lost message is noticed by its number and made good by a
-// snapshot that is asked for.
-// Weights that do not match for a moment (two views of who takes part) move the mean of y a little;
-// z is made good by the epoch that every change of neighbours starts.
+// Rounds have numbers that all boards share. A board that has made round r sends its message r,
+// waits for the messages r of its neighbours, and mixes with exactly those: both ends of an edge
+// then use the same pair of copies, which is what keeps sum z = sum grad (cotrain.hpp). Whoever has
+// kept up is waited for, for a bounded time; going on without one that took part before starts a
+// tracking epoch. A message names the neighbours it was mixed from: an edge that only one end used
+// shows, and starts an epoch too. A board that hears of a round two ahead has been left behind: it
+// takes over the neighbour's parameters and goes on at that round. A lost message is noticed by its
+// number and made good by a snapshot that is asked for. Weights that do not match for a moment (two
+// views of who takes part) move the mean of y a little; z is made good by the epoch that every
+// change of neighbours starts.
 //
-// Pure: the owner says what time it is and carries the bytes. Bounded: messages kept ahead, parts of
-// a message, questions a second.
+// Pure: the owner says what time it is and carries the bytes. Bounded: messages kept ahead, parts
+// of a message, questions a second.
 #pragma once
 
 #include <deque>
@@ -102,7 +101,7 @@ class CoTrainRounds {
     std::uint32_t round = 0;  // of the copy that is held
     float loss = 0.0F;
     bool mixed_us = false;  // to make that round
-    TimeNs since = 0;  // a neighbour
+    TimeNs since = 0;       // a neighbour
     TimeNs asked_at = -kHour;
     TimeNs answered_at = -kHour;
     std::deque<Ahead> ahead;

@@ -121,7 +121,8 @@ void add_steering(CLI::App& app, int& code) {
                         "The board that has it (default: the one whose topics name it)");
     if (verb == "cancel") command->add_flag("-y,--yes", reach->yes, "Do not ask");
     if (verb != "explain") {
-      command->add_flag("--all", reach->all, "Every board that has it, as boards have a fleet task");
+      command->add_flag("--all", reach->all,
+                        "Every board that has it, as boards have a fleet task");
     }
     add_access(command, *reach);
     command->callback([reach, task, verb, &code] { code = on_task(*reach, verb, *task); });

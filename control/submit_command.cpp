@@ -1,5 +1,5 @@
-// submit: to this board, to one board of the fleet, to the board that suits the task best, or to many
-// that train one model together.
+// submit: to this board, to one board of the fleet, to the board that suits the task best, or to
+// many that train one model together.
 //
 // Two boards never run one task. A submission is offered to one board at a time; before the next
 // one is asked, the first has refused it, or its time has run out by every clock within the allowed

@@ -52,14 +52,14 @@ std::vector<std::pair<std::string, double>> neighbours_in(const std::vector<std:
   return out;
 }
 
-CoTrainingHub::Peer* CoTrainingHub::peer(const std::string& node, const core::FleetPlan& plan) {
-  if (node == self_ || plan.member(node) == nullptr) return nullptr;
+CoTrainingHub::Peer* CoTrainingHub::peer(const std::string& node) {
+  if (node == self_) return nullptr;
+  if (peers_.size() >= core::kMembersMax && peers_.count(node) == 0) return nullptr;
   return &peers_[node];
 }
 
-void CoTrainingHub::on_status(const std::string& node, std::string_view payload,
-                              const core::FleetPlan& plan) {
-  Peer* from = peer(node, plan);
+void CoTrainingHub::on_status(const std::string& node, std::string_view payload) {
+  Peer* from = peer(node);
   const Result<mqtt::NodeStatus> status = mqtt::parse_status(payload);
   if (from == nullptr || !status) return;
   // A late will of an earlier life means nothing.
@@ -69,9 +69,8 @@ void CoTrainingHub::on_status(const std::string& node, std::string_view payload,
   dirty_ = true;
 }
 
-void CoTrainingHub::on_word(const std::string& node, std::string_view payload,
-                            const core::FleetPlan& plan) {
-  Peer* from = peer(node, plan);
+void CoTrainingHub::on_word(const std::string& node, std::string_view payload) {
+  Peer* from = peer(node);
   const Result<Value> word = mqtt::parse_message(payload, "laird.cotrain");
   if (from == nullptr || !word) return;
   const Value* epoch = word->find("epoch", Kind::kInteger);
@@ -130,9 +129,10 @@ void CoTrainingHub::refresh(const core::State& state, TimeNs now) {
     kept[task.spec.name] = std::move(groups_[task.spec.name]);
   }
   std::size_t told = kept.size();
-  for (auto task = state.ended.rbegin(); task != state.ended.rend() && told < kWordTasksMax; ++task) {
-    const bool as_planned = task->outcome == core::Outcome::kSucceeded ||
-                            task->outcome == core::Outcome::kExhausted;
+  for (auto task = state.ended.rbegin(); task != state.ended.rend() && told < kWordTasksMax;
+       ++task) {
+    const bool as_planned =
+        task->outcome == core::Outcome::kSucceeded || task->outcome == core::Outcome::kExhausted;
     if (!as_planned || now - task->ended_at > kDoneTold || !is_fleet_task(task->spec)) continue;
     if (kept.count(task->spec.name) != 0) continue;
     tasks.set(task->spec.name, Value::string(std::string(kDone)));

@@ -4,7 +4,8 @@
 // Each board says in a retained topic which fleet tasks it works on. A group is every member of the
 // plan that is live and says so; its graph is the ledger's overlay over the sorted members, with
 // Metropolis weights, so every board derives the same from the same list.
-// Bounded: groups by the live tasks, members by the plan, what a peer may say by bytes a second.
+// Bounded: groups by kWordTasksMax, boards by core::kMembersMax, what a peer may say by bytes a
+// second.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,8 @@ namespace laird::shell {
 
 inline constexpr std::size_t kWordTasksMax = 64;  // fleet tasks of one board
 
-// Neighbours of `self` with their weights in the group of `members`; empty if it is not one of them.
+// Neighbours of `self` with their weights in the group of `members`; empty if it is not one of
+// them.
 [[nodiscard]] std::vector<std::pair<std::string, double>> neighbours_in(
     const std::vector<std::string>& members, const std::string& self);
 
@@ -32,12 +34,11 @@ class CoTrainingHub {
     std::function<void(core::TaskKey key, const std::string& line, bool may_drop)> tell;
   };
 
-  CoTrainingHub(std::string self, Hands hands)
-      : self_(std::move(self)), hands_(std::move(hands)) {}
+  CoTrainingHub(std::string self, Hands hands) : self_(std::move(self)), hands_(std::move(hands)) {}
 
-  // What another board said about itself. Words of boards that are not members are dropped.
-  void on_status(const std::string& node, std::string_view payload, const core::FleetPlan& plan);
-  void on_word(const std::string& node, std::string_view payload, const core::FleetPlan& plan);
+  // What another board said about itself. A plan may make it a member later.
+  void on_status(const std::string& node, std::string_view payload);
+  void on_word(const std::string& node, std::string_view payload);
   // A part of a model from a peer, and one from an own trainer.
   void on_part(const std::string& from, std::string_view payload, TimeNs now);
   void on_shared(core::TaskKey key, const std::string& to, std::string_view bytes);
@@ -70,7 +71,7 @@ class CoTrainingHub {
     std::string told;
   };
 
-  [[nodiscard]] Peer* peer(const std::string& node, const core::FleetPlan& plan);
+  [[nodiscard]] Peer* peer(const std::string& node);
   void refresh_group(const core::Task& task, const core::State& state, TimeNs now);
 
   std::string self_;

@@ -149,12 +149,8 @@ void FleetLink::on_message(mqtt::Incoming& message) {
   const Result<mqtt::Topic> at = mqtt::parse_topic(message.topic);
   if (!at || at->fleet != fleet_) return;
   switch (at->kind) {
-    case TopicKind::kStatus:
-      hub_->on_status(at->node, message.payload, agent_.state().fleet.plan);
-      return;
-    case TopicKind::kCotrain:
-      hub_->on_word(at->node, message.payload, agent_.state().fleet.plan);
-      return;
+    case TopicKind::kStatus: hub_->on_status(at->node, message.payload); return;
+    case TopicKind::kCotrain: hub_->on_word(at->node, message.payload); return;
     case TopicKind::kCoop: {
       if (mqtt::is_model_part(message.payload)) {
         if (at->name == node_) hub_->on_part(at->node, message.payload, agent_.now());
@@ -269,8 +265,8 @@ void FleetLink::flush() {
 
 void FleetLink::publish_word(const std::string& tasks) {
   publish_state(TopicKind::kCotrain, {},
-                "{\"s\":\"laird.cotrain/1.0\",\"epoch\":" + std::to_string(epoch_) +
-                    ",\"ts\":\"" + mqtt::time_text(wall_ms()) + "\",\"tasks\":" + tasks + "}");
+                "{\"s\":\"laird.cotrain/1.0\",\"epoch\":" + std::to_string(epoch_) + ",\"ts\":\"" +
+                    mqtt::time_text(wall_ms()) + "\",\"tasks\":" + tasks + "}");
 }
 
 void FleetLink::send_model(const std::string& peer, std::string payload) {

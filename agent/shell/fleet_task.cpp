@@ -27,8 +27,8 @@ std::string fleet_task_problem(const core::TaskSpec& spec,
   if (program.lines_only) {
     return "the trainer '" + spec.trainer + "' only prints, so it cannot train with others" + can;
   }
-  const bool built_in = !program.argv.empty() &&
-                        std::filesystem::path(program.argv[0]).filename() == "laird-train";
+  const bool built_in =
+      !program.argv.empty() && std::filesystem::path(program.argv[0]).filename() == "laird-train";
   if (built_in && program.argv.size() > 1 && program.argv[1] == "mlp") {
     return "the trainer 'mlp' cannot train with others" + can;
   }

@@ -151,8 +151,7 @@ std::string run_line(std::uint64_t until) {
 std::string peers_line(const PeersLine& peers) {
   Value list = Value::array();
   for (const auto& [node, weight] : peers.peers) {
-    list.add(
-        Value::object().set("node", Value::string(node)).set("weight", Value::number(weight)));
+    list.add(Value::object().set("node", Value::string(node)).set("weight", Value::number(weight)));
   }
   return json::to_text(Value::object()
                            .set("type", Value::string("peers"))

@@ -62,13 +62,15 @@ Result<std::unique_ptr<CoTraining>> CoTraining::create(const Params& params, std
                                     " weights; this one would have more: use fewer features");
   }
   const std::uint64_t digest = digest_of_shape(params, shape, *data);
-  return std::unique_ptr<CoTraining>(
-      new CoTraining(params, std::move(*data), shape, digest, seed));
+  return std::unique_ptr<CoTraining>(new CoTraining(params, std::move(*data), shape, digest, seed));
 }
 
-CoTraining::CoTraining(const Params& params, Dataset data, const Shape& shape,
-                       std::uint64_t digest, std::uint64_t seed)
-    : params_(params), data_(std::move(data)), network_(shape, params.batch), loader_(params.batch) {
+CoTraining::CoTraining(const Params& params, Dataset data, const Shape& shape, std::uint64_t digest,
+                       std::uint64_t seed)
+    : params_(params),
+      data_(std::move(data)),
+      network_(shape, params.batch),
+      loader_(params.batch) {
   Random random(seed);
   network_.initialise(random);
   state_.shape_digest = digest;

@@ -6,7 +6,8 @@
 // the mean over the boards is that of the pooled rows. A round is deterministic but for who took
 // part in it.
 // A checkpoint holds the parameters and the round. What neighbours hold of a process dies with it:
-// the next one begins anew under a higher life, so the rest would only be written to be thrown away.
+// the next one begins anew under a higher life, so the rest would only be written to be thrown
+// away.
 #pragma once
 
 #include <map>

@@ -152,8 +152,7 @@ class Table {
     }
     if (data_.rows == 0) return fail(Code::kInvalid, source_.name() + ": holds no row of data");
     if (!layout_.label_is_number) {
-      data_.classes =
-          layout_.class_count > 0 ? layout_.class_count : classes_.finish(data_.labels);
+      data_.classes = layout_.class_count > 0 ? layout_.class_count : classes_.finish(data_.labels);
     }
     return std::move(data_);
   }

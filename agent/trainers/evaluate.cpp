@@ -53,8 +53,7 @@ Result<Evaluation> evaluate(const Params& params, std::string_view payload) {
     return fail(Code::kInvalid, "params: the model would have too many weights");
   }
   Network<float> network(shape, params.batch);
-  const Result<FloatVector> parameters =
-      parameters_of(payload, network.parameters().size());
+  const Result<FloatVector> parameters = parameters_of(payload, network.parameters().size());
   if (!parameters) return tl::make_unexpected(parameters.error());
   network.parameters() = *parameters;
   BatchLoader loader(params.batch);

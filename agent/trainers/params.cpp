@@ -75,8 +75,9 @@ constexpr Field kDataFields[] = {
      .max = 1000},
     {.name = "class_count",
      .type = Type::kInteger,
-     .why = "idx, csv: how many classes there are, labels being whole numbers from 0; for data that "
-            "does not show all of them. As many as the data shows if not given.",
+     .why =
+         "idx, csv: how many classes there are, labels being whole numbers from 0; for data that "
+         "does not show all of them. As many as the data shows if not given.",
      .fallback = kOptional,
      .min = 2,
      .max = kClassesMax},
@@ -141,11 +142,12 @@ constexpr Field kFleetFields[] = {
      .fallback = "0",
      .max = kRowsMax},
 };
-constexpr Schema kFleet{"fleet",
-                        "Makes the task train one model together with every board of the fleet that "
-                        "has a task of this name; `\"fleet\": true` in the task does the same with "
-                        "these defaults.",
-                        kFleetFields};
+constexpr Schema kFleet{
+    "fleet",
+    "Makes the task train one model together with every board of the fleet that "
+    "has a task of this name; `\"fleet\": true` in the task does the same with "
+    "these defaults.",
+    kFleetFields};
 
 constexpr Field kParamsFields[] = {
     {.name = "data", .type = Type::kObject, .why = "The data set.", .of = &kData},

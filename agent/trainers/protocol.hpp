@@ -41,9 +41,9 @@ struct Peer {
 };
 }  // namespace from_agent
 
-using Message = std::variant<from_agent::Start, from_agent::Run, from_agent::Pause,
-                             from_agent::Checkpoint, from_agent::Stop, from_agent::Peers,
-                             from_agent::Peer>;
+using Message =
+    std::variant<from_agent::Start, from_agent::Run, from_agent::Pause, from_agent::Checkpoint,
+                 from_agent::Stop, from_agent::Peers, from_agent::Peer>;
 
 // One line without its end. An unknown type is kNotFound (to be ignored and noted), anything else
 // wrong kInvalid.

@@ -97,7 +97,10 @@ Result<Training> Training::create(const Params& params, std::uint64_t seed) {
 }
 
 Training::Training(const Params& params, Dataset data, Shape shape, std::uint64_t seed)
-    : params_(params), data_(std::move(data)), network_(shape, params.batch), loader_(params.batch) {
+    : params_(params),
+      data_(std::move(data)),
+      network_(shape, params.batch),
+      loader_(params.batch) {
   Random random(seed);
   network_.initialise(random);
   state_.shape_digest = digest_of_shape(params_, shape, data_);

@@ -34,8 +34,8 @@ class Outbox {
 
   // Takes the message or drops one, this or an older one of less worth.
   void push(Outgoing message, TimeNs now);
-  // The next to send: replies, peers, states, models, events, telemetry. What expired is dropped; what is
-  // left of an expiry is given on.
+  // The next to send: replies, peers, states, models, events, telemetry. What expired is dropped;
+  // what is left of an expiry is given on.
   [[nodiscard]] std::optional<Outgoing> pop(TimeNs now);
   // It was popped and did not reach the broker. A state stands here anyway; the rest goes first.
   void put_back(Outgoing message, TimeNs now);

@@ -1,5 +1,5 @@
-// What boards say to one peer. Ledger messages, several in one MQTT message: byte 1 (the version), then for each
-// message its length as 16 bits, low byte first, and its bytes (consensus/codec.hpp).
+// What boards say to one peer. Ledger messages, several in one MQTT message: byte 1 (the version),
+// then for each message its length as 16 bits, low byte first, and its bytes (consensus/codec.hpp).
 #pragma once
 
 #include <cstdint>

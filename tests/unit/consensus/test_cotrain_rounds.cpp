@@ -26,10 +26,11 @@ RoundsConfig config_with(std::uint32_t rounds, std::uint32_t dimension = kDimens
   return c;
 }
 
-// Boards that are all each other's neighbours; board i with loss |y - target_i|^2 / 2. A message takes
-// one step of 10 ms; `lose` says which do not come.
+// Boards that are all each other's neighbours; board i with loss |y - target_i|^2 / 2. A message
+// takes one step of 10 ms; `lose` says which do not come.
 struct Group {
-  explicit Group(std::size_t n, std::uint32_t rounds) : config(config_with(rounds)), at_work(n, true) {
+  explicit Group(std::size_t n, std::uint32_t rounds)
+      : config(config_with(rounds)), at_work(n, true) {
     for (NodeId i = 0; i < n; ++i) {
       boards.emplace_back(config, i, std::vector<double>(kDimension), 1, 0, 1);
     }
@@ -239,7 +240,7 @@ TEST(a_model_longer_than_a_part_travels_in_parts) {
     }
     return count;
   };
-  TEST_ASSERT_EQUAL_UINT64(1, carry(a, b, 0));  // a question
+  TEST_ASSERT_EQUAL_UINT64(1, carry(a, b, 0));      // a question
   TEST_ASSERT_EQUAL_UINT64(1 + 3, carry(b, a, 1));  // its own, and 72 kB of the start
   TEST_ASSERT_TRUE(a.may_begin(kSecond));
 }

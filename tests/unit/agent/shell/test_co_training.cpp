@@ -35,15 +35,12 @@ std::string word(int epoch, std::string_view what) {
 // A hub of the board n-1 in a fleet of five, and what it did.
 struct Rig {
   Rig()
-      : hub("n-1", {.publish = [this](const std::string& w) { words.push_back(w); },
-                    .send =
-                        [this](const std::string& peer, std::string payload) {
-                          sent.emplace_back(peer, std::move(payload));
-                        },
-                    .tell =
-                        [this](core::TaskKey, const std::string& line, bool may_drop) {
-                          (may_drop ? parts : told).push_back(line);
-                        }}) {
+      : hub("n-1",
+            {.publish = [this](const std::string& w) { words.push_back(w); },
+             .send = [this](const std::string& peer,
+                            std::string payload) { sent.emplace_back(peer, std::move(payload)); },
+             .tell = [this](core::TaskKey, const std::string& line,
+                            bool may_drop) { (may_drop ? parts : told).push_back(line); }}) {
     for (const char* node : {"n-1", "n-2", "n-3", "n-4", "n-5"}) {
       core::FleetMember member;
       member.id = node;
@@ -53,8 +50,8 @@ struct Rig {
   }
 
   void works(const std::string& node, int epoch = 1) {
-    hub.on_status(node, status("ready", epoch), state.fleet.plan);
-    hub.on_word(node, word(epoch, "at-work"), state.fleet.plan);
+    hub.on_status(node, status("ready", epoch));
+    hub.on_word(node, word(epoch, "at-work"));
   }
   void refresh() { hub.refresh(state, kHour); }
 
@@ -89,10 +86,10 @@ TEST(a_group_is_the_live_members_that_say_they_work_on_the_task) {
   Rig rig;
   rig.works("n-2");
   rig.works("n-3");
-  rig.works("n-9");  // not of the plan
-  rig.hub.on_word("n-4", word(1, "at-work"), rig.state.fleet.plan);  // nobody heard it live
-  rig.hub.on_status("n-5", status("ready", 2), rig.state.fleet.plan);
-  rig.hub.on_word("n-5", word(1, "at-work"), rig.state.fleet.plan);  // of an earlier life
+  rig.works("n-9");                            // not of the plan
+  rig.hub.on_word("n-4", word(1, "at-work"));  // nobody heard it live
+  rig.hub.on_status("n-5", status("ready", 2));
+  rig.hub.on_word("n-5", word(1, "at-work"));  // of an earlier life
   rig.refresh();
   TEST_ASSERT_EQUAL_UINT64(3, rig.hub.boards("shared"));
   TEST_ASSERT_EQUAL_UINT64(1, rig.told.size());
@@ -111,13 +108,13 @@ TEST(who_is_lost_or_done_leaves_the_group) {
   rig.works("n-2");
   rig.works("n-3");
   rig.refresh();
-  rig.hub.on_status("n-2", status("lost", 0), rig.state.fleet.plan);  // a will of an earlier life
+  rig.hub.on_status("n-2", status("lost", 0));  // a will of an earlier life
   rig.refresh();
   TEST_ASSERT_EQUAL_UINT64(3, rig.hub.boards("shared"));
-  rig.hub.on_status("n-2", status("lost", 1), rig.state.fleet.plan);
+  rig.hub.on_status("n-2", status("lost", 1));
   rig.refresh();
   TEST_ASSERT_EQUAL_UINT64(2, rig.hub.boards("shared"));
-  rig.hub.on_word("n-3", word(1, "done"), rig.state.fleet.plan);
+  rig.hub.on_word("n-3", word(1, "done"));
   rig.refresh();
   TEST_ASSERT_EQUAL_UINT64(1, rig.hub.boards("shared"));
   TEST_ASSERT_TRUE(rig.told.back().find(R"("peers":[],"done":true)") != std::string::npos);
@@ -196,11 +193,10 @@ TEST(words_that_are_not_well_formed_are_dropped) {
   Rig rig;
   rig.works("n-2");
   rig.refresh();
-  for (const char* bad :
-       {"", "{}", R"({"s":"laird.cotrain/2.0","epoch":3,"tasks":{}})",
-        R"({"s":"laird.cotrain/1.0","epoch":-3,"tasks":{}})",
-        R"({"s":"laird.cotrain/1.0","epoch":3,"tasks":[]})"}) {
-    rig.hub.on_word("n-2", bad, rig.state.fleet.plan);
+  for (const char* bad : {"", "{}", R"({"s":"laird.cotrain/2.0","epoch":3,"tasks":{}})",
+                          R"({"s":"laird.cotrain/1.0","epoch":-3,"tasks":{}})",
+                          R"({"s":"laird.cotrain/1.0","epoch":3,"tasks":[]})"}) {
+    rig.hub.on_word("n-2", bad);
   }
   rig.refresh();
   TEST_ASSERT_EQUAL_UINT64(2, rig.hub.boards("shared"));

@@ -10,7 +10,8 @@ TEST(a_part_of_a_model_comes_back_as_it_was) {
   TEST_ASSERT_TRUE(is_model_part(payload));
   TEST_ASSERT_FALSE(parse_coop(payload).has_value());
   const auto part = parse_model_part(payload);
-  TEST_ASSERT_TRUE(part && part->task == "night-run" && part->bytes == std::string_view("\0\1\2", 3));
+  TEST_ASSERT_TRUE(part && part->task == "night-run" &&
+                   part->bytes == std::string_view("\0\1\2", 3));
 }
 
 TEST(a_part_that_is_cut_or_too_long_is_refused) {
