@@ -49,6 +49,7 @@ std::vector<std::pair<std::string, double>> neighbours_in(const std::vector<std:
        consensus::metropolis_weights(overlay, core::node_number(self))) {
     out.emplace_back(names[number], weight);
   }
+  std::sort(out.begin(), out.end());
   return out;
 }
 
