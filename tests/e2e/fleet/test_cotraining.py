@@ -3,6 +3,7 @@
 Eight classes, two on each of four boards: alone, a board cannot know six of them. One board is killed
 in the middle and comes back. The yardstick is the same trainer on the pooled rows."""
 
+import base64
 import json
 import os
 import random
@@ -12,7 +13,7 @@ import subprocess
 import unittest
 
 from boards import LAIRD, LAIRD_TRAIN, OperatedFleet
-from harness import wait_until
+from harness import TOP, wait_until
 
 CLASSES, FEATURES = 8, 16
 ROWS = 2000  # of each board
@@ -134,6 +135,9 @@ class CoTraining(OperatedFleet):
             self.assertGreater(accuracy, central - 0.5, node)
             self.assertGreater(accuracy, alone + 20, node)
         self.assertLess(max(shared.values()) - min(shared.values()), 0.3)
+        # The core saw a task like any other: its journal replays.
+        for node in ("n-1", "n-4"):
+            self.lairctl("replay", os.path.join(self.agents[node].state, "journal"))
 
     def test_a_board_that_cannot_refuses_and_says_why(self):
         path = self.params_file("alone-task.json", {
@@ -150,6 +154,79 @@ class CoTraining(OperatedFleet):
         spec = {"name": "deep", "trainer": "softmax", "deadline": "1m", "target_loss": 0,
                 "memory": "20MB", "params": {"data": {"format": "csv", "path": "x"}}}
         self.assertIn("exclude", self.submit(spec, "--all", "--any", code=2).err)
+
+
+FLOODS = """
+import os, socket
+agent = socket.socket(fileno=int(os.environ["LAIRD_FD"]))
+agent.recv(65536)
+agent.sendall(b'{"type":"ready","v":1,"samples":0,"loss":null,"resumed":false,"planned_samples":null}\\n')
+block = b'{"type":"share","to":"*","data":"AAAA"}\\n' * 100
+while True:
+    agent.sendall(block)
+"""
+
+
+class Strangers(OperatedFleet):
+    """One real board; its only peer is this test."""
+
+    boards = ("n-1",)
+    nodes = ("n-1", "n-2")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        script = os.path.join(cls.root, "floods.py")
+        with open(script, "w", encoding="utf-8") as out:
+            out.write(FLOODS)
+        agent = cls.agents["n-1"]
+        agent.kill()
+        agent.config["fleet"]["members"]["n-2"] = {"power": "2W"}
+        agent.config["trainers"]["floods"] = {"exec": ["/usr/bin/python3", "-B", script]}
+        agent.config["timing"] = {"attempts_max": 2, "backoff_min": "0.1s"}
+        agent.start()
+        cls.wait_for_boards()
+
+    def spec(self, name, trainer, **more):
+        return {"name": name, "trainer": trainer, "deadline": "5m", "target_loss": -1,
+                "memory": "20MB", "params": {"data": {"format": "synthetic", "rows": 100,
+                                                      "features": 4}}, **more}
+
+    def rss_kb(self):
+        with open("/proc/%d/status" % self.agents["n-1"].process.pid, encoding="utf-8") as f:
+            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+
+    def test_a_trainer_that_floods_the_others_is_ended(self):
+        self.submit(self.spec("mad", "floods", fleet=True), "--node", "n-1")
+        self.assertIn("floods the other boards", self.wait_for_task("mad", "failed")["reason"])
+
+    def test_a_trainer_of_another_task_may_not_speak_to_boards_at_all(self):
+        self.submit(self.spec("sly", "floods"), "--node", "n-1")
+        self.assertIn("no fleet task", self.wait_for_task("sly", "failed")["reason"])
+
+    def test_a_peer_that_floods_neither_grows_nor_stops_the_agent(self):
+        self.submit(self.spec("shared", "softmax", fleet=True), "--node", "n-1")
+        self.wait_for_task("shared", "running")
+        peer = self.up("n-2")
+        now = {"epoch": 5, "ts": "2026-11-16T07:16:56.820Z"}
+        for leaf, value in (("status", {"s": "laird.status/1.0", "state": "ready", **now}),
+                            ("cotrain", {"s": "laird.cotrain/1.0", "tasks": {"shared": "at-work"},
+                                         **now})):
+            peer.publish(TOP + "node/n-2/" + leaf, json.dumps(value), kind="state", retained=True,
+                         qos=1)
+        self.assertTrue(wait_until(
+            lambda: self.tasks(name="shared")[0]["fleet"] == {"boards": 2}, 10, 0.3))
+        before = self.rss_kb()
+        head = bytes([2, 6]) + b"shared"
+        sound = head + bytes([0x10]) + bytes(57000)
+        for payload in (sound, head + os.urandom(57000), bytes([2, 200]), head):
+            for _ in range(150):
+                peer.publish(TOP + "node/n-2/coop/n-1",
+                             None, payload64=base64.b64encode(payload).decode(), kind="peer")
+        self.assertEqual(self.lairctl("pause", "shared").out, "n-1: paused\n")
+        self.assertEqual(self.lairctl("cancel", "shared", "--all", "--yes").out,
+                         "n-1: cancelled\n")
+        self.assertLess(self.rss_kb() - before, 30_000)
 
 
 if __name__ == "__main__":

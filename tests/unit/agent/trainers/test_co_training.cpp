@@ -134,3 +134,20 @@ TEST(a_model_too_large_for_messages_is_refused) {
   TEST_ASSERT_FALSE(made.has_value());
   TEST_ASSERT_TRUE(made.error().context.find("32768") != std::string::npos);
 }
+
+TEST(every_convex_kind_learns_together) {
+  for (const Kind kind : {Kind::kLinear, Kind::kSvm, Kind::kSoftmax}) {
+    Params p = params(200, 60);
+    p.kind = kind;
+    p.learning_rate = 0.05;
+    const auto a = make(p);
+    const auto b = make(p);
+    TimeNs now = kSecond;
+    connect(*a, *b);
+    run(*a, *b, 200, now);
+    const double first = *a->loss();
+    run(*a, *b, UINT64_MAX, now);
+    TEST_ASSERT_TRUE(a->finished() && b->finished());
+    TEST_ASSERT_TRUE(*a->loss() < 0.7 * first);
+  }
+}
