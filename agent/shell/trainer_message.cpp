@@ -6,6 +6,7 @@
 #include "agent/core/limits.hpp"
 #include "json/value.hpp"
 #include "mqtt/codec/base64.hpp"
+#include "mqtt/codec/limits.hpp"
 #include "mqtt/codec/topics.hpp"
 
 namespace laird::shell {
@@ -48,6 +49,9 @@ Status read_ready(const Value& message, TrainerMessage& out) {
   return {};
 }
 
+// What a trainer there shared must fit a line to the trainer here.
+static_assert((mqtt::kModelPartBytesMax + 2) / 3 * 4 + core::kNameBytesMax + 64 <= kShareLineMax);
+
 Result<TrainerMessage> read_share(const Value& message) {
   const Value* to = message.find("to", Kind::kString);
   const Value* data = message.find("data", Kind::kString);
@@ -62,6 +66,10 @@ Result<TrainerMessage> read_share(const Value& message) {
   }
   Result<std::string> bytes = mqtt::from_base64(data->as_string());
   if (!bytes || bytes->empty()) return fail(Code::kInvalid, "a share whose data is no base64");
+  if (bytes->size() > mqtt::kModelPartBytesMax) {
+    return fail(Code::kInvalid,
+                "a share of more than " + std::to_string(mqtt::kModelPartBytesMax) + " bytes");
+  }
   out.bytes = std::move(*bytes);
   return out;
 }

@@ -27,7 +27,7 @@ std::string CoopWriter::take() {
 }
 
 std::string model_payload(std::string_view task, std::string_view bytes) {
-  if (!config::is_name(task) || bytes.empty() || bytes.size() > kCoopFrameBytesMax) return {};
+  if (!config::is_name(task) || bytes.empty() || bytes.size() > kModelPartBytesMax) return {};
   std::string out(1, static_cast<char>(kCoopModelVersion));
   out += static_cast<char>(task.size());
   out.append(task).append(bytes);
@@ -46,6 +46,7 @@ Result<ModelPart> parse_model_part(std::string_view payload) {
     return fail(Code::kInvalid, "a part of a model with a wrong name, or cut");
   }
   out.bytes = payload.substr(length);
+  if (out.bytes.size() > kModelPartBytesMax) return fail(Code::kInvalid, "too long a part");
   return out;
 }
 

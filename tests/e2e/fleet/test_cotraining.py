@@ -12,9 +12,13 @@ import signal
 import subprocess
 import unittest
 
+import jsonschema
+
 from boards import LAIRD, LAIRD_TRAIN, OperatedFleet
 from harness import TOP, wait_until
 
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "../../../docs/schema/cotrain.json")
 CLASSES, FEATURES = 8, 16
 ROWS = 2000  # of each board
 NAME = "shared"
@@ -207,6 +211,11 @@ class Strangers(OperatedFleet):
     def test_a_peer_that_floods_neither_grows_nor_stops_the_agent(self):
         self.submit(self.spec("shared", "softmax", fleet=True), "--node", "n-1")
         self.wait_for_task("shared", "running")
+        word = json.loads(self.up("op-alice", subscriptions=[TOP + "node/n-1/cotrain"])
+                          .message()["payload"])
+        with open(SCHEMA, encoding="utf-8") as f:
+            jsonschema.Draft202012Validator(json.load(f)).validate(word)
+        self.assertEqual(word["tasks"]["shared"], "at-work")
         peer = self.up("n-2")
         now = {"epoch": 5, "ts": "2026-11-16T07:16:56.820Z"}
         for leaf, value in (("status", {"s": "laird.status/1.0", "state": "ready", **now}),
@@ -218,11 +227,14 @@ class Strangers(OperatedFleet):
             lambda: self.tasks(name="shared")[0]["fleet"] == {"boards": 2}, 10, 0.3))
         before = self.rss_kb()
         head = bytes([2, 6]) + b"shared"
-        sound = head + bytes([0x10]) + bytes(57000)
-        for payload in (sound, head + os.urandom(57000), bytes([2, 200]), head):
-            for _ in range(150):
-                peer.publish(TOP + "node/n-2/coop/n-1",
-                             None, payload64=base64.b64encode(payload).decode(), kind="peer")
+        sound = head + bytes([0x10]) + bytes(30000)
+        for payload in (sound, head + os.urandom(45000), head + os.urandom(60000),
+                        bytes([2, 200]), head):
+            for _ in range(10):
+                for _ in range(12):  # the client itself keeps no more than a megabyte
+                    peer.publish(TOP + "node/n-2/coop/n-1", None, kind="peer",
+                                 payload64=base64.b64encode(payload).decode())
+                peer.counters()
         self.assertEqual(self.lairctl("pause", "shared").out, "n-1: paused\n")
         self.assertEqual(self.lairctl("cancel", "shared", "--all", "--yes").out,
                          "n-1: cancelled\n")

@@ -65,6 +65,8 @@ TEST(only_a_share_may_be_a_long_line) {
   auto m = parse_trainer_line(R"({"type":"share","to":"*","data":")" + data + R"("})");
   TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kShare && m->to.empty());
   TEST_ASSERT_EQUAL_UINT64(45'000, m->bytes.size());
+  TEST_ASSERT_FALSE(parse_trainer_line(R"({"type":"share","to":"*","data":")" +
+                                       std::string(62'000, 'A') + R"("})"));
   m = parse_trainer_line(R"({"type":"share","to":"n-2","data":"YWJj"})");
   TEST_ASSERT_TRUE(m.has_value() && m->to == "n-2" && m->bytes == "abc");
   TEST_ASSERT_FALSE(

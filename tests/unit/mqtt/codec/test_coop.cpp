@@ -20,9 +20,12 @@ TEST(a_part_that_is_cut_or_too_long_is_refused) {
     TEST_ASSERT_FALSE(parse_model_part(payload.substr(0, n)).has_value());
   }
   TEST_ASSERT_FALSE(parse_model_part(payload + std::string(kPayloadBytesMax, 'x')).has_value());
+  const std::string longest = model_payload("night-run", std::string(kModelPartBytesMax, 'x'));
+  TEST_ASSERT_TRUE(parse_model_part(longest).has_value());
+  TEST_ASSERT_FALSE(parse_model_part(longest + "x").has_value());
   TEST_ASSERT_TRUE(model_payload("Not a name", "x").empty());
   TEST_ASSERT_TRUE(model_payload("name", "").empty());
-  TEST_ASSERT_TRUE(model_payload("name", std::string(kCoopFrameBytesMax + 1, 'x')).empty());
+  TEST_ASSERT_TRUE(model_payload("name", std::string(kModelPartBytesMax + 1, 'x')).empty());
 }
 
 TEST(ledger_messages_are_not_parts_of_models) {
