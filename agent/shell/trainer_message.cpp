@@ -74,6 +74,17 @@ Result<TrainerMessage> read_share(const Value& message) {
   return out;
 }
 
+Result<TrainerMessage> read_yield(const Value& message) {
+  const Value* ms = message.find("for_ms", Kind::kInteger);
+  if (ms == nullptr || ms->as_integer() < 1 || ms->as_integer() > 1000) {
+    return fail(Code::kInvalid, "a yield without \"for_ms\", 1 to 1000");
+  }
+  TrainerMessage out;
+  out.type = Type::kYield;
+  out.for_ns = ms->as_integer() * kMillisecond;
+  return out;
+}
+
 }  // namespace
 
 Result<TrainerMessage> parse_trainer_line(std::string_view line) {
@@ -87,6 +98,7 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   if (type == nullptr) return fail(Code::kInvalid, "a message without a \"type\"");
   const std::string& name = type->as_string();
   if (name == "share") return read_share(*message);
+  if (name == "yield") return read_yield(*message);
   if (line.size() > kTrainerLineMax) {
     return fail(Code::kInvalid, "a line longer than " + std::to_string(kTrainerLineMax) + " bytes");
   }

@@ -18,14 +18,23 @@ inline constexpr std::size_t kTrainerLineMax = 4096;  // longer is a breach of t
 inline constexpr std::size_t kShareLineMax = 65536;   // but for a `share` of a fleet task
 
 struct TrainerMessage {
-  enum class Type : std::uint8_t { kReady, kProgress, kCheckpointed, kDone, kError, kShare };
+  enum class Type : std::uint8_t {
+    kReady,
+    kProgress,
+    kCheckpointed,
+    kDone,
+    kError,
+    kShare,
+    kYield
+  };
   Type type = Type::kReady;
   std::uint64_t samples = 0;
   std::uint64_t planned_samples = 0;
   double loss = 0.0;
-  std::string text;   // of an error
-  std::string to;     // of a share: a node, empty for every neighbour
-  std::string bytes;  // of a share
+  std::string text;       // of an error
+  DurationNs for_ns = 0;  // of a yield
+  std::string to;         // of a share: a node, empty for every neighbour
+  std::string bytes;      // of a share
 };
 
 // One line, without its newline. The error says what is wrong with it.

@@ -362,9 +362,21 @@ class TrainerPool::Trainer {
         break;
       case Type::kDone: pool_.emit_(core::TrainerDone{ref_}); break;
       case Type::kError: breach("its trainer reported: " + message.text); break;
+      case Type::kYield: on_yield(message); break;
       case Type::kProgress:
       case Type::kShare: break;
     }
+  }
+
+  // Once a grant: what comes after it belongs to none.
+  void on_yield(const TrainerMessage& message) {
+    if (!in_fleet_) {
+      breach("its trainer gives its lane back, but its task is no fleet task");
+      return;
+    }
+    if (grant_reported_) return;
+    grant_reported_ = true;
+    pool_.emit_(core::TrainerYielded{ref_, message.for_ns});
   }
 
   void on_share(const TrainerMessage& message) {

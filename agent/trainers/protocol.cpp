@@ -145,6 +145,10 @@ std::string done_line(std::uint64_t samples, double loss) {
   return line_of(typed("done").set("samples", count(samples)).set("loss", Value::number(loss)));
 }
 
+std::string yield_line(DurationNs for_ns) {
+  return line_of(typed("yield").set("for_ms", Value::integer(for_ns / kMillisecond)));
+}
+
 std::string share_line(const Share& share) {
   // Neither base64 nor a node's name has anything to escape.
   std::string out = "{\"type\":\"share\",\"to\":\"";

@@ -55,6 +55,8 @@ using Message =
 [[nodiscard]] std::string progress_line(std::uint64_t samples, double loss);
 [[nodiscard]] std::string checkpointed_line(std::uint64_t samples, std::optional<double> loss);
 [[nodiscard]] std::string done_line(std::uint64_t samples, double loss);
+// Gives the lane back for a while; the allowance is gone with it.
+[[nodiscard]] std::string yield_line(DurationNs for_ns);
 // At most kShareLineMax bytes.
 [[nodiscard]] std::string share_line(const Share& share);
 // A message too long for a line is cut.

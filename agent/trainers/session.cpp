@@ -24,6 +24,10 @@ TimeNs steady_now() {
       .count();
 }
 
+constexpr DurationNs kYieldAfter = 30 * kMillisecond;  // a round's messages are usually faster
+constexpr DurationNs kYieldMin = 20 * kMillisecond;
+constexpr DurationNs kYieldMax = kSecond;  // doubled up to this while nothing comes
+
 // Notes on stderr end up in the agent's log: a peer that sends garbage must not fill it.
 class Notes {
  public:
@@ -102,10 +106,11 @@ class Session {
 
   int run() {
     while (!exit_) {
-      const TimeNs due = training_ == nullptr ? kNever : training_->tick(steady_now());
+      TimeNs due = training_ == nullptr ? kNever : training_->tick(steady_now());
       send_shares();
       if (exit_) break;
       const bool work = training_ != nullptr && training_->may_advance(limit_);
+      due = std::min(due, yield_if_waiting(work));
       std::string_view line;
       switch (socket_.receive(work ? 0 : due, line)) {
         case Socket::Got::kLine: take(line); break;
@@ -125,6 +130,26 @@ class Session {
  private:
   void send(const std::string& line) {
     if (!socket_.send(line)) exit_ = kExitAgentGone;
+  }
+
+  // Whoever waits for other boards does not keep the lane from other tasks, nor use up what a power
+  // cap leaves of it. Gives the time at which to look again.
+  TimeNs yield_if_waiting(bool work) {
+    const bool waits =
+        !work && training_ != nullptr && training_->samples() < limit_ && !training_->finished();
+    if (!waits) {
+      if (work) yield_for_ = kYieldMin;
+      waiting_since_ = kNever;
+      return kNever;
+    }
+    const TimeNs now = steady_now();
+    waiting_since_ = std::min(waiting_since_, now);
+    if (now < waiting_since_ + kYieldAfter) return waiting_since_ + kYieldAfter;
+    waiting_since_ = kNever;
+    limit_ = 0;
+    send(yield_line(yield_for_));
+    yield_for_ = std::min(2 * yield_for_, kYieldMax);
+    return kNever;
   }
 
   void send_shares() {
@@ -262,6 +287,8 @@ class Session {
   std::unique_ptr<CheckpointFolder> folder_;
   std::uint64_t report_every_ = 1;
   std::uint64_t limit_ = 0;
+  TimeNs waiting_since_ = kNever;  // with an allowance, for other boards
+  DurationNs yield_for_ = kYieldMin;
 };
 
 }  // namespace

@@ -80,3 +80,13 @@ TEST(only_a_share_may_be_a_long_line) {
     TEST_ASSERT_FALSE(parse_trainer_line(bad).has_value());
   }
 }
+
+TEST(a_yield_is_bounded) {
+  const auto m = parse_trainer_line(R"({"type":"yield","for_ms":20})");
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kYield && m->for_ns == 20'000'000);
+  for (const char* bad :
+       {R"({"type":"yield"})", R"({"type":"yield","for_ms":0})",
+        R"({"type":"yield","for_ms":1001})", R"({"type":"yield","for_ms":"x"})"}) {
+    TEST_ASSERT_FALSE(parse_trainer_line(bad).has_value());
+  }
+}
