@@ -70,7 +70,8 @@ TEST(every_event_and_command_survives_its_encoding) {
       PeersHeard{{{"n-1", std::string("a\0b", 3)}, {"n-2", ""}}},
       PlanChanged{5, plan},
       Commanded{6, "op-a", "id-1", 77, PlanChanged{6, plan}},
-      CommandRefused{"op-b", "id-2", "submit", "no"}};
+      CommandRefused{"op-b", "id-2", "submit", "no"},
+      TrainerYielded{{1, 2}, kSecond}};
   TEST_ASSERT_EQUAL_UINT64(std::variant_size_v<EventBody>, std::size(bodies));
   for (const EventBody& body : bodies) {
     Event event{123, body};
