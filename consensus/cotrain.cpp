@@ -132,9 +132,11 @@ void CoTrainer::archive(Archive& ar) {
   ar(config_.rho);
   ar(config_.density);
   ar(config_.gain);
+  ar(config_.momentum);
   ar(y_);
   ar(z_);
   archive_vector(ar, gradient_);
+  archive_vector(ar, step_);
   ar(tracking_);
   ar(epoch_);
   ar(seq_);
@@ -144,17 +146,32 @@ void CoTrainer::archive(Archive& ar) {
 CoTrainer::CoTrainer(const CoTrainConfig& config, std::vector<double> start) : config_(config) {
   LAIRD_REQUIRE(config_.dimension > 0 && config_.dimension <= kCoTrainDimensionMax,
                 "a model has parameters, and not too many");
+  begin_anew(std::move(start), 1);
+}
+
+void CoTrainer::begin_anew(std::vector<double> start, std::uint32_t epoch) {
   LAIRD_REQUIRE(start.size() == config_.dimension, "the start has the model's dimension");
   y_.own = std::move(start);
   y_.held = y_.own;
   z_.own.assign(config_.dimension, 0.0);
   z_.held = z_.own;
   gradient_ = z_.own;
+  step_ = z_.own;
+  seq_ = 0;
+  begin_epoch(epoch);
 }
 
 void CoTrainer::adopt(const std::vector<double>& parameters) {
   LAIRD_REQUIRE(parameters.size() == config_.dimension, "parameters of another model");
   y_.own = parameters;
+  step_.assign(config_.dimension, 0.0);
+  tracking_ = false;
+}
+
+void CoTrainer::forget(NodeId node) {
+  for (CoTrainPeer& p : peers_) {
+    if (p.node == node) p.known = false;
+  }
 }
 
 void CoTrainer::set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours) {
@@ -180,9 +197,10 @@ void CoTrainer::begin_epoch(std::uint32_t epoch) {
   tracking_ = false;
 }
 
-void CoTrainer::mix() {
+void CoTrainer::mix(std::span<const NodeId> without) {
   for (const CoTrainPeer& p : peers_) {
     if (!p.known || p.epoch != epoch_) continue;
+    if (std::find(without.begin(), without.end(), p.node) != without.end()) continue;
     const double weight = config_.gain * p.weight;
     for (std::size_t i = 0; i < y_.own.size(); ++i) {
       y_.own[i] -= weight * (y_.held[i] - p.y[i]);
@@ -190,7 +208,10 @@ void CoTrainer::mix() {
     }
   }
   if (!tracking_) return;
-  for (std::size_t i = 0; i < y_.own.size(); ++i) y_.own[i] -= config_.alpha * z_.own[i];
+  for (std::size_t i = 0; i < y_.own.size(); ++i) {
+    step_[i] = config_.momentum * step_[i] + z_.own[i];
+    y_.own[i] -= config_.alpha * step_[i];
+  }
 }
 
 void CoTrainer::track(const std::vector<double>& gradient) {
@@ -220,6 +241,11 @@ Bytes CoTrainer::snapshot() const {
   put32(out, tracking_ ? epoch_ : 0);
   // In doubles: the copies on both sides must agree to the bit, once.
   for (const auto* held : {&y_.held, &z_.held}) {
+    // Most models begin at 0, and then so does everybody's copy.
+    const bool all_zero =
+        std::all_of(held->begin(), held->end(), [](double v) { return v == 0.0; });
+    out.push_back(all_zero ? 0 : 1);
+    if (all_zero) continue;
     for (const double v : *held) {
       const auto bits = std::bit_cast<std::uint64_t>(v);
       put32(out, static_cast<std::uint32_t>(bits));
@@ -249,7 +275,11 @@ Result<bool> CoTrainer::on_message(NodeId from, std::string_view bytes) {
   CoTrainPeer next = *at;
   if (whole) {
     for (auto* held : {&next.y, &next.z}) {
-      for (double& v : *held) {
+      const std::uint8_t filled = in.byte();
+      if (filled > 1) in.failed = true;
+      if (filled == 0) held->assign(config_.dimension, 0.0);
+      for (std::size_t i = 0; filled == 1 && i < held->size() && !in.failed; ++i) {
+        double& v = (*held)[i];
         const std::uint64_t low = in.word();
         v = std::bit_cast<double>(low | static_cast<std::uint64_t>(in.word()) << 32);
         if (!std::isfinite(v)) in.failed = true;

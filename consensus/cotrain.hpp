@@ -11,13 +11,15 @@
 // Deviations: what is sent is not q(y) but the log-quantized difference of y against u, largest
 // part of the coordinates first; what was rounded or left out stays in the difference and goes out
 // later (error feedback), so the error vanishes at convergence. The sector is e^(+-rho/2), not the
-// paper's 1 +- rho^2/4.
+// paper's 1 +- rho^2/4. With a momentum (heavy ball; Xin and Khan, 2020) the step is along
+// m+ = beta m + z instead of z; the mean over the boards is then that of central training with it.
 // Membership: sum z = sum grad holds only among boards that began together. A board whose
 // neighbours change starts the next tracking epoch; whoever hears of a higher epoch follows: z
 // begins again at the own gradient. y is kept, so nothing learned is lost.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +37,7 @@ struct CoTrainConfig {
   double rho = 0.125;
   double density = 0.25;  // part of the coordinates a message carries
   double gain = 0.4;      // of the mixing: below 1 so that what is still to be sent cannot build up
+  double momentum = 0.0;  // part of the last step kept in the next
 };
 
 // A vector and the copy of it that the neighbours hold.
@@ -62,7 +65,9 @@ class CoTrainer {
   // Neighbours with their symmetric weights; peers kept keep their copies. Starts a new epoch.
   void set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours);
   // First half of a round: mixes and steps; the caller then computes its gradient at y().
-  void mix();
+  // `without`: neighbours whose copies are not of this round. If one of them took part in the last
+  // round, restart() comes first.
+  void mix(std::span<const NodeId> without = {});
   // Second half: `gradient` of the local loss at y().
   void track(const std::vector<double>& gradient);
   // What every neighbour is to be sent after a round; empty differences cost a few bytes.
@@ -71,8 +76,15 @@ class CoTrainer {
   [[nodiscard]] Bytes snapshot() const;
   // Refuses malformed messages. Value: whether the sender must be asked for a snapshot.
   [[nodiscard]] Result<bool> on_message(NodeId from, std::string_view bytes);
-  // A board that joins takes over a neighbour's parameters before its first round.
+  // A board that joins, or fell behind, takes over a neighbour's parameters; its tracking starts
+  // afresh.
   void adopt(const std::vector<double>& parameters);
+  // Starts a new epoch: whoever hears of it follows.
+  void restart() { begin_epoch(epoch_ + 1); }
+  // What is held of a neighbour is worth nothing any more: it began anew.
+  void forget(NodeId node);
+  // Nobody holds anything of this board: what they will be sent is what it has now.
+  void begin_anew(std::vector<double> start, std::uint32_t epoch);
 
   [[nodiscard]] const std::vector<double>& y() const { return y_.own; }
   [[nodiscard]] const std::vector<double>& z() const { return z_.own; }
@@ -87,7 +99,8 @@ class CoTrainer {
   SharedVector y_;
   SharedVector z_;
   std::vector<double> gradient_;
-  bool tracking_ = false;  // z follows; else it starts at the next gradient
+  std::vector<double> step_;  // m
+  bool tracking_ = false;     // z follows; else it starts at the next gradient
   std::uint32_t epoch_ = 1;
   std::uint32_t seq_ = 0;
   std::vector<CoTrainPeer> peers_;

@@ -78,6 +78,16 @@ std::vector<NodeId> Overlay::neighbours(NodeId node) const {
   return around_[i];
 }
 
+std::vector<std::pair<NodeId, double>> metropolis_weights(const Overlay& overlay, NodeId node) {
+  const std::vector<NodeId> around = overlay.neighbours(node);
+  std::vector<std::pair<NodeId, double>> out;
+  for (const NodeId other : around) {
+    const std::size_t degree = std::max(around.size(), overlay.neighbours(other).size());
+    out.emplace_back(other, 1.0 / (1.0 + static_cast<double>(degree)));
+  }
+  return out;
+}
+
 Parts Overlay::genesis(NodeId node) const {
   const std::size_t i = index(node);
   if (i == members_.size()) return 0;

@@ -37,4 +37,9 @@ class Overlay {
   std::vector<std::vector<NodeId>> around_;  // neighbours by index of member
 };
 
+// Metropolis weights of a node's edges, 1 / (1 + the larger degree of the two): symmetric, and with
+// what a node keeps for itself they sum to one. Both ends compute the same from the member list.
+[[nodiscard]] std::vector<std::pair<NodeId, double>> metropolis_weights(const Overlay& overlay,
+                                                                        NodeId node);
+
 }  // namespace laird::consensus

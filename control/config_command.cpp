@@ -176,7 +176,7 @@ int diff(const Reach& reach, const ConfigOptions& options) {
   if (!boards) return complain(boards.error());
   const Value body =
       Value::object().set("apply", std::move(*settings)).set("dry_run", Value::boolean(true));
-  const auto sent = (*client)->ask_each("config", body, *boards, where->timeout);
+  const auto sent = (*client)->send_each("config", body, *boards, where->timeout);
   if (!sent) return complain(sent.error());
   return show_replies((*client)->replies_to(*sent), *boards, reach.json());
 }
@@ -225,7 +225,7 @@ int get(const Reach& reach, const ConfigOptions& options) {
   if (!boards) return complain(boards.error());
   Value body = Value::object().set("what", Value::string("config"));
   if (!options.key.empty()) body.set("key", Value::string(options.key));
-  const auto sent = (*client)->ask_each("get", body, *boards, where->timeout);
+  const auto sent = (*client)->send_each("get", body, *boards, where->timeout);
   if (!sent) return complain(sent.error());
   Replies replies = (*client)->replies_to(*sent);
   if (reach.json()) return show_all(replies, *boards, true);

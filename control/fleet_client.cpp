@@ -267,9 +267,9 @@ Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_all(const std::strin
   return replies(sent->id);
 }
 
-Result<std::vector<SentCommand>> FleetClient::ask_each(const std::string& verb, const Value& body,
-                                                       const std::set<std::string>& boards,
-                                                       DurationNs timeout) {
+Result<std::vector<SentCommand>> FleetClient::send_each(const std::string& verb, const Value& body,
+                                                        const std::set<std::string>& boards,
+                                                        DurationNs timeout) {
   std::vector<SentCommand> sent;
   for (const std::string& board : boards) {
     auto one = send(board, verb, body, timeout);
@@ -278,6 +278,14 @@ Result<std::vector<SentCommand>> FleetClient::ask_each(const std::string& verb, 
   }
   wait(after(timeout), [&] { return replies_to(sent).size() == sent.size(); });
   return sent;
+}
+
+Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_each(
+    const std::string& verb, const Value& body, const std::set<std::string>& boards,
+    DurationNs timeout) {
+  const auto sent = send_each(verb, body, boards, timeout);
+  if (!sent) return tl::make_unexpected(sent.error());
+  return replies_to(*sent);
 }
 
 std::map<std::string, mqtt::Reply> FleetClient::replies_to(

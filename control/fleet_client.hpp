@@ -74,13 +74,17 @@ class FleetClient {
 
   // Sends it to each of `boards`, signed for each, and waits until all answered or the time is
   // over.
-  [[nodiscard]] Result<std::vector<SentCommand>> ask_each(const std::string& verb,
-                                                          const json::Value& body,
-                                                          const std::set<std::string>& boards,
-                                                          DurationNs timeout);
+  [[nodiscard]] Result<std::vector<SentCommand>> send_each(const std::string& verb,
+                                                           const json::Value& body,
+                                                           const std::set<std::string>& boards,
+                                                           DurationNs timeout);
   // The replies to those commands, by board.
   [[nodiscard]] std::map<std::string, mqtt::Reply> replies_to(
       const std::vector<SentCommand>& commands) const;
+  // The same, only the replies.
+  [[nodiscard]] Result<std::map<std::string, mqtt::Reply>> ask_each(
+      const std::string& verb, const json::Value& body, const std::set<std::string>& boards,
+      DurationNs timeout);
 
   // Publishes the plan, signed and retained, and waits until the broker has it.
   [[nodiscard]] Status publish_plan(const json::Value& plan, DurationNs timeout);

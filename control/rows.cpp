@@ -146,6 +146,7 @@ std::vector<Column> task_columns(bool with_board, bool wide) {
     out.push_back(column);
   }
   if (wide) {
+    out.push_back({"BOARDS", true});
     out.push_back({"ENERGY_J", true});
     out.push_back({"BUSY_S", true});
     out.push_back({"SWITCHES", true});
@@ -168,6 +169,7 @@ std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wi
   out.push_back(ended ? "-" : span_text(task.number("deadline_in_s")));
   out.push_back(percent(task.number("share")));
   if (wide) {
+    out.push_back(whole(task.number("fleet/boards")));
     out.push_back(fixed(task.number("energy_j"), 1));
     out.push_back(fixed(task.number("busy_s"), 1));
     out.push_back(whole(task.number("switches")));
@@ -260,6 +262,10 @@ std::string describe_task(const TaskView& task) {
   line("state", harmless(task.text("state")) +
                     (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))));
   line("lane", harmless(task.text("lane")));
+  if (at_path(task.task, "fleet") != nullptr) {
+    const auto boards = task.number("fleet/boards");
+    line("co-trained", boards ? "with " + whole(*boards - 1) + " other boards" : "not now");
+  }
   line("samples", whole(task.number("samples")) +
                       (task.number("planned_samples").value_or(0.0) > 0.0
                            ? " of " + whole(task.number("planned_samples")) + " planned"

@@ -11,6 +11,26 @@ namespace {
 
 using json::Value;
 
+// Every board that has the task: a fleet task is on many.
+int on_task_everywhere(FleetClient& client, const Reach& reach, const std::string& verb,
+                       const std::string& task, DurationNs timeout) {
+  std::set<std::string> boards;
+  for (const auto& [at, shown] : client.view().tasks()) {
+    if (at.second == task && !shown.is_ended()) boards.insert(at.first);
+  }
+  if (boards.empty()) return complain({Code::kNotFound, "no board has a task '" + task + "'"});
+  if (verb == "cancel" &&
+      !confirmed("End task '" + task + "' on " + std::to_string(boards.size()) + " boards?",
+                 reach.yes)) {
+    say("nothing was done");
+    return kFailed;
+  }
+  const auto replies =
+      client.ask_each(verb, Value::object().set("task", Value::string(task)), boards, timeout);
+  if (!replies) return complain(replies.error());
+  return show_all(*replies, boards, false);
+}
+
 int on_task(const Reach& reach, const std::string& verb, const std::string& task) {
   const auto where = reach.where();
   if (!where) return complain(where.error());
@@ -22,6 +42,7 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
   }
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
   if (!client) return complain(client.error());
+  if (reach.all) return on_task_everywhere(**client, reach, verb, task, where->timeout);
   const FleetView& view = (*client)->view();
   std::string board = reach.node;
   if (board.empty()) {
@@ -79,13 +100,12 @@ int drain(const Reach& reach, const std::string& verb, const std::vector<std::st
   for (const std::string& board : asked) {
     if (const Status ok = check_board(view, board); !ok) return complain(ok.error());
   }
-  const auto sent = (*client)->ask_each(verb, Value::object(), asked, where->timeout);
-  if (!sent) return complain(sent.error());
-  const auto replies = (*client)->replies_to(*sent);
-  if (asked.size() == 1 && replies.size() == 1 && !reach.json()) {
-    return show(replies.begin()->second);
+  const auto replies = (*client)->ask_each(verb, Value::object(), asked, where->timeout);
+  if (!replies) return complain(replies.error());
+  if (asked.size() == 1 && replies->size() == 1 && !reach.json()) {
+    return show(replies->begin()->second);
   }
-  return show_all(replies, asked, reach.json());
+  return show_all(*replies, asked, reach.json());
 }
 
 }  // namespace
@@ -100,6 +120,10 @@ void add_steering(CLI::App& app, int& code) {
     command->add_option("--node", reach->node,
                         "The board that has it (default: the one whose topics name it)");
     if (verb == "cancel") command->add_flag("-y,--yes", reach->yes, "Do not ask");
+    if (verb != "explain") {
+      command->add_flag("--all", reach->all,
+                        "Every board that has it, as boards have a fleet task");
+    }
     add_access(command, *reach);
     command->callback([reach, task, verb, &code] { code = on_task(*reach, verb, *task); });
   };

@@ -1,9 +1,11 @@
-// submit: to this board, to one board of the fleet, or to the board that suits the task best.
+// submit: to this board, to one board of the fleet, to the board that suits the task best, or to
+// many that train one model together.
 //
 // Two boards never run one task. A submission is offered to one board at a time; before the next
 // one is asked, the first has refused it, or its time has run out by every clock within the allowed
 // skew and the board has said since that it does not have it. A board that says nothing is not
 // passed over: the command then ends as partial and says what to look at.
+#include <algorithm>
 #include <cstdio>
 
 #include "agent/shell/settings.hpp"
@@ -27,6 +29,7 @@ struct SubmitOptions {
   std::string deadline;
   bool any = false;
   bool dry_run = false;
+  bool together = false;  // a fleet task: for many boards
 };
 
 Result<std::string> read_all(const std::string& file) {
@@ -51,6 +54,7 @@ Result<Value> read_task(const SubmitOptions& options) {
   auto task = json::parse(*text, source, limits);
   if (!task) return task;
   if (!options.deadline.empty()) task->set("deadline", Value::string(options.deadline));
+  if (options.together && task->is(Kind::kObject)) task->set("fleet", Value::boolean(true));
   std::vector<config::Problem> problems;
   static_cast<void>(shell::parse_task(*task, source, problems));
   if (problems.empty()) return task;
@@ -237,11 +241,45 @@ int dry_run(FleetClient& client, const Value& task, const Reach& reach, const Wh
   return 0;
 }
 
-int submit(const Reach& reach, const SubmitOptions& options) {
+std::set<std::string> split(const std::string& names) {
+  std::set<std::string> out;
+  std::size_t from = 0;
+  while (from <= names.size()) {
+    const std::size_t comma = std::min(names.find(',', from), names.size());
+    if (comma > from) out.insert(names.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return out;
+}
+
+// One model, trained by all of them.
+int submit_together(FleetClient& client, const Value& task, const Reach& reach,
+                    const Where& where) {
+  std::set<std::string> boards = reach.all ? live_boards(client.view()) : split(reach.node);
+  if (boards.empty()) return complain({Code::kUnavailable, "no board of the fleet is live"});
+  for (const std::string& board : boards) {
+    if (const Status ok = check_board(client.view(), board); !ok) return complain(ok.error());
+  }
+  const auto replies =
+      client.ask_each("submit", Value::object().set("task", task), boards, where.timeout);
+  if (!replies) return complain(replies.error());
+  const auto accepted = std::count_if(replies->begin(), replies->end(), [](const auto& reply) {
+    return exit_code_of(reply.second) == 0;
+  });
+  const int code = show_all(*replies, boards, reach.json());
+  say("accepted by " + std::to_string(accepted) + " of " + std::to_string(boards.size()));
+  return code;
+}
+
+int submit(const Reach& reach, SubmitOptions options) {
   const auto where = reach.where(options.any);
   if (!where) return complain(where.error());
-  if (options.any && !reach.node.empty()) {
-    return complain({Code::kInvalid, "--any and --node exclude each other"});
+  if (options.any + !reach.node.empty() + reach.all > 1) {
+    return complain({Code::kInvalid, "--any, --all and --node exclude each other"});
+  }
+  options.together = reach.all || reach.node.find(',') != std::string::npos;
+  if (options.together && options.dry_run) {
+    return complain({Code::kInvalid, "--dry-run is for a task that goes to one board"});
   }
   const auto task = read_task(options);
   if (!task) return complain(task.error());
@@ -256,6 +294,7 @@ int submit(const Reach& reach, const SubmitOptions& options) {
   }
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
   if (!client) return complain(client.error());
+  if (options.together) return submit_together(**client, *task, reach, *where);
   const FleetView& view = (*client)->view();
   std::string node = reach.node;
   if (node.empty() && !options.any && !options.dry_run) {
@@ -289,12 +328,16 @@ void add_submit(CLI::App& app, int& code) {
   CLI::App* command = app.add_subcommand(
       "submit",
       "Hand in a task: to this board, to one of the fleet, or to the one that suits it best.\n"
-      "Example: lairctl submit -f task.json --any --deadline 2h");
+      "Examples: lairctl submit -f task.json --any --deadline 2h\n"
+      "          lairctl submit -f task.json --all");
   command->add_option("-f,--file", options->file, "The task, JSON with comments; - for input")
       ->required();
   command->add_option("--deadline", options->deadline,
                       "Instead of the file's: 2h, or 2027-01-31T18:00:00Z");
-  command->add_option("--node", reach->node, "This board of the fleet");
+  command->add_option("--node", reach->node,
+                      "This board of the fleet; several, with commas between, train one model");
+  command->add_flag("--all", reach->all,
+                    "Every live board: one model, trained on all their data (a fleet task)");
   command->add_flag("--any", options->any,
                     "The board that meets the deadline with least energy; never two");
   command->add_flag("--dry-run", options->dry_run,

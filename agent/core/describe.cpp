@@ -47,6 +47,7 @@ struct EventName {
   std::string_view operator()(const TrainerDone&) const { return "trainer-done"; }
   std::string_view operator()(const TrainerFailed&) const { return "trainer-failed"; }
   std::string_view operator()(const TrainerExited&) const { return "trainer-exited"; }
+  std::string_view operator()(const TrainerYielded&) const { return "trainer-yielded"; }
   std::string_view operator()(const PowerSampled&) const { return "power-sampled"; }
   std::string_view operator()(const ShutdownRequested&) const { return "shutdown-requested"; }
   std::string_view operator()(const DrainRequested&) const { return "drain-requested"; }
@@ -85,6 +86,7 @@ struct EventWords {
   void operator()(const TrainerDone& e) { line.process(e); }
   void operator()(const TrainerFailed& e) { line.process(e).add("why", e.why); }
   void operator()(const TrainerExited& e) { line.process(e).add("exit_code", e.exit_code); }
+  void operator()(const TrainerYielded& e) { line.process(e).add("for_ns", e.for_ns); }
   void operator()(const PowerSampled& e) {
     line.add("source", power::name(e.reading.source));
     if (e.reading.total_mw) line.add("power_mw", *e.reading.total_mw);

@@ -89,6 +89,11 @@ void TrainerExited::archive(Archive& ar) {
   ar(exit_code);
 }
 
+void TrainerYielded::archive(Archive& ar) {
+  ProcessRef::archive(ar);
+  ar(for_ns);
+}
+
 void DrainRequested::archive(Archive& ar) {
   ar(request);
   ar(drain);

@@ -199,12 +199,19 @@ struct Displaced {
   void archive(Archive&) {}
 };
 
+// A trainer with work left gives its lane back: it waits for something that is not here yet, as the
+// trainer of a fleet task does for other boards.
+struct TrainerYielded : ProcessRef {
+  DurationNs for_ns = 0;  // it is no candidate for so long
+  void archive(Archive& ar);
+};
+
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
                  ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
                  TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
                  CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, PlanChanged,
-                 Commanded, CommandRefused, ConfigNoted, Displaced>;
+                 Commanded, CommandRefused, ConfigNoted, Displaced, TrainerYielded>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -35,7 +35,8 @@ inline constexpr std::int64_t kAmountMax = 1'000'000'000'000;   // of any resour
 inline constexpr DurationNs kTickMin = 50 * kMillisecond;
 inline constexpr DurationNs kTickMax = kMinute;
 inline constexpr DurationNs kLeaseMax = kHour;
-inline constexpr int kLeaseTicksMin = 20;  // the ledger needs many tries within a lease
+inline constexpr int kLeaseTicksMin = 20;         // the ledger needs many tries within a lease
+inline constexpr DurationNs kYieldMax = kSecond;  // of a trainer that waits for other boards
 inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
 inline constexpr DurationNs kSliceMax = kHour;
 

@@ -296,8 +296,9 @@ std::uint32_t Stepper::quota_milli(const Lane& lane, std::uint32_t share_ppm) co
 
 bool Stepper::is_wanted(const Lane& lane) const {
   if (!lane.running.empty()) return true;
-  return std::any_of(s_.live.begin(), s_.live.end(), [&lane](const Task& task) {
-    return task.state == TaskState::kReady && task.spec.lane == lane.config.kind;
+  return std::any_of(s_.live.begin(), s_.live.end(), [this, &lane](const Task& task) {
+    return task.state == TaskState::kReady && !is_waiting(task) &&
+           task.spec.lane == lane.config.kind;
   });
 }
 
@@ -408,7 +409,7 @@ bool Stepper::continue_turn(std::uint32_t index) {
       gate.ceiling_ppm < kShareWholePpm && gate.turn_left >= kSliceMin && !gate.turn.empty() &&
       std::all_of(gate.turn.begin(), gate.turn.end(), [this](const TurnPart& part) {
         const Task* task = s_.find_live(part.key);
-        return task != nullptr && task->state == TaskState::kReady;
+        return task != nullptr && task->state == TaskState::kReady && !is_waiting(*task);
       });
   if (!goes_on) {
     gate.turn.clear();

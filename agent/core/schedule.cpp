@@ -76,7 +76,7 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
         task.state == TaskState::kBackoff) {
       ++not_ready;
     }
-    const bool resident = task.state == TaskState::kReady;
+    const bool resident = task.state == TaskState::kReady && !is_waiting(task);
     const bool startable = task.state == TaskState::kQueued && !residents_only;
     if (resident || startable) s_.candidates_.push_back({&task, resident});
   }

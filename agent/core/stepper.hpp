@@ -33,6 +33,9 @@ class Stepper {
   void on(const TrainerDone& e);
   void on(const TrainerFailed& e);
   void on(const TrainerExited& e);
+  void on(const TrainerYielded& e);
+  // Ready, but it said that it has nothing to do yet.
+  [[nodiscard]] bool is_waiting(const Task& task) const;
 
   // The fleet (fleet_step.cpp).
   void on(const DrainRequested& e);

@@ -50,8 +50,10 @@ TimeNs Stepper::due_at(const Task& task) const {
     case TaskState::kFinishing:
       due = std::min(due, std::max(task.state_since, task.heard_at) + timing.stop_grace);
       break;
-    case TaskState::kQueued:
     case TaskState::kReady:
+      if (is_waiting(task)) due = std::min(due, task.retry_at);
+      break;
+    case TaskState::kQueued:
     case TaskState::kHeld:
     case TaskState::kEnded: break;
   }

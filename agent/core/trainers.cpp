@@ -1,5 +1,6 @@
 // What trainers say. Everything here comes from another program: it is checked against the task's
 // state, and what does not fit counts as a failure of that trainer, never of the agent.
+#include <algorithm>
 #include <cmath>
 
 #include "agent/core/stepper.hpp"
@@ -148,6 +149,22 @@ void Stepper::on(const TrainerExited& e) {
   crash(*task, e.exit_code < 0
                    ? "its trainer was ended by signal " + std::to_string(-std::int64_t{e.exit_code})
                    : "its trainer exited by itself with code " + std::to_string(e.exit_code));
+}
+
+void Stepper::on(const TrainerYielded& e) {
+  Task* task = addressed(e);
+  // Its grant may be spent, or a pause on its way: then the lane is dealt with already.
+  if (task == nullptr || task->state != TaskState::kRunning) return;
+  task->heard_at = s_.now;
+  task->retry_at = s_.now + std::clamp(e.for_ns, kMillisecond, kYieldMax);
+  leave_lane(*task);
+  move(*task, Trigger::kGrantSpent);
+}
+
+bool Stepper::is_waiting(const Task& task) const {
+  // A back-off that a restart of the agent cut short is none of this.
+  return task.state == TaskState::kReady && task.crashes == 0 && task.retry_at > s_.now &&
+         task.retry_at <= s_.now + kYieldMax;
 }
 
 }  // namespace laird::core

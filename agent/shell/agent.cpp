@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "agent/shell/fleet_task.hpp"
 #include "base/require.hpp"
 
 namespace laird::shell {
@@ -93,6 +94,8 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
   agent->log_(1, agent->groups_ != nullptr
                      ? agent->groups_->describe()
                      : "no writable cgroup: trainers are held by the protocol and SIGSTOP alone");
+  agent->trainers_ = settings.trainers;
+  agent->in_fleet_ = !settings.fleet.name.empty();
   Agent* self = agent.get();
   agent->pool_ = std::make_unique<TrainerPool>(
       loop, settings.trainers, settings.state_dir + "/tasks", agent->groups_.get(),
@@ -243,8 +246,19 @@ void Agent::refuse_waiting() {
   }
 }
 
+std::string Agent::fleet_problem(const core::TaskSpec& spec) const {
+  return fleet_task_problem(spec, trainers_, in_fleet_);
+}
+
 void Agent::submit(core::TaskSpec spec, Reply reply) {
   if (refuse_if_blocked(reply)) return;
+  if (const std::string problem = fleet_problem(spec); !problem.empty()) {
+    core::Answer answer;
+    answer.code = Code::kRefused;
+    answer.text = problem;
+    if (reply) reply(answer);
+    return;
+  }
   const std::uint64_t request = expect(std::move(reply));
   post(core::Submitted{request, std::move(spec)});
 }

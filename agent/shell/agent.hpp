@@ -64,6 +64,13 @@ class Agent {
   // Works through everything queued; call after each round of the loop.
   void process();
   void on_child_signal() { pool_->reap(); }
+  // Fleet tasks: what their trainers say to other boards, and what they are told.
+  void on_shared(TrainerPool::Shared shared) { pool_->on_shared(std::move(shared)); }
+  void tell_trainer(core::TaskKey key, const std::string& line, bool may_drop) {
+    pool_->tell(key, line, may_drop);
+  }
+  // Why this board cannot run a fleet task; empty when it can or it is none.
+  [[nodiscard]] std::string fleet_problem(const core::TaskSpec& spec) const;
   void on_changed(Changed changed) { changed_ = std::move(changed); }
 
   [[nodiscard]] bool finished() const { return finished_; }
@@ -118,6 +125,8 @@ class Agent {
   core::State state_;
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<CgroupTree> groups_;
+  std::map<std::string, TrainerProgram> trainers_;
+  bool in_fleet_ = false;
   std::unique_ptr<TrainerPool> pool_;
   std::unique_ptr<PowerFeed> power_;
   std::unique_ptr<PowerKnobs> knobs_;

@@ -253,6 +253,9 @@ Result<core::RemoteBody> CommandDoor::on_task(const mqtt::Command& command) cons
   std::vector<config::Problem> problems;
   core::TaskSpec spec = parse_task(*given, "task", problems);
   if (!problems.empty()) return fail(Code::kInvalid, all_problems(problems));
+  if (std::string problem = agent_.fleet_problem(spec); !problem.empty()) {
+    return fail(Code::kRefused, std::move(problem));
+  }
   return core::RemoteBody(core::Submitted{0, std::move(spec)});
 }
 

@@ -21,6 +21,7 @@ constexpr std::size_t kTasksPerSecond = 32;
 constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
 constexpr std::size_t kSharePointsMax = 256;
 constexpr DurationNs kSharesRepeated = 30 * kSecond;
+constexpr std::uint32_t kModelExpiryS = 5;
 constexpr DurationNs kGoodbye = 2 * kSecond;
 
 }  // namespace
@@ -73,9 +74,11 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
       {mqtt::config_topic(link->fleet_, mqtt::kEveryone), 1},
       {mqtt::config_topic(link->fleet_, link->node_), 1},
       {mqtt::node_topic(link->fleet_, "+", TopicKind::kCoop, link->node_), 0},
-      // Our own, of an earlier life; or of another agent that has our name.
+      // Who is there, also under our own name; and who co-trains what.
+      {mqtt::node_topic(link->fleet_, "+", TopicKind::kStatus), 1},
+      {mqtt::node_topic(link->fleet_, "+", TopicKind::kCotrain), 1},
+      // Our own, of an earlier life.
       {link->topic(TopicKind::kInfo), 1},
-      {link->topic(TopicKind::kStatus), 1},
   };
   Result<std::unique_ptr<mqtt::Client>> client = mqtt::Client::create(std::move(options));
   if (!client) return tl::make_unexpected(client.error());
@@ -98,12 +101,29 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
     self->publish_event(std::string(core::name(notice.kind)), notice.text);
   };
   agent.set_peers(std::move(peers));
+  link->open_hub();
   link->timer_ = loop.after(kSecond, [self] { self->every_second(); });
   return link;
 }
 
+void FleetLink::open_hub() {
+  CoTrainingHub::Hands hands;
+  hands.publish = [this](const std::string& tasks) { publish_word(tasks); };
+  hands.send = [this](const std::string& peer, std::string payload) {
+    send_model(peer, std::move(payload));
+  };
+  hands.tell = [this](core::TaskKey key, const std::string& line, bool may_drop) {
+    agent_.tell_trainer(key, line, may_drop);
+  };
+  hub_ = std::make_unique<CoTrainingHub>(node_, std::move(hands));
+  agent_.on_shared([this](core::TaskKey key, const std::string& to, std::string_view bytes) {
+    hub_->on_shared(key, to, bytes);
+  });
+}
+
 FleetLink::~FleetLink() {
   agent_.set_peers({});
+  agent_.on_shared({});
   loop_.cancel(timer_);
   // open() gave up before there was a link: there is nobody to tell.
   if (!client_) return;
@@ -135,7 +155,12 @@ void FleetLink::on_message(mqtt::Incoming& message) {
   const Result<mqtt::Topic> at = mqtt::parse_topic(message.topic);
   if (!at || at->fleet != fleet_) return;
   switch (at->kind) {
+    case TopicKind::kCotrain: hub_->on_word(at->node, message.payload); return;
     case TopicKind::kCoop: {
+      if (mqtt::is_model_part(message.payload)) {
+        if (at->name == node_) hub_->on_part(at->node, message.payload, agent_.now());
+        return;
+      }
       const auto frames = mqtt::parse_coop(message.payload);
       if (!frames || at->name != node_ || at->node == node_) return;
       for (const std::string_view frame : *frames) {
@@ -153,6 +178,7 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       return;
     }
     case TopicKind::kStatus: {
+      hub_->on_status(at->node, message.payload);
       const Result<mqtt::NodeStatus> status = mqtt::parse_status(message.payload);
       const bool alive = status && status->state != mqtt::NodeState::kLost &&
                          status->state != mqtt::NodeState::kOffline;
@@ -272,6 +298,24 @@ void FleetLink::publish_shares() {
 void FleetLink::flush() {
   note_share();
   for (auto& [peer, writer] : outbound_) send_to(peer, writer);
+  if (joined_ && hub_->dirty()) hub_->refresh(agent_.state(), agent_.now());
+}
+
+void FleetLink::publish_word(const std::string& tasks) {
+  publish_state(TopicKind::kCotrain, {},
+                "{\"s\":\"laird.cotrain/1.0\",\"epoch\":" + std::to_string(epoch_) + ",\"ts\":\"" +
+                    mqtt::time_text(wall_ms()) + "\",\"tasks\":" + tasks + "}");
+}
+
+void FleetLink::send_model(const std::string& peer, std::string payload) {
+  if (!client_->connected()) return;
+  mqtt::Outgoing out;
+  out.topic = topic(TopicKind::kCoop, peer);
+  out.payload = std::move(payload);
+  out.kind = mqtt::Class::kModel;
+  out.expiry_s = kModelExpiryS;
+  out.json = false;
+  client_->publish(std::move(out));
 }
 
 void FleetLink::send_to(const std::string& peer, mqtt::CoopWriter& writer) {
@@ -290,6 +334,7 @@ void FleetLink::every_second() {
   if (!joined_) return;
   publish_status();
   publish_report();
+  hub_->refresh(agent_.state(), agent_.now());
   publish_tasks();
   publish_telemetry();
   publish_shares();
@@ -340,7 +385,8 @@ void FleetLink::publish_report() {
 void FleetLink::publish_tasks() {
   const TimeNs now = agent_.now();
   std::size_t sent = 0;
-  for (const TaskRow& row : task_rows(agent_.state(), now)) {
+  for (TaskRow& row : task_rows(agent_.state(), now)) {
+    row.fleet_boards = hub_->boards(row.name);
     PublishedTask& last = tasks_[row.name];
     const bool changed = last.state != row.state;
     if (!changed && (row.ended || now - last.at < kTaskEvery)) continue;
@@ -403,6 +449,7 @@ void FleetLink::publish_event(std::string kind, std::string text, Value more) {
 }
 
 void FleetLink::task_changed(const core::Task& task, const core::TaskChanged& change) {
+  hub_->touch();
   if (change.state != core::TaskState::kQueued && change.outcome == core::Outcome::kNone) return;
   if (change.outcome != core::Outcome::kNone && change.state != core::TaskState::kEnded) return;
   const bool missed = change.outcome == core::Outcome::kMissed;

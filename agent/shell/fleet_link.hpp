@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/shell/agent.hpp"
+#include "agent/shell/co_training.hpp"
 #include "agent/shell/command_door.hpp"
 #include "agent/shell/event_log.hpp"
 #include "agent/shell/fleet_report.hpp"
@@ -65,6 +66,9 @@ class FleetLink {
   void publish_info();
   void publish_report();
   void publish_tasks();
+  void open_hub();
+  void publish_word(const std::string& tasks);
+  void send_model(const std::string& peer, std::string payload);
   void publish_telemetry();
   void send_to(const std::string& peer, mqtt::CoopWriter& writer);
   void note_share();
@@ -88,6 +92,7 @@ class FleetLink {
   EventLog events_;
   std::unique_ptr<mqtt::Client> client_;
   std::unique_ptr<CommandDoor> door_;
+  std::unique_ptr<CoTrainingHub> hub_;
   std::vector<core::PeerMessage> heard_;
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
   std::map<std::string, PublishedTask> tasks_;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "agent/shell/fleet_task.hpp"
 #include "agent/shell/metrics_port.hpp"
 #include "config/units.hpp"
 
@@ -95,7 +96,12 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
   core::TaskSpec spec;
   spec.name = text(v, "name");
   spec.trainer = text(v, "trainer");
-  spec.params = json::to_text(field(v, "params"));
+  Value params = field(v, "params");
+  // The mark is kept where the trainer sees it too.
+  if (boolean(v, "fleet") && params.is(json::Kind::kObject) && params.find("fleet") == nullptr) {
+    params.set("fleet", Value::object());
+  }
+  spec.params = json::to_text(params);
   if (spec.params.size() > core::kParamsBytesMax) {
     problems.push_back(Problem{std::string(source), given.line(), path + "/params",
                                "longer than " + std::to_string(core::kParamsBytesMax) +
@@ -231,6 +237,10 @@ void read_tasks(const Value& raw, const Value& checked, std::string_view source,
     if (!spec.trainer.empty() && !out.trainers.contains(spec.trainer)) {
       problems.push_back(Problem{std::string(source), given[i].line(), path + "/trainer",
                                  "'" + spec.trainer + "' is not under \"trainers\"; add it there"});
+    }
+    if (const std::string problem = fleet_task_problem(spec, out.trainers, !out.fleet.name.empty());
+        !problem.empty()) {
+      problems.push_back(Problem{std::string(source), given[i].line(), path + "/fleet", problem});
     }
     out.tasks.push_back(std::move(spec));
   }

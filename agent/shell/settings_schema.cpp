@@ -69,6 +69,11 @@ constexpr Field kTaskFields[] = {
      .type = Type::kBool,
      .why = "Whether placement may split it over boards.",
      .fallback = "false"},
+    {.name = "fleet",
+     .type = Type::kBool,
+     .why = "Train one model together with every board of the fleet that has a task of this name, "
+            "each on its own data; details under \"fleet\" in params.",
+     .fallback = "false"},
 };
 constexpr Schema kTask{"task", "What to train, how well, and by when.", kTaskFields};
 

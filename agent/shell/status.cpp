@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "agent/shell/fleet_task.hpp"
+
 namespace laird::shell {
 namespace {
 
@@ -44,6 +46,7 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
   row.energy_uj = task.energy_uj;
   if (!row.ended) add_forecast(task, row);
   row.reason = task.reason;
+  row.fleet = is_fleet_task(task.spec);
   return row;
 }
 
@@ -90,6 +93,10 @@ json::Value task_json(const TaskRow& row) {
   out.set("share", Value::number(row.share));
   out.set("switches", Value::integer(row.switches));
   out.set("reason", Value::string(row.reason));
+  if (row.fleet) {
+    const auto boards = static_cast<std::int64_t>(row.fleet_boards);
+    out.set("fleet", Value::object().set("boards", boards > 0 ? Value::integer(boards) : Value()));
+  }
   return out;
 }
 

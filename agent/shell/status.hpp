@@ -33,6 +33,8 @@ struct TaskRow {
   std::string reason;
   bool ended = false;
   bool succeeded = false;
+  bool fleet = false;            // trains one model with other boards
+  std::size_t fleet_boards = 0;  // that take part, this one included; 0: not known
 };
 
 // Live tasks in order of acceptance, then the ended ones, newest last.

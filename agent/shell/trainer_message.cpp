@@ -5,6 +5,9 @@
 
 #include "agent/core/limits.hpp"
 #include "json/value.hpp"
+#include "mqtt/codec/base64.hpp"
+#include "mqtt/codec/limits.hpp"
+#include "mqtt/codec/topics.hpp"
 
 namespace laird::shell {
 namespace {
@@ -46,11 +49,47 @@ Status read_ready(const Value& message, TrainerMessage& out) {
   return {};
 }
 
+// What a trainer there shared must fit a line to the trainer here.
+static_assert((mqtt::kModelPartBytesMax + 2) / 3 * 4 + core::kNameBytesMax + 64 <= kShareLineMax);
+
+Result<TrainerMessage> read_share(const Value& message) {
+  const Value* to = message.find("to", Kind::kString);
+  const Value* data = message.find("data", Kind::kString);
+  if (to == nullptr || data == nullptr) {
+    return fail(Code::kInvalid, "a share without \"to\" or \"data\"");
+  }
+  TrainerMessage out;
+  out.type = Type::kShare;
+  if (to->as_string() != "*") {
+    if (!mqtt::is_node_id(to->as_string())) return fail(Code::kInvalid, "a share to no node");
+    out.to = to->as_string();
+  }
+  Result<std::string> bytes = mqtt::from_base64(data->as_string());
+  if (!bytes || bytes->empty()) return fail(Code::kInvalid, "a share whose data is no base64");
+  if (bytes->size() > mqtt::kModelPartBytesMax) {
+    return fail(Code::kInvalid,
+                "a share of more than " + std::to_string(mqtt::kModelPartBytesMax) + " bytes");
+  }
+  out.bytes = std::move(*bytes);
+  return out;
+}
+
+Result<TrainerMessage> read_yield(const Value& message) {
+  const Value* ms = message.find("for_ms", Kind::kInteger);
+  if (ms == nullptr || ms->as_integer() < 1 || ms->as_integer() > 1000) {
+    return fail(Code::kInvalid, "a yield without \"for_ms\", 1 to 1000");
+  }
+  TrainerMessage out;
+  out.type = Type::kYield;
+  out.for_ns = ms->as_integer() * kMillisecond;
+  return out;
+}
+
 }  // namespace
 
 Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   json::ParseLimits limits;
-  limits.bytes_max = kTrainerLineMax;
+  limits.bytes_max = kShareLineMax;
   limits.depth_max = 4;
   limits.values_max = 64;
   const Result<Value> message = json::parse(line, "trainer", limits);
@@ -58,6 +97,11 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   const Value* type = message->find("type", Kind::kString);
   if (type == nullptr) return fail(Code::kInvalid, "a message without a \"type\"");
   const std::string& name = type->as_string();
+  if (name == "share") return read_share(*message);
+  if (name == "yield") return read_yield(*message);
+  if (line.size() > kTrainerLineMax) {
+    return fail(Code::kInvalid, "a line longer than " + std::to_string(kTrainerLineMax) + " bytes");
+  }
   TrainerMessage out;
   if (name == "error") {
     out.type = Type::kError;
@@ -122,6 +166,26 @@ std::string start_line(const core::TaskSpec& spec, const std::string& folder, in
 
 std::string run_line(std::uint64_t until) {
   return "{\"type\":\"run\",\"until\":" + std::to_string(until) + "}\n";
+}
+
+std::string peers_line(const PeersLine& peers) {
+  Value list = Value::array();
+  for (const auto& [node, weight] : peers.peers) {
+    list.add(Value::object().set("node", Value::string(node)).set("weight", Value::number(weight)));
+  }
+  return json::to_text(Value::object()
+                           .set("type", Value::string("peers"))
+                           .set("me", Value::string(peers.self))
+                           .set("life", Value::integer(static_cast<std::int64_t>(peers.life)))
+                           .set("peers", std::move(list))
+                           .set("done", Value::boolean(peers.others_done))) +
+         "\n";
+}
+
+std::string peer_line(const std::string& from, std::string_view bytes) {
+  // Neither a node's name nor base64 has anything to escape.
+  return "{\"type\":\"peer\",\"from\":\"" + from + "\",\"data\":\"" + mqtt::to_base64(bytes) +
+         "\"}\n";
 }
 
 std::string plain_line(std::string_view type) {

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/shell/fleet_task.hpp"
 #include "agent/shell/line_buffer.hpp"
 #include "agent/shell/process.hpp"
 #include "agent/shell/trainer_message.hpp"
@@ -26,6 +27,11 @@ constexpr DurationNs kRefillEvery = 250 * kMillisecond;
 // Messages other than progress, in the same time; a trainer at work sends one or two.
 constexpr int kMessagesPerRefill = 32;
 constexpr std::size_t kOutgoingMax = 256 * 1024;
+// A fleet task's trainer also says what is for other boards.
+constexpr std::size_t kSharedBytesPerRefill = 512 * 1024;
+constexpr int kSharesPerRefill = 256;
+// Other boards' words leave room for the agent's own.
+constexpr std::size_t kPeerOutgoingMax = kOutgoingMax - 16 * 1024;
 constexpr std::size_t kLogBytesMax = 1024 * 1024;
 constexpr std::size_t kLogLineMax = 2048;
 // Reports closer together than this are merged into the later one before they reach the journal.
@@ -68,10 +74,14 @@ class TrainerPool::Trainer {
       : pool_(pool),
         ref_(process),
         spec_(std::move(spec)),
+        in_fleet_(is_fleet_task(spec_)),
         lines_only_(lines_only),
         group_(std::move(group)),
         handle_(std::move(handle)),
-        log_(folder + "/trainer.log") {}
+        log_(folder + "/trainer.log"),
+        lines_(in_fleet_ ? kShareLineMax : kTrainerLineMax) {
+    refill_allowance();
+  }
 
   ~Trainer() {
     close_socket();
@@ -210,6 +220,14 @@ class TrainerPool::Trainer {
     pool_.emit_(core::TrainerFailed{ref_, core::clipped(why)});
   }
 
+ public:
+  void tell(const std::string& line, bool may_drop) {
+    if (lines_only_ || !is_ready_) return;
+    if (may_drop && outgoing_.size() + line.size() > kPeerOutgoingMax) return;
+    send(line);
+  }
+
+ private:
   void send(const std::string& line) {
     if (!handle_.socket) return;
     if (outgoing_.size() + line.size() > kOutgoingMax) {
@@ -277,10 +295,15 @@ class TrainerPool::Trainer {
     return true;
   }
 
+  void refill_allowance() {
+    bytes_left_ = in_fleet_ ? kSharedBytesPerRefill : kBytesPerRefill;
+    messages_left_ = kMessagesPerRefill;
+    shares_left_ = kSharesPerRefill;
+  }
+
   void refill() {
     refill_ = 0;
-    bytes_left_ = kBytesPerRefill;
-    messages_left_ = kMessagesPerRefill;
+    refill_allowance();
     watch_socket();
     watch_output();
   }
@@ -297,7 +320,8 @@ class TrainerPool::Trainer {
         if (handle_.socket && !overlong) on_line(line);
       });
       if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
-        breach("its trainer sent a line longer than " + std::to_string(kTrainerLineMax) + " bytes");
+        breach("its trainer sent a line longer than " +
+               std::to_string(in_fleet_ ? kShareLineMax : kTrainerLineMax) + " bytes");
       }
     } while (got > 0 && handle_.socket && bytes_left_ > 0);
     if (bytes_left_ == 0) watch_socket();
@@ -318,6 +342,10 @@ class TrainerPool::Trainer {
       on_progress(message);
       return;
     }
+    if (message.type == Type::kShare) {
+      on_share(message);
+      return;
+    }
     if (--messages_left_ < 0) {
       breach("its trainer floods the agent with messages");
       return;
@@ -334,8 +362,33 @@ class TrainerPool::Trainer {
         break;
       case Type::kDone: pool_.emit_(core::TrainerDone{ref_}); break;
       case Type::kError: breach("its trainer reported: " + message.text); break;
-      case Type::kProgress: break;
+      case Type::kYield: on_yield(message); break;
+      case Type::kProgress:
+      case Type::kShare: break;
     }
+  }
+
+  // Once a grant: what comes after it belongs to none.
+  void on_yield(const TrainerMessage& message) {
+    if (!in_fleet_) {
+      breach("its trainer gives its lane back, but its task is no fleet task");
+      return;
+    }
+    if (grant_reported_) return;
+    grant_reported_ = true;
+    pool_.emit_(core::TrainerYielded{ref_, message.for_ns});
+  }
+
+  void on_share(const TrainerMessage& message) {
+    if (!in_fleet_) {
+      breach("its trainer speaks to other boards, but its task is no fleet task");
+      return;
+    }
+    if (--shares_left_ < 0) {
+      breach("its trainer floods the other boards with messages");
+      return;
+    }
+    if (pool_.shared_) pool_.shared_(ref_.key, message.to, message.bytes);
   }
 
   // The end of a grant goes through at once; other reports at most every kProgressEvery.
@@ -394,17 +447,19 @@ class TrainerPool::Trainer {
   TrainerPool& pool_;
   core::ProcessRef ref_;
   core::TaskSpec spec_;
+  bool in_fleet_;
   bool lines_only_;
   std::unique_ptr<Cgroup> group_;
   Process handle_;
   BoundedLog log_;
-  LineBuffer lines_{kTrainerLineMax};
+  LineBuffer lines_;
   LineBuffer output_lines_{kLogLineMax};
   std::string outgoing_;
   bool socket_watched_ = false;
   bool output_watched_ = false;
   std::size_t bytes_left_ = kBytesPerRefill;
   int messages_left_ = kMessagesPerRefill;
+  int shares_left_ = kSharesPerRefill;
   Loop::TimerId refill_ = 0;
   Loop::TimerId flush_ = 0;
   std::uint64_t until_ = 0;
@@ -517,6 +572,12 @@ void TrainerPool::kill(const core::KillTrainer& command) {
 
 void TrainerPool::limit(const core::LimitTrainer& command) {
   if (Trainer* trainer = find(command)) trainer->limit(command.cpu_milli);
+}
+
+void TrainerPool::tell(core::TaskKey key, const std::string& line, bool may_drop) {
+  for (auto& [pid, trainer] : running_) {
+    if (trainer->ref().key == key) trainer->tell(line, may_drop);
+  }
 }
 
 void TrainerPool::set_duty(const core::SetFreezerDuty& command) {

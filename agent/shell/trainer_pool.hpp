@@ -27,6 +27,10 @@ class TrainerPool final : public ports::Trainers {
  public:
   using Emit = std::function<void(core::EventBody)>;
   using Log = std::function<void(const std::string&)>;
+  // What the trainer of a fleet task says to other boards: to one, or with an empty name to all its
+  // neighbours. Passes the core by.
+  using Shared =
+      std::function<void(core::TaskKey key, const std::string& to, std::string_view bytes)>;
 
   // `tasks_folder` holds one folder per task. `groups` may be null.
   TrainerPool(Loop& loop, std::map<std::string, TrainerProgram> programs, std::string tasks_folder,
@@ -41,6 +45,11 @@ class TrainerPool final : public ports::Trainers {
   void kill(const core::KillTrainer& command) override;
   void limit(const core::LimitTrainer& command) override;
   void set_duty(const core::SetFreezerDuty& command) override;
+
+  void on_shared(Shared shared) { shared_ = std::move(shared); }
+  // A line of the fleet for the trainer of a task. One that it has no room for is dropped when it
+  // may be: what is missing in a model is asked for again.
+  void tell(core::TaskKey key, const std::string& line, bool may_drop);
 
   // Call on SIGCHLD.
   void reap();
@@ -61,6 +70,7 @@ class TrainerPool final : public ports::Trainers {
   CgroupTree* groups_;
   Emit emit_;
   Log log_;
+  Shared shared_;
   std::map<int, std::unique_ptr<Trainer>> running_;  // by pid
   // The freezer's duty cycle: all trainers run and are frozen together.
   std::int32_t run_permille_ = power::kLevelFull;

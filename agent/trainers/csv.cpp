@@ -152,7 +152,7 @@ class Table {
     }
     if (data_.rows == 0) return fail(Code::kInvalid, source_.name() + ": holds no row of data");
     if (!layout_.label_is_number) {
-      data_.classes = classes_.finish(data_.labels);
+      data_.classes = layout_.class_count > 0 ? layout_.class_count : classes_.finish(data_.labels);
     }
     return std::move(data_);
   }
@@ -222,7 +222,15 @@ class Table {
       }
       (c == label_ ? data_.targets : data_.values).push_back(static_cast<float>(*v));
     }
-    if (!layout_.label_is_number) {
+    if (!layout_.label_is_number && layout_.class_count > 0) {
+      const std::optional<double> v = number_of(fields_[label_]);
+      if (!v || *v < 0 || *v >= layout_.class_count || *v != std::floor(*v)) {
+        return bad("the label \"" + fields_[label_].substr(0, 40) +
+                   "\" is no whole number from 0 to " + std::to_string(layout_.class_count - 1) +
+                   ", as \"class_count\" asks for");
+      }
+      data_.labels.push_back(static_cast<std::uint16_t>(*v));
+    } else if (!layout_.label_is_number) {
       const std::optional<std::uint16_t> id = classes_.add(fields_[label_]);
       if (!id) {
         return bad("more than " + std::to_string(kClassesMax) +

@@ -20,6 +20,7 @@ struct CsvLayout {
   bool header = true;            // the first line names the columns
   bool label_is_number = false;  // a number to predict; otherwise the texts found are the classes
   std::uint32_t rows_max = kRowsMax;
+  std::uint32_t class_count = 0;  // labels are whole numbers below it; 0: the texts found
 };
 
 // Classes are numbered by the order of their labels: numerically if all are whole numbers, else as

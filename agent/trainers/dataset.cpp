@@ -77,6 +77,12 @@ void Dataset::standardise() {
   }
 }
 
+void Dataset::rescale(double shift_by, double scale_by) {
+  const std::size_t pairs = bytes.empty() ? features : 1;
+  shift.assign(pairs, static_cast<float>(shift_by));
+  scale.assign(pairs, static_cast<float>(scale_by));
+}
+
 Status Dataset::keep_classes(std::span<const std::int64_t> kept) {
   constexpr std::uint16_t kDrop = 0xFFFF;
   static_assert(kClassesMax < kDrop);

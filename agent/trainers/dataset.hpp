@@ -38,6 +38,8 @@ struct Dataset {
   // Sets shift and scale so that inputs have mean 0 and variance 1: over all features together for
   // bytes (pixels share one unit), each feature by itself for values.
   void standardise();
+  // The same shift and scale for every feature.
+  void rescale(double shift_by, double scale_by);
 
   // Keeps the rows whose class is listed, renumbered in the order of the list.
   [[nodiscard]] Status keep_classes(std::span<const std::int64_t> kept);

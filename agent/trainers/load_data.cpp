@@ -31,6 +31,7 @@ Result<Dataset> load_csv(const Params& params) {
   layout.header = params.data.header;
   layout.label_is_number = params.target_is_number;
   layout.rows_max = rows_max_of(params);
+  layout.class_count = params.data.class_count;
   return read_csv(**file, layout);
 }
 
@@ -52,7 +53,20 @@ void standardise_targets(Dataset& data) {
   }
 }
 
+Status set_class_count(std::uint32_t count, Dataset& data) {
+  if (data.classes > count) {
+    return fail(Code::kInvalid, "params: /data/class_count: the data has a row of class " +
+                                    std::to_string(data.classes - 1) + "; the classes are 0 to " +
+                                    std::to_string(count - 1));
+  }
+  data.classes = count;
+  return {};
+}
+
 Status fit_to_kind(const Params& params, Dataset& data) {
+  if (params.data.class_count > 0 && data.classes > 0) {
+    if (Status s = set_class_count(params.data.class_count, data); !s) return s;
+  }
   if (!params.classes.empty()) {
     if (Status s = data.keep_classes(params.classes); !s) return s;
   }
@@ -62,7 +76,7 @@ Status fit_to_kind(const Params& params, Dataset& data) {
       data.labels.clear();
       data.classes = 0;
     }
-    standardise_targets(data);
+    if (!params.fleet) standardise_targets(data);
     return {};
   }
   if (data.classes < 2) {
@@ -128,7 +142,11 @@ Result<Dataset> load_data(const Params& params) {
   }();
   if (!data) return data;
   if (Status s = fit_to_kind(params, *data); !s) return tl::make_unexpected(s.error());
-  data->standardise();
+  if (params.data.shift || params.data.scale) {
+    data->rescale(params.data.shift.value_or(0.0), params.data.scale.value_or(1.0));
+  } else {
+    data->standardise();
+  }
   return data;
 }
 

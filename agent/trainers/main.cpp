@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "agent/trainers/evaluate.hpp"
 #include "agent/trainers/params.hpp"
 #include "agent/trainers/session.hpp"
 #include "agent/trainers/standalone.hpp"
@@ -77,6 +78,29 @@ void add_check(CLI::App& app, std::string& kind_name, std::string& path, int& co
   });
 }
 
+void add_evaluate(CLI::App& app, std::string& kind_name, std::string& path, std::string& folder,
+                  int& code) {
+  CLI::App* command = app.add_subcommand(
+      "evaluate",
+      "loss and accuracy of a checkpoint's model on the data of a params file.\n"
+      "Example: laird-train evaluate softmax test.json --dir /var/lib/laird/tasks/shared");
+  command->add_option("kind", kind_name, "linear, svm, softmax or mlp")->required();
+  command->add_option("file", path, "JSON file of params; only its data may differ from the task's")
+      ->required();
+  command->add_option("--dir", folder, "the task's folder, where its checkpoint is")->required();
+  command->callback([&] {
+    const std::optional<Kind> kind = kind_of(kind_name);
+    if (!kind) {
+      std::fprintf(stderr,
+                   "laird-train: no trainer \"%.40s\"; there are linear, svm, softmax, mlp\n",
+                   kind_name.c_str());
+      code = kExitUsage;
+      return;
+    }
+    code = run_evaluate(*kind, path, folder);
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -99,6 +123,8 @@ int main(int argc, char** argv) {
   add_kind(app, Kind::kSoftmax, "softmax regression, cross-entropy", options, code);
   add_kind(app, Kind::kMlp, "layers with ReLU, cross-entropy", options, code);
   add_check(app, kind_name, path, code);
+  std::string folder;
+  add_evaluate(app, kind_name, path, folder, code);
   app.add_subcommand("reference", "print the reference of the params as Markdown")->callback([] {
     std::fputs(laird::config::reference(params_schema()).c_str(), stdout);
   });

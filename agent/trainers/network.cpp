@@ -97,6 +97,15 @@ double Network<Scalar>::loss_and_gradient(std::uint32_t count, const Targets& ta
 }
 
 template <class Scalar>
+std::uint16_t Network<Scalar>::predicted(std::uint32_t column) const {
+  const auto out = activations_.back().col(static_cast<Eigen::Index>(column));
+  if (out.size() == 1) return out[0] > Scalar(0) ? 1 : 0;
+  Eigen::Index best = 0;
+  out.maxCoeff(&best);
+  return static_cast<std::uint16_t>(best);
+}
+
+template <class Scalar>
 void Network<Scalar>::add_penalty(Scalar l2_share) {
   for (const Layer& layer : layers_) {
     const Eigen::Index size = layer.in * layer.out;

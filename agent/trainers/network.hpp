@@ -62,6 +62,9 @@ class Network {
   // (that sum / nominal batch size) in gradient().
   [[nodiscard]] double loss_and_gradient(std::uint32_t count, const Targets& targets);
 
+  // The class that column `column` of the last batch came out as.
+  [[nodiscard]] std::uint16_t predicted(std::uint32_t column) const;
+
   // gradient += l2 * share * weights (not biases), the gradient of the penalty.
   void add_penalty(Scalar l2_share);
 

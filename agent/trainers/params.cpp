@@ -73,15 +73,88 @@ constexpr Field kDataFields[] = {
      .why = "synthetic: standard deviation around the class centre or the line; 1 if not given.",
      .fallback = kOptional,
      .max = 1000},
+    {.name = "class_count",
+     .type = Type::kInteger,
+     .why =
+         "idx, csv: how many classes there are, labels being whole numbers from 0; for data that "
+         "does not show all of them. As many as the data shows if not given.",
+     .fallback = kOptional,
+     .min = 2,
+     .max = kClassesMax},
+    {.name = "shift",
+     .type = Type::kNumber,
+     .why = "Inputs enter as (x - shift) x scale instead of standardised by the data itself.",
+     .fallback = kOptional,
+     .min = -1e9,
+     .max = 1e9},
+    {.name = "scale",
+     .type = Type::kNumber,
+     .why = "See shift. With one of the two given, the other is 0 or 1.",
+     .fallback = kOptional,
+     .min = 1e-12,
+     .max = 1e12},
 };
 constexpr Schema kData{"data", "Where the rows come from. Inputs are standardised on loading.",
                        kDataFields};
+
+constexpr Field kFleetFields[] = {
+    {.name = "rounds",
+     .type = Type::kInteger,
+     .why = "Planned rounds; each is a pass over the board's own rows and a message to its "
+            "neighbours. 0: no end.",
+     .fallback = "200",
+     .max = 1e9},
+    {.name = "wait",
+     .type = Type::kDuration,
+     .why = "How long a board that kept up so far is waited for in a round.",
+     .fallback = "\"5s\"",
+     .min = 1e7,
+     .max = 3.6e12,
+     .unit = "time"},
+    {.name = "peers_min",
+     .type = Type::kInteger,
+     .why = "With fewer neighbours at work a board waits instead of going its own way; 0: it goes "
+            "on alone.",
+     .fallback = "1",
+     .max = 8},
+    {.name = "density",
+     .type = Type::kNumber,
+     .why = "Part of the coordinates that a message carries, the most changed first.",
+     .fallback = "0.25",
+     .min = 0.01,
+     .max = 1},
+    {.name = "rho",
+     .type = Type::kNumber,
+     .why = "Step of the logarithmic quantizer.",
+     .fallback = "0.125",
+     .min = 0.01,
+     .max = 1},
+    {.name = "gain",
+     .type = Type::kNumber,
+     .why = "How far a round takes a board towards its neighbours.",
+     .fallback = "0.4",
+     .min = 0.01,
+     .max = 1},
+    {.name = "rows_each",
+     .type = Type::kInteger,
+     .why = "Rows that weigh as one board; give the mean over the boards if they have unequal "
+            "numbers. 0: each board weighs the same.",
+     .fallback = "0",
+     .max = kRowsMax},
+};
+constexpr Schema kFleet{
+    "fleet",
+    "Makes the task train one model together with every board of the fleet that "
+    "has a task of this name; `\"fleet\": true` in the task does the same with "
+    "these defaults.",
+    kFleetFields};
 
 constexpr Field kParamsFields[] = {
     {.name = "data", .type = Type::kObject, .why = "The data set.", .of = &kData},
     {.name = "learning_rate",
      .type = Type::kNumber,
-     .why = "Step size. If not given: linear 0.0002, svm 0.0005, softmax 0.001, mlp 0.01.",
+     .why = "Step size. If not given: linear 0.0002, svm 0.0005, softmax 0.001, mlp 0.01; 0.02 in "
+            "a fleet task, whose steps are along the whole gradient.",
      .fallback = kOptional,
      .min = 1e-9,
      .max = 100},
@@ -138,6 +211,11 @@ constexpr Field kParamsFields[] = {
             "one-hot if not given.",
      .fallback = kOptional,
      .choices = kTargets},
+    {.name = "fleet",
+     .type = Type::kObject,
+     .why = "linear, svm, softmax: train one model with the other boards of the fleet.",
+     .fallback = kOptional,
+     .of = &kFleet},
 };
 constexpr Schema kParams{"params", "The `params` of a task for a built-in trainer.", kParamsFields};
 
@@ -202,13 +280,46 @@ DataParams read_data(const Value& data) {
   out.classes = to_u32(data.find("classes"), out.classes);
   out.rows = to_u32(data.find("rows"), out.rows);
   if (const Value* v = data.find("noise")) out.noise = v->as_double();
+  out.class_count = to_u32(data.find("class_count"), 0);
+  if (const Value* v = data.find("shift")) out.shift = v->as_double();
+  if (const Value* v = data.find("scale")) out.scale = v->as_double();
   return out;
+}
+
+FleetParams read_fleet(const Value& fleet) {
+  FleetParams out;
+  out.rounds = to_u32(fleet.find("rounds"), 0);
+  out.wait = fleet.find("wait")->as_integer();
+  out.peers_min = to_u32(fleet.find("peers_min"), 0);
+  out.density = fleet.find("density")->as_double();
+  out.rho = fleet.find("rho")->as_double();
+  out.gain = fleet.find("gain")->as_double();
+  out.rows_each = to_u32(fleet.find("rows_each"), 0);
+  return out;
+}
+
+// What all boards must agree on cannot come from one board's own rows.
+void check_fleet(const Value& value, const Params& params, Check& check) {
+  const Value& at = *value.find("fleet");
+  if (params.kind == Kind::kMlp) {
+    check.report(at, "/fleet", "the trainer \"mlp\" cannot; linear, svm and softmax can");
+  }
+  const Value& data = *value.find("data");
+  const bool needs_count = params.data.format != Format::kSynthetic && !params.target_is_number;
+  if (needs_count && params.data.class_count == 0 && params.classes.empty()) {
+    check.report(data, "/data/class_count",
+                 "missing; a board may not have rows of every class, so a fleet task says how many "
+                 "there are");
+  }
 }
 
 void check_synthetic(const Value& value, const Params& params, Check& check) {
   const DataParams& data = params.data;
   if (std::uint64_t{data.rows} * data.features * sizeof(float) > kDataBytesMax) {
     check.report(value, "/data/rows", "rows x features needs more than 2 GiB; make one smaller");
+  }
+  if (data.class_count > 0) {
+    check.report(value, "/data/class_count", "belongs to idx and csv; here it is \"classes\"");
   }
   if (data.classes == 1)
     check.report(value, "/data/classes",
@@ -253,8 +364,9 @@ void check_kind_keys(const Value& value, const Params& params, Check& check) {
   }
 }
 
-double default_rate(Kind kind) {
-  switch (kind) {
+double default_rate(const Params& params) {
+  if (params.fleet) return 0.02;
+  switch (params.kind) {
     case Kind::kLinear: return 0.0002;
     case Kind::kSvm: return 0.0005;
     case Kind::kSoftmax: return 0.001;
@@ -287,8 +399,9 @@ Params read_params(Kind kind, const Value& value, std::string_view source,
   Check check{source, problems};
   check_data_keys(*v.find("data"), check);
   out.data = read_data(*v.find("data"));
+  if (const Value* fleet = v.find("fleet")) out.fleet = read_fleet(*fleet);
   const Value* rate = v.find("learning_rate");
-  out.learning_rate = rate != nullptr ? rate->as_double() : default_rate(kind);
+  out.learning_rate = rate != nullptr ? rate->as_double() : default_rate(out);
   out.momentum = v.find("momentum")->as_double();
   out.decay = v.find("decay")->as_double();
   out.l2 = v.find("l2")->as_double();
@@ -311,6 +424,12 @@ Params read_params(Kind kind, const Value& value, std::string_view source,
   }
   check_kind_keys(v, out, check);
   if (out.data.format == Format::kSynthetic) check_synthetic(*v.find("data"), out, check);
+  if (out.fleet) {
+    check_fleet(v, out, check);
+    // Pixels come as bytes; other inputs as their author scaled them.
+    if (!out.data.shift) out.data.shift = 0.0;
+    if (!out.data.scale) out.data.scale = out.data.format == Format::kIdx ? 1.0 / 255.0 : 1.0;
+  }
   return out;
 }
 

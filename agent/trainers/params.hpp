@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.hpp"
 #include "config/schema.hpp"
 
 namespace laird::trainers {
@@ -28,6 +29,20 @@ struct DataParams {
   std::uint64_t seed = 1;  // synthetic
   std::uint32_t features = 20, classes = 2, rows = 10'000;
   double noise = 1.0;
+  std::uint32_t class_count = 0;  // 0: as many as the data shows
+  // Inputs enter as (x - shift) * scale; none: standardised by the data itself.
+  std::optional<double> shift, scale;
+};
+
+// Of a task that trains one model with the other boards of the fleet.
+struct FleetParams {
+  std::uint32_t rounds = 200;  // 0: no end
+  DurationNs wait = 5 * kSecond;
+  std::uint32_t peers_min = 1;
+  double density = 0.25;
+  double rho = 0.125;
+  double gain = 0.4;
+  std::uint32_t rows_each = 0;  // 0: the board's own
 };
 
 struct Params {
@@ -44,6 +59,7 @@ struct Params {
   std::vector<std::int64_t> classes;
   std::optional<std::uint32_t> positive_class;
   bool target_is_number = false;
+  std::optional<FleetParams> fleet;
 };
 
 [[nodiscard]] const config::Schema& params_schema();

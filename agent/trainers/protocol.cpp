@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/require.hpp"
+#include "mqtt/codec/base64.hpp"
 
 namespace laird::trainers {
 namespace {
@@ -45,6 +46,43 @@ Result<Message> parse_start(const Value& message) {
                                    static_cast<std::uint64_t>(seed->as_integer())});
 }
 
+constexpr std::size_t kNeighboursMax = 64;
+
+Result<Message> parse_peers(const Value& message) {
+  from_agent::Peers out;
+  const Value* self = message.find("me", Kind::kString);
+  if (self == nullptr) return bad("peers: \"me\" must be a string");
+  out.neighbours.self = self->as_string();
+  const Result<std::uint64_t> life = count_of(message, "life", 1);
+  if (!life) return bad("peers: " + life.error().context);
+  out.neighbours.life = *life;
+  const Value* done = message.find("done", Kind::kBool);
+  out.neighbours.others_done = done != nullptr && done->as_bool();
+  const Value* peers = message.find("peers", Kind::kArray);
+  if (peers == nullptr || peers->items().size() > kNeighboursMax) {
+    return bad("peers: \"peers\" must be a list of at most " + std::to_string(kNeighboursMax));
+  }
+  for (const Value& peer : peers->items()) {
+    const Value* node = peer.find("node", Kind::kString);
+    const Value* weight = peer.find("weight");
+    if (node == nullptr || weight == nullptr || !weight->is_number() ||
+        !(weight->as_double() > 0.0) || weight->as_double() > 1.0) {
+      return bad("peers: each has a \"node\" and a \"weight\" above 0 and up to 1");
+    }
+    out.neighbours.peers.push_back({node->as_string(), weight->as_double()});
+  }
+  return Message(std::move(out));
+}
+
+Result<Message> parse_peer(const Value& message) {
+  const Value* from = message.find("from", Kind::kString);
+  const Value* data = message.find("data", Kind::kString);
+  if (from == nullptr || data == nullptr) return bad("peer: needs \"from\" and \"data\"");
+  Result<std::string> bytes = mqtt::from_base64(data->as_string());
+  if (!bytes) return bad("peer: " + bytes.error().context);
+  return Message(from_agent::Peer{from->as_string(), std::move(*bytes)});
+}
+
 Value typed(std::string_view type) {
   Value v = Value::object();
   v.set("type", Value::string(std::string(type)));
@@ -78,6 +116,8 @@ Result<Message> parse_message(std::string_view line) {
   if (name == "pause") return Message(from_agent::Pause{});
   if (name == "checkpoint") return Message(from_agent::Checkpoint{});
   if (name == "stop") return Message(from_agent::Stop{});
+  if (name == "peers") return parse_peers(*message);
+  if (name == "peer") return parse_peer(*message);
   return fail(Code::kNotFound, "unknown type " + json::quoted(name.substr(0, 40)));
 }
 
@@ -103,6 +143,19 @@ std::string checkpointed_line(std::uint64_t samples, std::optional<double> loss)
 
 std::string done_line(std::uint64_t samples, double loss) {
   return line_of(typed("done").set("samples", count(samples)).set("loss", Value::number(loss)));
+}
+
+std::string yield_line(DurationNs for_ns) {
+  return line_of(typed("yield").set("for_ms", Value::integer(for_ns / kMillisecond)));
+}
+
+std::string share_line(const Share& share) {
+  // Neither base64 nor a node's name has anything to escape.
+  std::string out = "{\"type\":\"share\",\"to\":\"";
+  out += share.to.empty() ? "*" : share.to;
+  out += "\",\"data\":\"" + mqtt::to_base64(share.bytes) + "\"}\n";
+  LAIRD_REQUIRE(out.size() <= kShareLineMax, "a share fits a line");
+  return out;
 }
 
 std::string error_line(std::string message) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "agent/trainers/training_run.hpp"
 #include "json/value.hpp"
 
 namespace laird::trainers {
@@ -15,6 +16,7 @@ namespace laird::trainers {
 inline constexpr int kProtocolVersion = 1;
 inline constexpr std::size_t kLineFromAgentMax = 65536;
 inline constexpr std::size_t kLineToAgentMax = 4096;
+inline constexpr std::size_t kShareLineMax = 65536;  // of a `share`, which is longer
 
 namespace from_agent {
 struct Start {
@@ -30,10 +32,18 @@ struct Run {
 struct Pause {};
 struct Checkpoint {};
 struct Stop {};
+struct Peers {
+  Neighbours neighbours;
+};
+struct Peer {
+  std::string from;
+  std::string bytes;
+};
 }  // namespace from_agent
 
-using Message = std::variant<from_agent::Start, from_agent::Run, from_agent::Pause,
-                             from_agent::Checkpoint, from_agent::Stop>;
+using Message =
+    std::variant<from_agent::Start, from_agent::Run, from_agent::Pause, from_agent::Checkpoint,
+                 from_agent::Stop, from_agent::Peers, from_agent::Peer>;
 
 // One line without its end. An unknown type is kNotFound (to be ignored and noted), anything else
 // wrong kInvalid.
@@ -45,6 +55,10 @@ using Message = std::variant<from_agent::Start, from_agent::Run, from_agent::Pau
 [[nodiscard]] std::string progress_line(std::uint64_t samples, double loss);
 [[nodiscard]] std::string checkpointed_line(std::uint64_t samples, std::optional<double> loss);
 [[nodiscard]] std::string done_line(std::uint64_t samples, double loss);
+// Gives the lane back for a while; the allowance is gone with it.
+[[nodiscard]] std::string yield_line(DurationNs for_ns);
+// At most kShareLineMax bytes.
+[[nodiscard]] std::string share_line(const Share& share);
 // A message too long for a line is cut.
 [[nodiscard]] std::string error_line(std::string message);
 

@@ -3,17 +3,30 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "agent/trainers/checkpoint.hpp"
+#include "agent/trainers/co_training.hpp"
 #include "agent/trainers/protocol.hpp"
 #include "agent/trainers/training.hpp"
 
 namespace laird::trainers {
 namespace {
+
+TimeNs steady_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+constexpr DurationNs kYieldAfter = 30 * kMillisecond;  // a round's messages are usually faster
+constexpr DurationNs kYieldMin = 20 * kMillisecond;
+constexpr DurationNs kYieldMax = kSecond;  // doubled up to this while nothing comes
 
 // Notes on stderr end up in the agent's log: a peer that sends garbage must not fill it.
 class Notes {
@@ -39,9 +52,9 @@ class Socket {
 
   enum class Got : std::uint8_t { kLine, kNothing, kClosed, kOverlong };
 
-  // The next line; without `wait`, kNothing when none is there. The view is good until the next
-  // call.
-  [[nodiscard]] Got receive(bool wait, std::string_view& line) {
+  // The next line; kNothing when none comes until `until` (0: at once). The view is good until the
+  // next call.
+  [[nodiscard]] Got receive(TimeNs until, std::string_view& line) {
     for (;;) {
       if (const std::optional<std::string_view> next = lines_.next()) {
         line = *next;
@@ -56,8 +69,8 @@ class Socket {
       }
       if (n < 0 && errno == EINTR) continue;
       if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return Got::kClosed;
-      if (!wait) return Got::kNothing;
-      wait_for(POLLIN);
+      if (until <= steady_now()) return Got::kNothing;
+      wait_for(POLLIN, until);
     }
   }
 
@@ -71,15 +84,16 @@ class Socket {
       }
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
-      wait_for(POLLOUT);
+      wait_for(POLLOUT, kNever);
     }
     return true;
   }
 
  private:
-  void wait_for(short events) const {
+  void wait_for(short events, TimeNs until) const {
     pollfd entry{fd_, events, 0};
-    (void)::poll(&entry, 1, -1);
+    const DurationNs left = std::min(until - steady_now(), kHour) / kMillisecond + 1;
+    (void)::poll(&entry, 1, until == kNever ? -1 : static_cast<int>(std::max<DurationNs>(left, 0)));
   }
 
   int fd_;
@@ -92,16 +106,22 @@ class Session {
 
   int run() {
     while (!exit_) {
+      TimeNs due = training_ == nullptr ? kNever : training_->tick(steady_now());
+      send_shares();
+      if (exit_) break;
       const bool work = training_ != nullptr && training_->may_advance(limit_);
+      due = std::min(due, yield_if_waiting(work));
       std::string_view line;
-      switch (socket_.receive(!work, line)) {
+      switch (socket_.receive(work ? 0 : due, line)) {
         case Socket::Got::kLine: take(line); break;
         case Socket::Got::kClosed: return kExitAgentGone;
         case Socket::Got::kOverlong:
           leave_with_error("a line from the agent is longer than " +
                            std::to_string(kLineFromAgentMax) + " bytes");
           break;
-        case Socket::Got::kNothing: advance(); break;
+        case Socket::Got::kNothing:
+          if (work) advance();
+          break;
       }
     }
     return *exit_;
@@ -110,6 +130,31 @@ class Session {
  private:
   void send(const std::string& line) {
     if (!socket_.send(line)) exit_ = kExitAgentGone;
+  }
+
+  // Whoever waits for other boards does not keep the lane from other tasks, nor use up what a power
+  // cap leaves of it. Gives the time at which to look again.
+  TimeNs yield_if_waiting(bool work) {
+    const bool waits =
+        !work && training_ != nullptr && training_->samples() < limit_ && !training_->finished();
+    if (!waits) {
+      if (work) yield_for_ = kYieldMin;
+      waiting_since_ = kNever;
+      return kNever;
+    }
+    const TimeNs now = steady_now();
+    waiting_since_ = std::min(waiting_since_, now);
+    if (now < waiting_since_ + kYieldAfter) return waiting_since_ + kYieldAfter;
+    waiting_since_ = kNever;
+    limit_ = 0;
+    send(yield_line(yield_for_));
+    yield_for_ = std::min(2 * yield_for_, kYieldMax);
+    return kNever;
+  }
+
+  void send_shares() {
+    if (training_ == nullptr) return;
+    for (const Share& share : training_->take_shares()) send(share_line(share));
   }
 
   void leave_with_error(const std::string& message) {
@@ -130,9 +175,38 @@ class Session {
       return leave_with_error("the first message must be \"start\"");
     }
     if (const auto* run = std::get_if<from_agent::Run>(&*message)) return set_limit(run->until);
-    if (std::holds_alternative<from_agent::Pause>(*message)) limit_ = 0;
-    if (!write_checkpoint()) return;
+    if (const auto* peers = std::get_if<from_agent::Peers>(&*message)) return set_peers(*peers);
+    if (const auto* peer = std::get_if<from_agent::Peer>(&*message)) return hear(*peer);
+    const bool pausing = std::holds_alternative<from_agent::Pause>(*message);
+    if (pausing) limit_ = 0;
+    if (!write_checkpoint(pausing)) return;
     if (std::holds_alternative<from_agent::Stop>(*message) && !exit_) exit_ = kExitStopped;
+  }
+
+  void set_peers(const from_agent::Peers& peers) {
+    if (const Status s = training_->set_neighbours(peers.neighbours); !s) {
+      return notes_.add("ignored a line from the agent: " + s.error().context);
+    }
+    if (training_->finished()) finish();
+  }
+
+  void hear(const from_agent::Peer& peer) {
+    if (const Status s = training_->hear(peer.from, peer.bytes); !s) {
+      notes_.add("from " + peer.from.substr(0, 40) + ": " + s.error().context);
+    }
+  }
+
+  // A run by itself, or one with the other boards.
+  [[nodiscard]] static Result<std::unique_ptr<TrainingRun>> make(const Params& params,
+                                                                 std::uint64_t seed) {
+    if (params.fleet) {
+      Result<std::unique_ptr<CoTraining>> made = CoTraining::create(params, seed);
+      if (!made) return tl::make_unexpected(made.error());
+      return std::unique_ptr<TrainingRun>(std::move(*made));
+    }
+    Result<Training> made = Training::create(params, seed);
+    if (!made) return tl::make_unexpected(made.error());
+    return std::unique_ptr<TrainingRun>(std::make_unique<Training>(std::move(*made)));
   }
 
   void begin(const from_agent::Start& start) {
@@ -146,9 +220,10 @@ class Session {
       }
       return leave_with_error(all);
     }
-    Result<Training> made = Training::create(params, start.seed);
+    Result<std::unique_ptr<TrainingRun>> made = make(params, start.seed);
     if (!made) return leave_with_error(made.error().context);
-    training_ = std::make_unique<Training>(std::move(*made));
+    training_ = std::move(*made);
+    static_cast<void>(training_->tick(steady_now()));
     folder_ = std::make_unique<CheckpointFolder>(start.folder);
     report_every_ = start.report_every;
     std::vector<std::string> passed_over;
@@ -171,7 +246,9 @@ class Session {
     if (const Status s = training_->advance(limit_); !s) {
       return leave_with_error(s.error().context);
     }
-    const bool at_limit = !training_->may_advance(limit_);
+    // What was said before the report leaves before it: `done` may be the answer to the report.
+    send_shares();
+    const bool at_limit = training_->samples() >= limit_ || training_->finished();
     if (at_limit || training_->unreported() >= report_every_) report();
     if (training_->finished()) finish();
   }
@@ -183,8 +260,17 @@ class Session {
 
   void finish() { send(done_line(training_->samples(), training_->loss().value_or(0.0))); }
 
-  [[nodiscard]] bool write_checkpoint() {
-    if (const Status s = folder_->save(training_->save()); !s) {
+  // A run that waits for other boards is paused again and again with nothing new to keep.
+  [[nodiscard]] bool write_checkpoint(bool unless_same) {
+    const Bytes state = training_->save();
+    const std::uint64_t digest =
+        digest_of({reinterpret_cast<const char*>(state.data()), state.size()});
+    if (unless_same && saved_ && *saved_ == digest) {
+      send(checkpointed_line(training_->samples(), training_->loss()));
+      return true;
+    }
+    saved_ = digest;
+    if (const Status s = folder_->save(state); !s) {
       leave_with_error(s.error().context + "; make room or fix the task's folder");
       return false;
     }
@@ -196,10 +282,13 @@ class Session {
   Kind kind_;
   Notes notes_;
   std::optional<int> exit_;
-  std::unique_ptr<Training> training_;
+  std::unique_ptr<TrainingRun> training_;
+  std::optional<std::uint64_t> saved_;  // digest of the checkpoint on the disk
   std::unique_ptr<CheckpointFolder> folder_;
   std::uint64_t report_every_ = 1;
   std::uint64_t limit_ = 0;
+  TimeNs waiting_since_ = kNever;  // with an allowance, for other boards
+  DurationNs yield_for_ = kYieldMin;
 };
 
 }  // namespace

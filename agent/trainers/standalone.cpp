@@ -76,6 +76,11 @@ std::optional<Params> read_params_file(Kind kind, const std::string& path) {
 int run_standalone(const StandaloneOptions& options) {
   const std::optional<Params> params = read_params_file(options.kind, options.params_path);
   if (!params) return kExitError;
+  if (params->fleet) {
+    say("\"fleet\" needs an agent and other boards; without it the params train this board's data "
+        "alone");
+    return kExitUsage;
+  }
   Result<Training> training = Training::create(*params, options.seed);
   if (!training) {
     say(training.error().text());

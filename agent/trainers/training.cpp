@@ -43,6 +43,8 @@ Loss loss_of(Kind kind) {
   return Loss::kCrossEntropy;
 }
 
+}  // namespace
+
 Shape shape_of(const Params& params, const Dataset& data) {
   Shape shape;
   shape.loss = loss_of(params.kind);
@@ -63,7 +65,13 @@ std::uint64_t digest_of_shape(const Params& params, const Shape& shape, const Da
   return ar.digest();
 }
 
-}  // namespace
+double weights_of(const Shape& shape) {
+  double count = 0.0;
+  for (std::size_t l = 0; l + 1 < shape.sizes.size(); ++l) {
+    count += static_cast<double>(shape.sizes[l]) * static_cast<double>(shape.sizes[l + 1]);
+  }
+  return count;
+}
 
 void TrainingState::archive(Archive& ar) {
   ar(shape_digest);
@@ -80,12 +88,7 @@ Result<Training> Training::create(const Params& params, std::uint64_t seed) {
   Result<Dataset> data = load_data(params);
   if (!data) return tl::make_unexpected(data.error());
   Shape shape = shape_of(params, *data);
-  // Counted in double first: the product of sizes may pass 64 bits.
-  double count = 0.0;
-  for (std::size_t l = 0; l + 1 < shape.sizes.size(); ++l) {
-    count += static_cast<double>(shape.sizes[l]) * static_cast<double>(shape.sizes[l + 1]);
-  }
-  if (count > static_cast<double>(kParametersMax)) {
+  if (weights_of(shape) > static_cast<double>(kParametersMax)) {
     return fail(Code::kInvalid, "params: the model would have more than " +
                                     std::to_string(kParametersMax) +
                                     " weights; make \"hidden\" smaller");
@@ -94,7 +97,10 @@ Result<Training> Training::create(const Params& params, std::uint64_t seed) {
 }
 
 Training::Training(const Params& params, Dataset data, Shape shape, std::uint64_t seed)
-    : params_(params), data_(std::move(data)), network_(shape, params.batch) {
+    : params_(params),
+      data_(std::move(data)),
+      network_(shape, params.batch),
+      loader_(params.batch) {
   Random random(seed);
   network_.initialise(random);
   state_.shape_digest = digest_of_shape(params_, shape, data_);
@@ -102,8 +108,6 @@ Training::Training(const Params& params, Dataset data, Shape shape, std::uint64_
   state_.velocity = FloatVector::Zero(network_.parameters().size());
   if (params_.epochs > 0) planned_ = std::uint64_t{params_.epochs} * data_.rows;
   order_.resize(data_.rows);
-  batch_labels_.resize(params_.batch);
-  batch_targets_.resize(params_.batch);
 }
 
 void Training::shuffle() {
@@ -126,22 +130,8 @@ Status Training::advance(std::uint64_t limit) {
   std::uint64_t end = std::min<std::uint64_t>((at / params_.batch + 1) * params_.batch, data_.rows);
   end = std::min(end, at + (limit - state_.samples));
   const auto count = static_cast<std::uint32_t>(end - at);
-  Targets targets;
-  for (std::uint32_t c = 0; c < count; ++c) {
-    const std::uint32_t row = order_[at + c];
-    data_.row(row, network_.input(c));
-    if (data_.classes > 0) {
-      batch_labels_[c] = data_.labels[row];
-    } else {
-      batch_targets_[c] = data_.targets[row];
-    }
-  }
-  if (data_.classes > 0) {
-    targets.labels = std::span(batch_labels_).first(count);
-  } else {
-    targets.numbers = std::span(batch_targets_).first(count);
-  }
-  const double loss = network_.loss_and_gradient(count, targets);
+  for (std::uint32_t c = 0; c < count; ++c) loader_.put(data_, order_[at + c], c, network_);
+  const double loss = network_.loss_and_gradient(count, loader_.targets(data_, count));
   if (!std::isfinite(loss)) {
     return fail(Code::kInvalid, "the loss is no longer a number after " +
                                     std::to_string(state_.samples) +

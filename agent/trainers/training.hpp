@@ -13,10 +13,12 @@
 #include <memory>
 #include <optional>
 
+#include "agent/trainers/batch_loader.hpp"
 #include "agent/trainers/dataset.hpp"
 #include "agent/trainers/network.hpp"
 #include "agent/trainers/params.hpp"
 #include "agent/trainers/random.hpp"
+#include "agent/trainers/training_run.hpp"
 #include "base/archive.hpp"
 
 namespace laird::trainers {
@@ -36,38 +38,32 @@ struct TrainingState {
   void archive(Archive& ar);
 };
 
-struct Report {
-  std::uint64_t samples = 0;
-  double loss = 0.0;
-};
+[[nodiscard]] Shape shape_of(const Params& params, const Dataset& data);
+// In double: the product of sizes may pass 64 bits.
+[[nodiscard]] double weights_of(const Shape& shape);
+[[nodiscard]] std::uint64_t digest_of_shape(const Params& params, const Shape& shape,
+                                            const Dataset& data);
 
-class Training {
+class Training final : public TrainingRun {
  public:
   // Loads the data; an error names the file or parameter.
   [[nodiscard]] static Result<Training> create(const Params& params, std::uint64_t seed);
 
-  [[nodiscard]] std::uint64_t samples() const { return state_.samples; }
-  // nullopt when there is no planned end.
-  [[nodiscard]] std::optional<std::uint64_t> planned() const { return planned_; }
-  [[nodiscard]] bool finished() const { return planned_ && state_.samples >= *planned_; }
-  [[nodiscard]] bool may_advance(std::uint64_t limit) const {
+  [[nodiscard]] std::uint64_t samples() const override { return state_.samples; }
+  [[nodiscard]] std::optional<std::uint64_t> planned() const override { return planned_; }
+  [[nodiscard]] bool finished() const override { return planned_ && state_.samples >= *planned_; }
+  [[nodiscard]] bool may_advance(std::uint64_t limit) const override {
     return state_.samples < limit && !finished();
   }
+  [[nodiscard]] Status advance(std::uint64_t limit) override;
 
-  // One batch, not beyond `limit` samples; asks may_advance(limit). A loss that is not a finite
-  // number ends the run with an error.
-  [[nodiscard]] Status advance(std::uint64_t limit);
+  // Mean loss since the last report, or that report's when nothing was done since.
+  [[nodiscard]] std::optional<double> loss() const override;
+  [[nodiscard]] std::uint64_t unreported() const override { return state_.pending_samples; }
+  [[nodiscard]] Report take_report() override;
 
-  // Mean loss since the last report, or that report's when nothing was done since; nullopt when no
-  // sample was ever seen.
-  [[nodiscard]] std::optional<double> loss() const;
-  [[nodiscard]] std::uint64_t unreported() const { return state_.pending_samples; }
-  // The same as numbers to send; starts a new mean. Asks loss() to have a value.
-  [[nodiscard]] Report take_report();
-
-  [[nodiscard]] Bytes save() const;
-  // All or nothing: a state that is damaged, hostile or of another run changes nothing.
-  [[nodiscard]] Status restore(std::string_view bytes);
+  [[nodiscard]] Bytes save() const override;
+  [[nodiscard]] Status restore(std::string_view bytes) override;
 
   [[nodiscard]] const Network<float>::Vector& parameters() const { return network_.parameters(); }
 
@@ -84,8 +80,7 @@ class Training {
   std::vector<std::uint32_t> order_;
   std::uint64_t shuffled_epoch_ = UINT64_MAX;
   Random next_random_;  // as it is after this epoch was shuffled
-  std::vector<std::uint16_t> batch_labels_;
-  std::vector<float> batch_targets_;
+  BatchLoader loader_;
 };
 
 }  // namespace laird::trainers

@@ -14,8 +14,9 @@ enum class Class : std::uint8_t {
   kState,      // retained: the newest of each topic is kept and sent again on every connect
   kEvent,      // kept for when the link is back, the oldest dropped when the ring is full
   kReply,      // an answer somebody waits for
+  kModel,      // parts of a model: the receiver asks for what is missing
 };
-inline constexpr std::size_t kClasses = 5;
+inline constexpr std::size_t kClasses = 6;
 
 struct Outgoing {
   std::string topic;

@@ -11,7 +11,8 @@ namespace laird::mqtt {
 namespace {
 
 // From the first to be dropped to the last.
-constexpr std::array kByWorth = {Class::kTelemetry, Class::kPeer, Class::kReply, Class::kEvent};
+constexpr std::array kByWorth = {Class::kTelemetry, Class::kModel, Class::kPeer, Class::kReply,
+                                 Class::kEvent};
 constexpr std::size_t kOverheadBytes = 256;  // of an entry in its container
 
 std::size_t bytes_of(const Outgoing& m) {
@@ -35,6 +36,7 @@ std::size_t Outbox::ring_max(Class kind) const {
     case Class::kTelemetry: return limits_.telemetry_max;
     case Class::kEvent: return limits_.event_max;
     case Class::kReply: return limits_.reply_max;
+    case Class::kModel: return limits_.model_max;
     case Class::kState: break;
   }
   return 0;
@@ -113,7 +115,7 @@ std::optional<Outgoing> Outbox::pop(TimeNs now) {
     if (auto out = pop_ring(kind, now)) return out;
   }
   if (auto out = pop_state(now)) return out;
-  for (const Class kind : {Class::kEvent, Class::kTelemetry}) {
+  for (const Class kind : {Class::kModel, Class::kEvent, Class::kTelemetry}) {
     if (auto out = pop_ring(kind, now)) return out;
   }
   return std::nullopt;

@@ -22,6 +22,7 @@ struct OutboxLimits {
   std::size_t telemetry_max = 64;
   std::size_t event_max = 512;
   std::size_t reply_max = 128;
+  std::size_t model_max = 256;
   std::size_t state_max = 2'048;         // topics
   std::size_t ring_bytes_max = 1 << 20;  // of all rings together
   std::size_t state_bytes_max = 2 << 20;
@@ -33,8 +34,8 @@ class Outbox {
 
   // Takes the message or drops one, this or an older one of less worth.
   void push(Outgoing message, TimeNs now);
-  // The next to send: replies, peers, states, events, telemetry. What expired is dropped; what is
-  // left of an expiry is given on.
+  // The next to send: replies, peers, states, models, events, telemetry. What expired is dropped;
+  // what is left of an expiry is given on.
   [[nodiscard]] std::optional<Outgoing> pop(TimeNs now);
   // It was popped and did not reach the broker. A state stands here anyway; the rest goes first.
   void put_back(Outgoing message, TimeNs now);

@@ -1,5 +1,6 @@
 #include "mqtt/codec/base64.hpp"
 
+#include <array>
 #include <cstdint>
 
 namespace laird::mqtt {
@@ -7,6 +8,18 @@ namespace {
 
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+constexpr std::uint8_t kNoDigit = 255;
+
+constexpr std::array<std::uint8_t, 256> digits() {
+  std::array<std::uint8_t, 256> out{};
+  out.fill(kNoDigit);
+  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
+    out[static_cast<std::uint8_t>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
+  }
+  return out;
+}
+constexpr std::array<std::uint8_t, 256> kDigits = digits();
 
 std::uint32_t byte_at(std::string_view bytes, std::size_t i) {
   return i < bytes.size() ? static_cast<std::uint8_t>(bytes[i]) : 0U;
@@ -40,11 +53,11 @@ Result<std::string> from_base64(std::string_view text) {
   std::uint32_t four = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool pad = i >= text.size() - padding;
-    const std::size_t digit = pad ? 0 : kAlphabet.find(text[i]);
-    if (digit == std::string_view::npos) {
+    const std::uint8_t digit = pad ? 0 : kDigits[static_cast<std::uint8_t>(text[i])];
+    if (digit == kNoDigit) {
       return fail(Code::kInvalid, "a character that base64 does not have");
     }
-    four = four << 6 | static_cast<std::uint32_t>(digit);
+    four = four << 6 | digit;
     if (i % 4 != 3) continue;
     const std::size_t kept = i + 1 == text.size() ? 3 - padding : 3;
     // The bits under the padding must be zero, or two texts would mean the same bytes.

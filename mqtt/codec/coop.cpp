@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "config/schema.hpp"
 #include "mqtt/codec/limits.hpp"
 
 namespace laird::mqtt {
@@ -23,6 +24,30 @@ bool CoopWriter::add(std::string_view message) {
 std::string CoopWriter::take() {
   frames_ = 0;
   return std::exchange(bytes_, std::string(1, static_cast<char>(kCoopVersion)));
+}
+
+std::string model_payload(std::string_view task, std::string_view bytes) {
+  if (!config::is_name(task) || bytes.empty() || bytes.size() > kModelPartBytesMax) return {};
+  std::string out(1, static_cast<char>(kCoopModelVersion));
+  out += static_cast<char>(task.size());
+  out.append(task).append(bytes);
+  return out;
+}
+
+Result<ModelPart> parse_model_part(std::string_view payload) {
+  if (!is_model_part(payload) || payload.size() < 2 || payload.size() > kPayloadBytesMax) {
+    return fail(Code::kInvalid, "no part of a model, or too long");
+  }
+  const std::size_t length = static_cast<std::uint8_t>(payload[1]);
+  payload.remove_prefix(2);
+  ModelPart out;
+  out.task = payload.substr(0, length);
+  if (out.task.size() != length || !config::is_name(out.task) || payload.size() == length) {
+    return fail(Code::kInvalid, "a part of a model with a wrong name, or cut");
+  }
+  out.bytes = payload.substr(length);
+  if (out.bytes.size() > kModelPartBytesMax) return fail(Code::kInvalid, "too long a part");
+  return out;
 }
 
 Result<std::vector<std::string_view>> parse_coop(std::string_view payload) {

@@ -1,5 +1,5 @@
-// Ledger messages for one peer, several in one MQTT message: byte 1 (the version), then for each
-// message its length as 16 bits, low byte first, and its bytes (consensus/codec.hpp).
+// What boards say to one peer. Ledger messages, several in one MQTT message: byte 1 (the version),
+// then for each message its length as 16 bits, low byte first, and its bytes (consensus/codec.hpp).
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,23 @@ class CoopWriter {
   std::string bytes_;
   std::size_t frames_ = 0;
 };
+
+// A part of a fleet task's model for one peer: byte 2, the length of the task's name, the name, and
+// what its trainer gave (consensus/cotrain_rounds.hpp).
+inline constexpr std::uint8_t kCoopModelVersion = 2;
+
+struct ModelPart {
+  std::string_view task;
+  std::string_view bytes;
+};
+
+[[nodiscard]] inline bool is_model_part(std::string_view payload) {
+  return !payload.empty() && static_cast<std::uint8_t>(payload[0]) == kCoopModelVersion;
+}
+// Empty when it does not fit or the task's name is none.
+[[nodiscard]] std::string model_payload(std::string_view task, std::string_view bytes);
+// Views into `payload`.
+[[nodiscard]] Result<ModelPart> parse_model_part(std::string_view payload);
 
 // Views into `payload`. Refuses another version, cut or empty messages, too many of them.
 [[nodiscard]] Result<std::vector<std::string_view>> parse_coop(std::string_view payload);

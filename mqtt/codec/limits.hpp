@@ -14,7 +14,8 @@ inline constexpr std::size_t kCorrelationBytesMax = 256;
 inline constexpr std::size_t kReplyTextBytesMax = 1024;
 inline constexpr std::size_t kCoopFramesMax = 256;  // ledger messages in one MQTT message
 inline constexpr std::size_t kCoopFrameBytesMax = 60 * 1024;
-inline constexpr std::size_t kPublicKeyBytes = 32;  // Ed25519
+inline constexpr std::size_t kModelPartBytesMax = 45 * 1024;  // base64 of it fits a trainer's line
+inline constexpr std::size_t kPublicKeyBytes = 32;            // Ed25519
 inline constexpr std::size_t kSignatureBytes = 64;
 
 // Clocks of operators and boards may differ by this much; a command is good for at most so long.

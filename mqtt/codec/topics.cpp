@@ -32,6 +32,7 @@ std::string_view leaf_of(TopicKind kind) {
     case TopicKind::kStatus: return "status";
     case TopicKind::kInfo: return "info";
     case TopicKind::kReport: return "report";
+    case TopicKind::kCotrain: return "cotrain";
     case TopicKind::kTask: return "task";
     case TopicKind::kCoop: return "coop";
     case TopicKind::kTelemetry: return "tele";
@@ -40,7 +41,8 @@ std::string_view leaf_of(TopicKind kind) {
   }
 }
 
-constexpr std::array kPlainLeaves = {TopicKind::kStatus, TopicKind::kInfo, TopicKind::kReport};
+constexpr std::array kPlainLeaves = {TopicKind::kStatus, TopicKind::kInfo, TopicKind::kReport,
+                                     TopicKind::kCotrain};
 constexpr std::array kNamedLeaves = {TopicKind::kTask, TopicKind::kCoop, TopicKind::kTelemetry,
                                      TopicKind::kEvent};
 

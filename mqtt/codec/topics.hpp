@@ -19,6 +19,7 @@ enum class TopicKind : std::uint8_t {
   kStatus,       // node/<node>/status
   kInfo,         // node/<node>/info
   kReport,       // node/<node>/report
+  kCotrain,      // node/<node>/cotrain
   kTask,         // node/<node>/task/<name>
   kCoop,         // node/<node>/coop/<name>: from <node> to the peer <name>
   kTelemetry,    // node/<node>/tele/<name>

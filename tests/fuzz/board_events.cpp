@@ -161,6 +161,7 @@ core::EventBody trainer_says(Feed& feed, const core::State& state) {
     case 4: return core::TrainerDone{who};
     case 5: return core::TrainerFailed{who, std::string(feed.byte(), '\xE2')};
     case 6: return core::TrainerExited{who, static_cast<std::int32_t>(feed.word())};
+    case 7: return core::TrainerYielded{who, static_cast<std::int64_t>(feed.word())};
     default: return core::TrainerReady{who, 0, 0};
   }
 }

@@ -16,6 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     if (writer.take() != bytes) std::abort();
   }
+  if (const auto part = laird::mqtt::parse_model_part(bytes)) {
+    if (laird::mqtt::model_payload(part->task, part->bytes) != bytes) std::abort();
+  }
   if (const auto raw = laird::mqtt::from_base64(bytes)) {
     if (laird::mqtt::to_base64(*raw) != bytes) std::abort();
   }

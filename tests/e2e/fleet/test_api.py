@@ -103,7 +103,8 @@ class Api(FleetTest):
             with open("%s/schema/%s.json" % (DOCS, kind), encoding="utf-8") as f:
                 jsonschema.Draft202012Validator(json.load(f)).validate(value)
             kinds.add(kind)
-        self.assertEqual(kinds, {"status", "info", "report", "task", "event", "tele", "reply"})
+        self.assertEqual(kinds, {"status", "info", "report", "cotrain", "task", "event", "tele",
+                                 "reply"})
 
     def test_the_bodies_of_config_fit_their_schema(self):
         with open(DOCS + "/mqtt-api.md", encoding="utf-8") as f:

@@ -83,3 +83,19 @@ TEST(genesis_adds_up_to_the_whole) {
   }
   TEST_ASSERT_EQUAL_INT64(0, Overlay(first(3)).genesis(9));
 }
+
+TEST(metropolis_weights_are_symmetric_and_leave_something_for_the_node_itself) {
+  for (const NodeId n : {2U, 5U, 30U}) {
+    const Overlay graph(first(n));
+    for (NodeId i = 0; i < n; ++i) {
+      double sum = 0;
+      for (const auto& [j, w] : metropolis_weights(graph, i)) {
+        sum += w;
+        for (const auto& [k, back] : metropolis_weights(graph, j)) {
+          TEST_ASSERT_TRUE(k != i || w == back);
+        }
+      }
+      TEST_ASSERT_TRUE(sum > 0 && sum < 1);
+    }
+  }
+}

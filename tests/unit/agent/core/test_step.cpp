@@ -303,3 +303,48 @@ TEST(an_exit_by_a_signal_no_system_has_is_told_as_it_came) {
   board.tell(TrainerExited{board.task("a")->process(), std::numeric_limits<std::int32_t>::min()});
   TEST_ASSERT_TRUE(board.task("a")->reason.find("signal 2147483648") != std::string::npos);
 }
+
+TEST(a_trainer_that_waits_for_other_boards_gives_its_lane_to_the_next_task) {
+  FakeBoard board(small_board());
+  board.submit(small_task("waits", kHour, 0.001));
+  board.run_for(2 * kSecond);
+  const auto running = [&board](const char* name) {
+    return board.task(name)->state == TaskState::kRunning;
+  };
+  while (!running("waits")) board.run_for(kMillisecond);
+  const std::uint32_t grants = board.task("waits")->grants;
+  board.tell(TrainerYielded{board.task("waits")->process(), 300 * kMillisecond});
+  TEST_ASSERT_TRUE(board.task("waits")->state == TaskState::kReady);
+  TEST_ASSERT_EQUAL_UINT32(grants, board.task("waits")->grants);
+  board.submit(small_task("next", kHour, 0.001));
+  board.run_for(250 * kMillisecond);
+  TEST_ASSERT_EQUAL_UINT32(grants, board.task("waits")->grants);
+  TEST_ASSERT_TRUE(board.task("next")->grants > 0);
+  board.run_for(2 * kSecond);
+  TEST_ASSERT_TRUE(board.task("waits")->grants > grants);
+}
+
+TEST(a_yield_wakes_the_board_again_though_nothing_else_happens) {
+  FakeBoard board(small_board());
+  board.submit(small_task("waits", kHour, 0.001));
+  while (board.task("waits")->state != TaskState::kRunning) board.run_for(kMillisecond);
+  const std::uint32_t grants = board.task("waits")->grants;
+  // However long it asks for, it is asked again after a second.
+  board.tell(TrainerYielded{board.task("waits")->process(), kHour});
+  board.run_for(kSecond - kMillisecond);
+  TEST_ASSERT_EQUAL_UINT32(grants, board.task("waits")->grants);
+  board.run_for(2 * kMillisecond);
+  TEST_ASSERT_EQUAL_UINT32(grants + 1, board.task("waits")->grants);
+}
+
+TEST(a_yield_out_of_turn_changes_nothing) {
+  FakeBoard board(small_board());
+  board.submit(small_task("a", kHour, 0.001));
+  board.tell(TrainerYielded{{board.task("a")->key, 99}, kSecond});
+  board.tell(TrainerYielded{{12345, 1}, kSecond});
+  while (board.task("a")->state != TaskState::kRunning) board.run_for(kMillisecond);
+  board.tell(TrainerYielded{board.task("a")->process(), -kHour});
+  board.tell(TrainerYielded{board.task("a")->process(), kSecond});
+  board.run_for(5 * kMillisecond);
+  TEST_ASSERT_TRUE(board.task("a")->state == TaskState::kRunning);
+}

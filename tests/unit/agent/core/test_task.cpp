@@ -72,7 +72,8 @@ TEST(every_event_and_command_survives_its_encoding) {
       Commanded{6, "op-a", "id-1", 77, PlanChanged{6, plan}},
       CommandRefused{"op-b", "id-2", "submit", "no"},
       ConfigNoted{"reverted"},
-      Displaced{}};
+      Displaced{},
+      TrainerYielded{{1, 2}, kSecond}};
   TEST_ASSERT_EQUAL_UINT64(std::variant_size_v<EventBody>, std::size(bodies));
   for (const EventBody& body : bodies) {
     Event event{123, body};

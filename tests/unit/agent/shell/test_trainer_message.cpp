@@ -59,3 +59,34 @@ TEST(what_the_agent_says_is_one_line_each) {
   TEST_ASSERT_EQUAL_STRING("{\"type\":\"run\",\"until\":500}\n", run_line(500).c_str());
   TEST_ASSERT_EQUAL_STRING("{\"type\":\"pause\"}\n", plain_line("pause").c_str());
 }
+
+TEST(only_a_share_may_be_a_long_line) {
+  const std::string data(60'000, 'A');
+  auto m = parse_trainer_line(R"({"type":"share","to":"*","data":")" + data + R"("})");
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kShare && m->to.empty());
+  TEST_ASSERT_EQUAL_UINT64(45'000, m->bytes.size());
+  TEST_ASSERT_FALSE(parse_trainer_line(R"({"type":"share","to":"*","data":")" +
+                                       std::string(62'000, 'A') + R"("})"));
+  m = parse_trainer_line(R"({"type":"share","to":"n-2","data":"YWJj"})");
+  TEST_ASSERT_TRUE(m.has_value() && m->to == "n-2" && m->bytes == "abc");
+  TEST_ASSERT_FALSE(
+      parse_trainer_line(R"({"type":"error","message":")" + std::string(5000, 'x') + R"("})"));
+  TEST_ASSERT_FALSE(
+      parse_trainer_line(R"({"type":"share","to":"*","data":")" + data + data + R"("})"));
+  for (const char* bad :
+       {R"({"type":"share","to":"*"})", R"({"type":"share","data":"YWJj"})",
+        R"({"type":"share","to":"../x","data":"YWJj"})", R"({"type":"share","to":"*","data":""})",
+        R"({"type":"share","to":"*","data":"?"})"}) {
+    TEST_ASSERT_FALSE(parse_trainer_line(bad).has_value());
+  }
+}
+
+TEST(a_yield_is_bounded) {
+  const auto m = parse_trainer_line(R"({"type":"yield","for_ms":20})");
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kYield && m->for_ns == 20'000'000);
+  for (const char* bad :
+       {R"({"type":"yield"})", R"({"type":"yield","for_ms":0})",
+        R"({"type":"yield","for_ms":1001})", R"({"type":"yield","for_ms":"x"})"}) {
+    TEST_ASSERT_FALSE(parse_trainer_line(bad).has_value());
+  }
+}

@@ -1,0 +1,38 @@
+#include "agent/shell/fleet_task.hpp"
+
+#include <filesystem>
+
+#include "json/value.hpp"
+
+namespace laird::shell {
+
+bool is_fleet_task(const core::TaskSpec& spec) {
+  // Most tasks are none, and this is asked of all of them every second.
+  if (spec.params.find("\"fleet\"") == std::string::npos) return false;
+  const Result<json::Value> params = json::parse(spec.params, "params");
+  return params && params->find("fleet", json::Kind::kObject) != nullptr;
+}
+
+std::string fleet_task_problem(const core::TaskSpec& spec,
+                               const std::map<std::string, TrainerProgram>& trainers,
+                               bool board_in_fleet) {
+  if (!is_fleet_task(spec)) return {};
+  if (!board_in_fleet) {
+    return "a fleet task needs a board in a fleet; add the section \"fleet\" to its config";
+  }
+  const auto found = trainers.find(spec.trainer);
+  if (found == trainers.end()) return {};  // refused for that already
+  const TrainerProgram& program = found->second;
+  const std::string can = "; of the built-in ones linear, svm and softmax can";
+  if (program.lines_only) {
+    return "the trainer '" + spec.trainer + "' only prints, so it cannot train with others" + can;
+  }
+  const bool built_in =
+      !program.argv.empty() && std::filesystem::path(program.argv[0]).filename() == "laird-train";
+  if (built_in && program.argv.size() > 1 && program.argv[1] == "mlp") {
+    return "the trainer 'mlp' cannot train with others" + can;
+  }
+  return {};
+}
+
+}  // namespace laird::shell

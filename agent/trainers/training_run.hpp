@@ -1,0 +1,72 @@
+// What a session drives: a run that advances a batch at a time, and may talk to other boards' runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/archive.hpp"
+#include "base/error.hpp"
+#include "base/time.hpp"
+
+namespace laird::trainers {
+
+struct Report {
+  std::uint64_t samples = 0;
+  double loss = 0.0;
+};
+
+struct Neighbour {
+  std::string node;
+  double weight = 0.0;
+};
+
+// Who takes part in a fleet task, as the agent sees it.
+struct Neighbours {
+  std::string self;
+  std::uint64_t life = 0;  // grows from one process of the task to the next
+  std::vector<Neighbour> peers;
+  bool others_done = false;  // boards of the group have made all their rounds
+};
+
+struct Share {
+  std::string to;  // a node; empty: every neighbour
+  std::string bytes;
+};
+
+class TrainingRun {
+ public:
+  virtual ~TrainingRun() = default;
+
+  [[nodiscard]] virtual std::uint64_t samples() const = 0;
+  // nullopt when there is no planned end.
+  [[nodiscard]] virtual std::optional<std::uint64_t> planned() const = 0;
+  [[nodiscard]] virtual bool finished() const = 0;
+  [[nodiscard]] virtual bool may_advance(std::uint64_t limit) const = 0;
+  // One batch, not beyond `limit` samples; asks may_advance(limit). A loss that is not a finite
+  // number ends the run with an error.
+  [[nodiscard]] virtual Status advance(std::uint64_t limit) = 0;
+  // nullopt when no sample was ever seen.
+  [[nodiscard]] virtual std::optional<double> loss() const = 0;
+  [[nodiscard]] virtual std::uint64_t unreported() const = 0;
+  // Samples and loss to send; starts a new mean. Asks loss() to have a value.
+  [[nodiscard]] virtual Report take_report() = 0;
+  [[nodiscard]] virtual Bytes save() const = 0;
+  // All or nothing: a state that is damaged, hostile or of another run changes nothing.
+  [[nodiscard]] virtual Status restore(std::string_view bytes) = 0;
+
+  // A run by itself has no neighbours and nothing to say.
+  [[nodiscard]] virtual Status set_neighbours(const Neighbours&) {
+    return fail(Code::kRefused, "this task is not trained with other boards");
+  }
+  [[nodiscard]] virtual Status hear(const std::string&, std::string_view) {
+    return fail(Code::kRefused, "this task is not trained with other boards");
+  }
+  // Says what time it is; gives the time at which to say so again if nothing happens before.
+  [[nodiscard]] virtual TimeNs tick(TimeNs) { return kNever; }
+  [[nodiscard]] virtual std::vector<Share> take_shares() { return {}; }
+};
+
+}  // namespace laird::trainers

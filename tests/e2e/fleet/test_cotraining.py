@@ -1,0 +1,245 @@
+"""Fleet tasks: real boards train one model on data that none of them has whole.
+
+Eight classes, two on each of four boards: alone, a board cannot know six of them. One board is killed
+in the middle and comes back. The yardstick is the same trainer on the pooled rows."""
+
+import base64
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import unittest
+
+import jsonschema
+
+from boards import LAIRD, LAIRD_TRAIN, OperatedFleet
+from harness import TOP, wait_until
+
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                      "../../../docs/schema/cotrain.json")
+CLASSES, FEATURES = 8, 16
+ROWS = 2000  # of each board
+NAME = "shared"
+ROUNDS = 3000  # long enough for a board to be away and come back
+
+
+def made_up(rows, labels, seed):
+    """Gaussian clouds around a centre per class, wide enough to overlap."""
+    of_centres = random.Random(1000)
+    centres = [[of_centres.gauss(0, 1) for _ in range(FEATURES)] for _ in range(CLASSES)]
+    source = random.Random(seed)
+    out = []
+    for i in range(rows):
+        label = labels[i % len(labels)]
+        out.append([x + source.gauss(0, 1.6) for x in centres[label]] + [label])
+    return out
+
+
+def write_csv(path, rows):
+    with open(path, "w", encoding="utf-8") as out:
+        for row in rows:
+            out.write(",".join(["%.5f" % x for x in row[:-1]] + [str(row[-1])]) + "\n")
+
+
+def params(path, **more):
+    out = {"data": {"format": "csv", "path": path, "header": False, "class_count": CLASSES,
+                    "scale": 1}, "batch": 64}
+    out.update(more)
+    return out
+
+
+class CoTraining(OperatedFleet):
+
+    boards = ("n-1", "n-2", "n-3", "n-4")
+    nodes = boards
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        pooled = []
+        for k, node in enumerate(cls.boards):
+            part = made_up(ROWS, [2 * k, 2 * k + 1], seed=k)
+            pooled += part
+            # Every board has its rows under the same name in the task's folder.
+            folder = os.path.join(cls.agents[node].state, "tasks", NAME)
+            os.makedirs(folder, exist_ok=True)
+            write_csv(os.path.join(folder, "rows.csv"), part)
+        random.Random(7).shuffle(pooled)
+        cls.pooled = os.path.join(cls.root, "pooled.csv")
+        write_csv(cls.pooled, pooled)
+        cls.test = os.path.join(cls.root, "test.csv")
+        write_csv(cls.test, made_up(4000, list(range(CLASSES)), seed=99))
+
+    def params_file(self, name, value):
+        path = os.path.join(self.root, name)
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(value, out)
+        return path
+
+    def trained_alone(self, name, data):
+        """Accuracy on the test rows of a plain `laird-train` run on `data`."""
+        folder = os.path.join(self.root, name)
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run([LAIRD_TRAIN, "softmax", "--params",
+                        self.params_file(name + ".json",
+                                         params(data, epochs=60, learning_rate=0.01)),
+                        "--dir", folder], check=True, stdout=subprocess.DEVNULL, timeout=60)
+        return self.accuracy(folder)
+
+    def accuracy(self, folder):
+        out = subprocess.run([LAIRD_TRAIN, "evaluate", "softmax",
+                              self.params_file("test.json", params(self.test)), "--dir", folder],
+                             check=True, stdout=subprocess.PIPE, timeout=60).stdout.decode()
+        found = re.fullmatch(r"rows=4000 loss=\S+ accuracy=(\S+)\n", out)
+        self.assertTrue(found, out)
+        return 100 * float(found.group(1))
+
+    def folder(self, node):
+        return os.path.join(self.agents[node].state, "tasks", NAME)
+
+    def state_of(self, node):
+        rows = self.tasks(name=NAME, node=node)
+        return rows[0] if rows else {"state": "none", "samples": 0}
+
+    def test_one_model_of_all_data_though_a_board_is_killed_and_comes_back(self):
+        spec = {"name": NAME, "trainer": "softmax", "deadline": "5m", "target_loss": -1,
+                "memory": "20MB", "report_every": 2 * ROWS,
+                "params": params("rows.csv", learning_rate=0.1,
+                                 fleet={"rounds": ROUNDS, "wait": "2s"})}
+        done = self.submit(spec, "--all")
+        self.assertIn("accepted by 4 of 4", done.err)
+        self.assertTrue(wait_until(lambda: self.state_of("n-4")["samples"] > 20 * ROWS, 40, 0.3),
+                        self.agents["n-4"].log()[-800:])
+        self.assertEqual(self.state_of("n-1")["fleet"], {"boards": 4})
+        self.assertIn("with 3 other boards", self.lairctl("describe", "task", NAME, "--node", "n-2").out)
+
+        killed = self.agents["n-4"]
+        killed.process.send_signal(signal.SIGKILL)
+        killed.process.wait(10)
+        before = self.state_of("n-1")["samples"]
+        self.assertTrue(wait_until(lambda: self.state_of("n-1")["samples"] > before, 20, 0.3),
+                        "the others do not go on")
+        killed.start()
+        self.assertTrue(wait_until(lambda: self.state_of("n-4")["samples"] > 0 and
+                                   self.state_of("n-1").get("fleet") == {"boards": 4}, 40, 0.3),
+                        "it does not take part again:\n" + killed.log()[-800:])
+
+        def all_ended():
+            return all(self.state_of(n)["state"] == "exhausted" for n in self.boards)
+        self.assertTrue(wait_until(all_ended, 150, 0.5), [self.state_of(n) for n in self.boards])
+
+        central = self.trained_alone("central", self.pooled)
+        alone = self.trained_alone("alone", os.path.join(self.folder("n-1"), "rows.csv"))
+        shared = {n: self.accuracy(self.folder(n)) for n in self.boards}
+        print("central %.2f %%, a board alone %.2f %%, shared %s" % (
+            central, alone, {n: "%.2f %%" % a for n, a in shared.items()}))
+        for node, accuracy in shared.items():
+            self.assertGreater(accuracy, central - 0.5, node)
+            self.assertGreater(accuracy, alone + 20, node)
+        self.assertLess(max(shared.values()) - min(shared.values()), 0.3)
+        # The core saw a task like any other: its journal replays.
+        for node in ("n-1", "n-4"):
+            self.lairctl("replay", os.path.join(self.agents[node].state, "journal"))
+
+    def test_a_board_that_cannot_refuses_and_says_why(self):
+        path = self.params_file("alone-task.json", {
+            "node": "x", "state_dir": "state",
+            "board": {"lanes": [{"name": "cpu0", "kind": "cpu", "cores": 1}], "memory": "1GB"},
+            "trainers": {"softmax": {"exec": [LAIRD_TRAIN, "softmax"]},
+                         "mlp": {"exec": [LAIRD_TRAIN, "mlp"]}},
+            "tasks": [{"name": "a", "trainer": "mlp", "deadline": "1h", "target_loss": 0,
+                       "memory": "20MB", "fleet": True}]})
+        done = subprocess.run([LAIRD, "check", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False, timeout=20)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("/tasks/0/fleet: a fleet task needs a board in a fleet", done.stdout.decode())
+        spec = {"name": "deep", "trainer": "softmax", "deadline": "1m", "target_loss": 0,
+                "memory": "20MB", "params": {"data": {"format": "csv", "path": "x"}}}
+        self.assertIn("exclude", self.submit(spec, "--all", "--any", code=2).err)
+
+
+FLOODS = """
+import os, socket
+agent = socket.socket(fileno=int(os.environ["LAIRD_FD"]))
+agent.recv(65536)
+agent.sendall(b'{"type":"ready","v":1,"samples":0,"loss":null,"resumed":false,"planned_samples":null}\\n')
+block = b'{"type":"share","to":"*","data":"AAAA"}\\n' * 100
+while True:
+    agent.sendall(block)
+"""
+
+
+class Strangers(OperatedFleet):
+    """One real board; its only peer is this test."""
+
+    boards = ("n-1",)
+    nodes = ("n-1", "n-2")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        script = os.path.join(cls.root, "floods.py")
+        with open(script, "w", encoding="utf-8") as out:
+            out.write(FLOODS)
+        agent = cls.agents["n-1"]
+        agent.kill()
+        agent.config["fleet"]["members"]["n-2"] = {"power": "2W"}
+        agent.config["trainers"]["floods"] = {"exec": ["/usr/bin/python3", "-B", script]}
+        agent.config["timing"] = {"attempts_max": 2, "backoff_min": "0.1s"}
+        agent.start()
+        cls.wait_for_boards()
+
+    def spec(self, name, trainer, **more):
+        return {"name": name, "trainer": trainer, "deadline": "5m", "target_loss": -1,
+                "memory": "20MB", "params": {"data": {"format": "synthetic", "rows": 100,
+                                                      "features": 4}}, **more}
+
+    def rss_kb(self):
+        with open("/proc/%d/status" % self.agents["n-1"].process.pid, encoding="utf-8") as f:
+            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+
+    def test_a_trainer_that_floods_the_others_is_ended(self):
+        self.submit(self.spec("mad", "floods", fleet=True), "--node", "n-1")
+        self.assertIn("floods the other boards", self.wait_for_task("mad", "failed")["reason"])
+
+    def test_a_trainer_of_another_task_may_not_speak_to_boards_at_all(self):
+        self.submit(self.spec("sly", "floods"), "--node", "n-1")
+        self.assertIn("no fleet task", self.wait_for_task("sly", "failed")["reason"])
+
+    def test_a_peer_that_floods_neither_grows_nor_stops_the_agent(self):
+        self.submit(self.spec("shared", "softmax", fleet=True), "--node", "n-1")
+        self.wait_for_task("shared", "running")
+        word = json.loads(self.up("op-alice", subscriptions=[TOP + "node/n-1/cotrain"])
+                          .message()["payload"])
+        with open(SCHEMA, encoding="utf-8") as f:
+            jsonschema.Draft202012Validator(json.load(f)).validate(word)
+        self.assertEqual(word["tasks"]["shared"], "at-work")
+        peer = self.up("n-2")
+        now = {"epoch": 5, "ts": "2026-11-16T07:16:56.820Z"}
+        for leaf, value in (("status", {"s": "laird.status/1.0", "state": "ready", **now}),
+                            ("cotrain", {"s": "laird.cotrain/1.0", "tasks": {"shared": "at-work"},
+                                         **now})):
+            peer.publish(TOP + "node/n-2/" + leaf, json.dumps(value), kind="state", retained=True,
+                         qos=1)
+        self.assertTrue(wait_until(
+            lambda: self.tasks(name="shared")[0]["fleet"] == {"boards": 2}, 10, 0.3))
+        before = self.rss_kb()
+        head = bytes([2, 6]) + b"shared"
+        sound = head + bytes([0x10]) + bytes(30000)
+        for payload in (sound, head + os.urandom(45000), head + os.urandom(60000),
+                        bytes([2, 200]), head):
+            for _ in range(10):
+                for _ in range(12):  # the client itself keeps no more than a megabyte
+                    peer.publish(TOP + "node/n-2/coop/n-1", None, kind="peer",
+                                 payload64=base64.b64encode(payload).decode())
+                peer.counters()
+        self.assertEqual(self.lairctl("pause", "shared").out, "n-1: paused\n")
+        self.assertEqual(self.lairctl("cancel", "shared", "--all", "--yes").out,
+                         "n-1: cancelled\n")
+        self.assertLess(self.rss_kb() - before, 30_000)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
