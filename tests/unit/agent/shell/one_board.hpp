@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "agent/shell/agent.hpp"
+#include "agent/shell/config_door.hpp"
 #include "agent/shell/settings.hpp"
+#include "agent/shell/settings_store.hpp"
 #include "tests/harness/unit.hpp"
 
 namespace laird::test {
@@ -45,6 +47,9 @@ class OneBoard {
                         << (fleet.empty() ? "" : ", \"fleet\": " + fleet) << "}";
     std::vector<config::Problem> problems;
     settings = shell::load_settings(path, problems);
+    layers.settings = settings;
+    layers.config_path = path;
+    layers.base = shell::read_config(path, problems);
     for (const config::Problem& p : problems) TEST_FAIL_MESSAGE(p.text().c_str());
     Result<std::unique_ptr<shell::Loop>> made = shell::Loop::create();
     TEST_ASSERT_TRUE(made.has_value());
@@ -53,6 +58,9 @@ class OneBoard {
     TEST_ASSERT_TRUE_MESSAGE(created.has_value(), created ? "" : created.error().context.c_str());
     agent = std::move(*created);
     agent->process();
+    config = std::make_unique<shell::ConfigDoor>(
+        *loop, *agent, layers, shell::SettingsStore(settings.state_dir), [] {},
+        [](int, const std::string&) {});
   }
 
   TemporaryFolder folder;
@@ -60,6 +68,8 @@ class OneBoard {
   shell::Settings settings;
   std::unique_ptr<shell::Loop> loop;
   std::unique_ptr<shell::Agent> agent;
+  shell::LayeredSettings layers;
+  std::unique_ptr<shell::ConfigDoor> config;
 };
 
 }  // namespace laird::test

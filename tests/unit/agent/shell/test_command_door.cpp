@@ -35,9 +35,10 @@ Value parsed(const std::string& text) { return *json::parse(text, "test"); }
 class Door {
  public:
   Door()
-      : board(fleet_json()), door_(*board.agent, board.clock, board.settings, [this](auto out) {
-          answers.push_back(std::move(out));
-        }) {}
+      : board(fleet_json()),
+        events_(board.folder.path() + "/events"),
+        door_(*board.agent, board.clock, board.settings, *board.config, events_,
+              [this](auto out) { answers.push_back(std::move(out)); }) {}
 
   [[nodiscard]] Command command(const std::string& verb, const char* body = "{}") {
     Command out;
@@ -81,6 +82,7 @@ class Door {
   std::vector<mqtt::Outgoing> answers;
 
  private:
+  shell::EventLog events_;
   shell::CommandDoor door_;
   int id_ = 0;
 };
@@ -261,12 +263,12 @@ TEST(a_plan_may_be_retained_and_counts_by_its_revision) {
   TEST_ASSERT_EQUAL_INT64(30'000, door.state().fleet.plan.budget[2]);
 }
 
-TEST(a_board_takes_no_settings_of_its_own_over_the_network) {
+TEST(retained_settings_are_refused) {
   Door door;
   const Command command = door.command("node-config");
   const Before before(door.state());
   assert_reply(door.send(Door::sealed(command), "laird/v1/lab/ctl/n-1/config"), "invalid",
-               "takes no settings");
+               "settings are not retained");
   TEST_ASSERT_TRUE(before == Before(door.state()));
 }
 
@@ -280,7 +282,8 @@ TEST(questions_are_answered_without_a_trace) {
       door.send(door.command("bid", R"({"task": {"name": "a", "trainer": "linear", "deadline": "5m",
                  "target_loss": 1, "memory": "20MB"}})"));
   TEST_ASSERT_TRUE(bid.find("data")->find("admits")->as_bool());
-  assert_reply(door.send(door.command("get", R"({"what": "money"})")), "invalid", "tasks or plan");
+  assert_reply(door.send(door.command("get", R"({"what": "money"})")), "invalid",
+               "tasks, plan, config or events");
   assert_reply(door.send(door.command("bid")), "invalid", "bid needs \"task\"");
   TEST_ASSERT_EQUAL_INT64(stepped, door.state().now);
   TEST_ASSERT_EQUAL_UINT64(0, door.state().fleet.seen.size());
