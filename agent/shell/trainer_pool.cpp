@@ -1,10 +1,8 @@
 #include "agent/shell/trainer_pool.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/shell/bounded_log.hpp"
 #include "agent/shell/fleet_task.hpp"
 #include "agent/shell/line_buffer.hpp"
 #include "agent/shell/process.hpp"
@@ -32,38 +31,11 @@ constexpr std::size_t kSharedBytesPerRefill = 512 * 1024;
 constexpr int kSharesPerRefill = 256;
 // Other boards' words leave room for the agent's own.
 constexpr std::size_t kPeerOutgoingMax = kOutgoingMax - 16 * 1024;
-constexpr std::size_t kLogBytesMax = 1024 * 1024;
 constexpr std::size_t kLogLineMax = 2048;
 // Reports closer together than this are merged into the later one before they reach the journal.
 constexpr DurationNs kProgressEvery = 50 * kMillisecond;
 // Of the freezer's duty cycle: shorter than any timeout, longer than a batch usually takes.
 constexpr DurationNs kDutyPeriod = 100 * kMillisecond;
-
-// Appends to a file that starts over (keeping one older) when it is full.
-class BoundedLog {
- public:
-  explicit BoundedLog(std::string path) : path_(std::move(path)) { open(); }
-  void write(std::string_view bytes) {
-    if (!fd_) return;
-    if (size_ + bytes.size() > kLogBytesMax) {
-      std::error_code ignored;
-      std::filesystem::rename(path_, path_ + ".1", ignored);
-      open();
-    }
-    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
-    if (n > 0) size_ += static_cast<std::size_t>(n);
-  }
-
- private:
-  void open() {
-    fd_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640));
-    struct stat info {};
-    size_ = fd_ && ::fstat(fd_.get(), &info) == 0 ? static_cast<std::size_t>(info.st_size) : 0;
-  }
-  std::string path_;
-  Fd fd_;
-  std::size_t size_ = 0;
-};
 
 }  // namespace
 
@@ -178,6 +150,13 @@ class TrainerPool::Trainer {
     pool_.emit_(core::TrainerExited{ref_, code});
   }
 
+  // Another board's word, for a trainer that is there to hear it.
+  void tell(const std::string& line, bool may_drop) {
+    if (lines_only_ || !is_ready_) return;
+    if (may_drop && outgoing_.size() + line.size() > kPeerOutgoingMax) return;
+    send(line);
+  }
+
   [[nodiscard]] const core::ProcessRef& ref() const { return ref_; }
   [[nodiscard]] int pid() const { return handle_.pid; }
   void replace_by(const core::StartTrainer& next, core::TaskSpec spec) {
@@ -220,14 +199,6 @@ class TrainerPool::Trainer {
     pool_.emit_(core::TrainerFailed{ref_, core::clipped(why)});
   }
 
- public:
-  void tell(const std::string& line, bool may_drop) {
-    if (lines_only_ || !is_ready_) return;
-    if (may_drop && outgoing_.size() + line.size() > kPeerOutgoingMax) return;
-    send(line);
-  }
-
- private:
   void send(const std::string& line) {
     if (!handle_.socket) return;
     if (outgoing_.size() + line.size() > kOutgoingMax) {
@@ -317,7 +288,10 @@ class TrainerPool::Trainer {
         return;
       }
       lines_.feed(std::string_view(block, got), [this](std::string_view line, bool overlong) {
-        if (handle_.socket && !overlong) on_line(line);
+        if (!handle_.socket || overlong) return;
+        const Result<TrainerMessage> message = parse_trainer_line(line);
+        if (message) return on_message(*message);
+        breach("its trainer broke the protocol: " + message.error().context);
       });
       if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
         breach("its trainer sent a line longer than " +
@@ -325,15 +299,6 @@ class TrainerPool::Trainer {
       }
     } while (got > 0 && handle_.socket && bytes_left_ > 0);
     if (bytes_left_ == 0) watch_socket();
-  }
-
-  void on_line(std::string_view line) {
-    Result<TrainerMessage> message = parse_trainer_line(line);
-    if (!message) {
-      breach("its trainer broke the protocol: " + message.error().context);
-      return;
-    }
-    on_message(*message);
   }
 
   void on_message(const TrainerMessage& message) {

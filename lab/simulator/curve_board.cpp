@@ -254,7 +254,9 @@ TimeNs CurveBoard::next_at() const { return future_.empty() ? kNever : future_.t
 void CurveBoard::happen_next() {
   const Happening next = future_.top();
   future_.pop();
+  const bool alive = !state_.live.empty() || next.kind == Kind::kArrival;
   happen(next);
+  if (alive) ended_at_ = now_;
 }
 
 RunResult CurveBoard::finish() const {
@@ -265,7 +267,7 @@ RunResult CurveBoard::finish() const {
   result.grants = grants_;
   result.decisions = state_.counters.decisions;
   result.work_ns = static_cast<DurationNs>(work_ns_);
-  result.span_ns = now_ - start_;
+  result.span_ns = ended_at_ - start_;
   return result;
 }
 

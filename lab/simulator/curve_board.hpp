@@ -124,6 +124,7 @@ class CurveBoard {
   std::vector<TimeNs> succeeded_at_;
   TimeNs now_ = kSecond;
   TimeNs start_ = kSecond;
+  TimeNs ended_at_ = kSecond;  // the last task, so far
   std::uint64_t order_ = 0;
   std::uint64_t wake_generation_ = 0;
   std::uint64_t grants_ = 0;

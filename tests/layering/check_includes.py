@@ -38,7 +38,7 @@ LAYERS = {
     "agent/ports": ["base", "estimators/model", "consensus", "power/model", "agent/core",
                     "power/readers/reader.hpp"],
     "agent/journal": ["base", "agent/core", "agent/policies", "agent/ports"],
-    "agent/trainers": ["base", "json", "config"],
+    "agent/trainers": ["base", "json", "config", "consensus", "mqtt/codec"],
     "agent/shell": ["base", "json", "config", "estimators", "consensus", "power", "mqtt", "agent"],
     "power": ["base", "json", "config"],
 }
