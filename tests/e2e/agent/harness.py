@@ -69,6 +69,8 @@ class Board:
             "node": name, "state_dir": self.state, "slice": "0.05s",
             "board": {"lanes": [{"name": "cpu0", "kind": "cpu", "cores": 1}], "memory": "2GB"},
             "trainers": {kind: built_in(kind) for kind in ("linear", "svm", "softmax", "mlp")},
+            # Everybody gets a turn: most tasks here have a target nobody can reach.
+            "policy": "round-robin",
             "timing": dict(FAST_TIMING), "tasks": [], "log_level": "debug",
         }
         self.config.update(config)

@@ -55,7 +55,7 @@ class Control(unittest.TestCase):
         self.assert_ctl(0, "long", "get", "tasks")
         rows = json.loads(self.assert_ctl(0, "", "get", "tasks", "-o", "json"))
         self.assertEqual([row["name"] for row in rows], ["long"])
-        self.assert_ctl(0, "foresight", "explain", "long")
+        self.assert_ctl(0, "round-robin", "explain", "long")
         self.assert_ctl(0, "paused", "pause", "long")
         board.wait_for(lambda: board.task_state("long") == "held", 10, "not held")
         self.assertFalse(board.trainer_pids("long"), "a paused task keeps its memory")

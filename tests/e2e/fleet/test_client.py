@@ -151,9 +151,12 @@ class Outage(FleetTest):
         node.publish(TOP + "node/n-1/evt/task", "while away", kind="event", qos=1)
         node.publish(TOP + "node/n-1/tele/power", "stale", kind="telemetry", expiry_s=1)
         time.sleep(1.1)
+        # The watcher is there first, or it would miss what the node has to tell.
+        node.process.send_signal(signal.SIGSTOP)
         self.broker.start()
-        for client in (watcher, node):
-            client.expect_up()
+        watcher.expect_up()
+        node.process.send_signal(signal.SIGCONT)
+        node.expect_up()
         # A broker without memory has lost subscriptions and retained messages: both come again.
         watcher.publish(TOP + "ctl/n-1/cmd/ping", "again", qos=1, kind="event")
         self.assertEqual(node.message(TOP + "ctl/n-1/cmd/ping")["payload"], b"again")
