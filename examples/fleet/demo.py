@@ -92,7 +92,10 @@ class Demo:
 
     def summary(self):
         newest = self.fleet.newest("report", 7.0)
-        power = sum(r.get("power_w") or 0.0 for r in newest.values())
+        # The mean of the last seconds, which is what a cap holds: a board that rests between
+        # batches draws more than its cap while it works.
+        power = sum(t.get("power_mean_w") or 0.0
+                    for t in self.fleet.newest("tele/power", 7.0).values())
         running = sum(r["tasks"]["running"] for r in newest.values())
         return "%d boards draw %.0f W, %d tasks run" % (len(newest), power, running)
 
