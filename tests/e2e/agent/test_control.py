@@ -56,6 +56,12 @@ class Control(unittest.TestCase):
         rows = json.loads(self.assert_ctl(0, "", "get", "tasks", "-o", "json"))
         self.assertEqual([row["name"] for row in rows], ["long"])
         self.assert_ctl(0, "round-robin", "explain", "long")
+        # The same words as live, from the journal alone; a task it does not know is an error.
+        replay = ["replay", board.journal_folder, "--explain"]
+        code, out, _ = board.ctl(*replay, "long", on_socket=False)
+        self.assertEqual(code, 0, out)
+        self.assertRegex(out, r"(?m)^20\d\d-[-0-9T:.]+Z  .*round-robin: ")
+        self.assertEqual(board.ctl(*replay, "nobody", on_socket=False)[0], 3)
         self.assert_ctl(0, "paused", "pause", "long")
         board.wait_for(lambda: board.task_state("long") == "held", 10, "not held")
         self.assertFalse(board.trainer_pids("long"), "a paused task keeps its memory")
