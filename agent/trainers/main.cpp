@@ -60,19 +60,24 @@ void add_kind(CLI::App& app, Kind kind, const char* what, StandaloneOptions& opt
   sub->callback([&options, &code, kind] { code = train(options, kind); });
 }
 
+// Says so where there is no such trainer.
+[[nodiscard]] std::optional<Kind> known_kind(const std::string& kind_name) {
+  const std::optional<Kind> kind = kind_of(kind_name);
+  if (!kind) {
+    std::fprintf(stderr, "laird-train: no trainer \"%.40s\"; there are linear, svm, softmax, mlp\n",
+                 kind_name.c_str());
+  }
+  return kind;
+}
+
 void add_check(CLI::App& app, std::string& kind_name, std::string& path, int& code) {
   CLI::App* check = app.add_subcommand("check", "check a params file; every problem at once");
   check->add_option("kind", kind_name, "linear, svm, softmax or mlp")->required();
   check->add_option("file", path, "JSON file with the params of a task")->required();
   check->callback([&] {
-    const std::optional<Kind> kind = kind_of(kind_name);
-    if (!kind) {
-      std::fprintf(stderr,
-                   "laird-train: no trainer \"%.40s\"; there are linear, svm, softmax, mlp\n",
-                   kind_name.c_str());
-      code = kExitUsage;
-      return;
-    }
+    const std::optional<Kind> kind = known_kind(kind_name);
+    code = kExitUsage;
+    if (!kind) return;
     code = read_params_file(*kind, path) ? kExitStopped : kExitError;
     if (code == kExitStopped) std::printf("%s: ok\n", path.c_str());
   });
@@ -89,14 +94,9 @@ void add_evaluate(CLI::App& app, std::string& kind_name, std::string& path, std:
       ->required();
   command->add_option("--dir", folder, "the task's folder, where its checkpoint is")->required();
   command->callback([&] {
-    const std::optional<Kind> kind = kind_of(kind_name);
-    if (!kind) {
-      std::fprintf(stderr,
-                   "laird-train: no trainer \"%.40s\"; there are linear, svm, softmax, mlp\n",
-                   kind_name.c_str());
-      code = kExitUsage;
-      return;
-    }
+    const std::optional<Kind> kind = known_kind(kind_name);
+    code = kExitUsage;
+    if (!kind) return;
     code = run_evaluate(*kind, path, folder);
   });
 }

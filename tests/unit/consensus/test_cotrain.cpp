@@ -3,17 +3,16 @@
 #include <cmath>
 
 #include "tests/harness/unit.hpp"
+#include "tests/unit/consensus/shared_optimum.hpp"
 
 using namespace laird;
 using namespace laird::consensus;
+using test::target;
+using test::text;
 
 namespace {
 
 constexpr std::size_t kDimension = 40;
-
-std::string_view text(const Bytes& b) {
-  return {reinterpret_cast<const char*>(b.data()), b.size()};
-}
 
 // Boards on a ring, board i with loss |y - target_i|^2 / 2: the optimum is the mean target.
 struct Ring {
@@ -35,9 +34,6 @@ struct Ring {
       const NodeId after = live[(k + 1) % live.size()];
       boards[live[k]].set_neighbours({{before, 1.0 / 3}, {after, 1.0 / 3}});
     }
-  }
-  double target(std::size_t board, std::size_t k) const {
-    return std::sin(static_cast<double>(board * 7 + k));
   }
   void round() {
     std::vector<Bytes> messages(boards.size());
@@ -61,23 +57,7 @@ struct Ring {
       }
     }
   }
-  double error() const {
-    double worst = 0;
-    for (std::size_t k = 0; k < kDimension; ++k) {
-      double mean = 0;
-      double count = 0;
-      for (std::size_t i = 0; i < boards.size(); ++i) {
-        if (!up[i]) continue;
-        mean += target(i, k);
-        count += 1;
-      }
-      mean /= count;
-      for (std::size_t i = 0; i < boards.size(); ++i) {
-        if (up[i]) worst = std::max(worst, std::abs(boards[i].y()[k] - mean));
-      }
-    }
-    return worst;
-  }
+  double error() const { return test::worst_error(boards, up); }
 
   std::vector<CoTrainer> boards;
   std::vector<bool> up;

@@ -5,17 +5,16 @@
 #include <map>
 
 #include "tests/harness/unit.hpp"
+#include "tests/unit/consensus/shared_optimum.hpp"
 
 using namespace laird;
 using namespace laird::consensus;
+using test::target;
+using test::text;
 
 namespace {
 
 constexpr std::size_t kDimension = 24;
-
-std::string_view text(const Bytes& b) {
-  return {reinterpret_cast<const char*>(b.data()), b.size()};
-}
 
 RoundsConfig config_with(std::uint32_t rounds, std::uint32_t dimension = kDimension) {
   RoundsConfig c;
@@ -48,10 +47,6 @@ struct Group {
       }
       boards[i].set_neighbours(around, done, now);
     }
-  }
-
-  static double target(std::size_t board, std::size_t k) {
-    return std::sin(static_cast<double>(board * 7 + k));
   }
 
   void work(NodeId i) {
@@ -91,23 +86,7 @@ struct Group {
     for (int k = 0; k < count; ++k) step();
   }
 
-  double error() const {
-    double worst = 0;
-    for (std::size_t k = 0; k < kDimension; ++k) {
-      double mean = 0;
-      double count = 0;
-      for (std::size_t i = 0; i < boards.size(); ++i) {
-        if (!at_work[i]) continue;
-        mean += target(i, k);
-        count += 1;
-      }
-      mean /= count;
-      for (std::size_t i = 0; i < boards.size(); ++i) {
-        if (at_work[i]) worst = std::max(worst, std::abs(boards[i].y()[k] - mean));
-      }
-    }
-    return worst;
-  }
+  double error() const { return test::worst_error(boards, at_work); }
 
   RoundsConfig config;
   std::vector<CoTrainRounds> boards;
