@@ -1,8 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "control/broker.hpp"
 #include "control/commands.hpp"
@@ -98,29 +98,30 @@ int config(ConfigOptions& options) {
 
 }  // namespace
 
-void add_broker(CLI::App& app, int& code) {
+void add_broker(cli::Command& app, int& code) {
   const auto options = std::make_shared<ConfigOptions>();
   options->broker.data_folder = "/var/lib/mosquitto";
-  CLI::App* broker = app.add_subcommand("broker",
-                                        "The fleet's MQTT broker.\n"
-                                        "Example: lairctl broker config --pki pki --out mosquitto");
-  broker->require_subcommand(1);
-  CLI::App* command =
+  cli::Command* broker =
+      app.add_subcommand("broker",
+                         "The fleet's MQTT broker.\n"
+                         "Example: lairctl broker config --pki pki --out mosquitto");
+  broker->require_subcommand();
+  cli::Command* command =
       broker->add_subcommand("config",
                              "Write mosquitto.conf, the ACL and what they need into one folder.\n"
                              "Example: lairctl broker config --pki pki --out /etc/mosquitto/laird");
   command->add_option("--pki", options->pki, "The folder of the fleet's certificates")
-      ->capture_default_str();
-  command->add_option("--out", options->out, "The folder to write")->capture_default_str();
+      ->show_default();
+  command->add_option("--out", options->out, "The folder to write")->show_default();
   command->add_option("--listen", options->broker.listen,
                       "The address to listen on, such as 127.0.0.1 (default: all)");
-  command->add_option("--port", options->broker.port, "The port")->capture_default_str();
+  command->add_option("--port", options->broker.port, "The port")->show_default();
   command->add_option("--user", options->broker.user,
                       "Whom mosquitto becomes when root starts it (default: mosquitto)");
   command
       ->add_option("--data", options->broker.data_folder,
                    "Where retained messages survive a restart; '' for nowhere")
-      ->capture_default_str();
+      ->show_default();
   command->add_flag("--force", options->force, "Replace what is there");
   command->callback([options, &code] { code = config(*options); });
 }

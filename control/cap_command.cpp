@@ -134,22 +134,22 @@ int get(const Reach& reach) {
 
 }  // namespace
 
-void add_cap(CLI::App& app, int& code) {
+void add_cap(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<CapOptions>();
-  CLI::App* cap = app.add_subcommand(
+  cli::Command* cap = app.add_subcommand(
       "cap",
       "Hold the fleet, one board of it (--node), or this board (--local) to a mean power.\n"
       "Example: lairctl cap set 60W --for 1h");
-  cap->require_subcommand(1);
-  CLI::App* get_command =
+  cap->require_subcommand();
+  cli::Command* get_command =
       cap->add_subcommand("get", "What is in force, whose it is, and what holds it");
   add_output(get_command, *reach, false);
   get_command->add_option("--node", reach->node, "Of this board");
   add_access(get_command, *reach);
   get_command->callback([reach, &code] { code = get(*reach); });
 
-  CLI::App* set_command = cap->add_subcommand(
+  cli::Command* set_command = cap->add_subcommand(
       "set",
       "The fleet's power budget, or a board's own cap; a board holds the lowest of its config, "
       "its\noperator's cap and its share.\nExample: lairctl cap set 15W --node n-3");
@@ -159,7 +159,7 @@ void add_cap(CLI::App& app, int& code) {
   add_access(set_command, *reach);
   set_command->callback([reach, options, &code] { code = set(*reach, *options); });
 
-  CLI::App* clear_command = cap->add_subcommand(
+  cli::Command* clear_command = cap->add_subcommand(
       "clear", "End a cap that was set for a time, or a board's own cap (--node)");
   clear_command->add_option("--node", reach->node, "Only this board's own cap");
   clear_command->add_flag("--budget", options->budget, "Lift the fleet's lasting budget too");

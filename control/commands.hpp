@@ -2,27 +2,27 @@
 // lairctl exits with.
 #pragma once
 
-namespace CLI {
-class App;
+namespace laird::cli {
+class Command;
 }
 
 namespace laird::control {
 
-void add_views(CLI::App& app, int& code);                  // status, get, describe
-void add_events(CLI::App& get, CLI::App& app, int& code);  // get events, logs
-void add_submit(CLI::App& app, int& code);
-void add_steering(CLI::App& app, int& code);  // cancel, pause, resume, explain, drain, undrain
-void add_cap(CLI::App& app, int& code);
-void add_config(CLI::App& app, int& code);
-void add_fleet(CLI::App& app, int& code);
-void add_enroll(CLI::App& app, int& code);
-void add_purge(CLI::App& app, int& code);
-void add_top(CLI::App& app, int& code);
-void add_doctor(CLI::App& app, int& code);
-void add_completion(CLI::App& app, int& code);
-void add_version(CLI::App& app, int& code);
-void add_replay(CLI::App& app, int& code);
-void add_pki(CLI::App& app, int& code);
-void add_broker(CLI::App& app, int& code);
+void add_views(cli::Command& app, int& code);                      // status, get, describe
+void add_events(cli::Command& get, cli::Command& app, int& code);  // get events, logs
+void add_submit(cli::Command& app, int& code);
+void add_steering(cli::Command& app, int& code);  // cancel, pause, resume, explain, drain, undrain
+void add_cap(cli::Command& app, int& code);
+void add_config(cli::Command& app, int& code);
+void add_fleet(cli::Command& app, int& code);
+void add_enroll(cli::Command& app, int& code);
+void add_purge(cli::Command& app, int& code);
+void add_top(cli::Command& app, int& code);
+void add_doctor(cli::Command& app, int& code);
+void add_completion(cli::Command& app, int& code);
+void add_version(cli::Command& app, int& code);
+void add_replay(cli::Command& app, int& code);
+void add_pki(cli::Command& app, int& code);
+void add_broker(cli::Command& app, int& code);
 
 }  // namespace laird::control

@@ -21,23 +21,22 @@ std::string first_line(const std::string& text) {
   return out;
 }
 
-void collect(const CLI::App& app, const std::string& path, std::vector<Node>& out) {
+void collect(const cli::Command& app, const std::string& path, std::vector<Node>& out) {
   Node node{path, {}};
-  std::vector<const CLI::App*> below;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    node.words.emplace_back(sub->get_name(), first_line(sub->get_description()));
-    below.push_back(sub);
+  const std::vector<const cli::Command*> below = app.subcommands();
+  for (const cli::Command* sub : below) {
+    node.words.emplace_back(sub->name(), first_line(sub->about()));
   }
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      node.words.emplace_back("--" + name, first_line(option->get_description()));
+  for (const cli::OptionInfo& option : app.options()) {
+    for (const std::string& name : option.long_names) {
+      node.words.emplace_back("--" + name, first_line(option.about));
     }
-    for (const std::string& name : option->get_snames()) {
-      node.words.emplace_back("-" + name, first_line(option->get_description()));
+    for (const std::string& name : option.short_names) {
+      node.words.emplace_back("-" + name, first_line(option.about));
     }
   }
   out.push_back(std::move(node));
-  for (const CLI::App* sub : below) collect(*sub, path + " " + sub->get_name(), out);
+  for (const cli::Command* sub : below) collect(*sub, path + " " + sub->name(), out);
 }
 
 // In single quotes for a shell.
@@ -162,34 +161,35 @@ std::string man_text(const std::string& text) {
   return out;
 }
 
-void man_commands(const CLI::App& app, const std::string& path, std::string& out) {
-  const auto below = app.get_subcommands([](const CLI::App*) { return true; });
+void man_commands(const cli::Command& app, const std::string& path, std::string& out) {
+  const std::vector<const cli::Command*> below = app.subcommands();
   if (!path.empty() && below.empty()) {
     out += ".It Cm " + path;
-    for (const CLI::Option* option : app.get_options()) {
-      if (option->get_positional()) out += " Ar " + option->get_name();
+    const std::vector<cli::OptionInfo> all = app.options();
+    for (const cli::OptionInfo& option : all) {
+      if (option.positional) out += " Ar " + option.name;
     }
-    out += "\n" + man_text(app.get_description());
+    out += "\n" + man_text(app.about());
     std::string options;
-    for (const CLI::Option* option : app.get_options()) {
-      const bool common = option->get_group() == "Where it goes" || option->check_lname("help");
-      if (common || option->get_positional()) continue;
+    for (const cli::OptionInfo& option : all) {
+      const bool help = !option.long_names.empty() && option.long_names.front() == "help";
+      if (help || option.positional || option.group == kWhereGroup) continue;
       std::string flag;
-      for (const std::string& name : option->get_snames()) flag += " , Fl " + name;
-      for (const std::string& name : option->get_lnames()) flag += " , Fl -" + name;
+      for (const std::string& name : option.short_names) flag += " , Fl " + name;
+      for (const std::string& name : option.long_names) flag += " , Fl -" + name;
       options += ".It" + flag.substr(2);
-      if (option->get_type_size() != 0) options += " Ar value";
-      options += "\n" + man_text(option->get_description());
+      if (option.takes_value) options += " Ar value";
+      options += "\n" + man_text(option.about);
     }
     if (!options.empty()) out += ".Bl -tag -width Ds\n" + options + ".El\n";
   }
-  for (const CLI::App* sub : below) {
-    man_commands(*sub, path.empty() ? sub->get_name() : path + " " + sub->get_name(), out);
+  for (const cli::Command* sub : below) {
+    man_commands(*sub, path.empty() ? sub->name() : path + " " + sub->name(), out);
   }
 }
 
 // lairctl(1), in mdoc.
-std::string man(const CLI::App& app) {
+std::string man(const cli::Command& app) {
   std::string out =
       ".Dd November 16, 2026\n.Dt LAIRCTL 1\n.Os\n.Sh NAME\n.Nm lairctl\n"
       ".Nd submit to, watch and steer a fleet of boards that train\n.Sh SYNOPSIS\n"
@@ -199,12 +199,14 @@ std::string man(const CLI::App& app) {
       "Commands that end or change much ask first when there is somebody to ask, unless\n"
       ".Fl -yes\nis given.\n.Ss Where a command goes\n";
   std::string options;
-  const CLI::App* status = app.get_subcommand("status");
-  for (const CLI::Option* option : status->get_options()) {
-    if (option->get_group() != "Where it goes") continue;
-    options += ".It Fl -" + option->get_lnames().front();
-    if (option->get_type_size() != 0) options += " Ar value";
-    options += "\n" + man_text(option->get_description());
+  for (const cli::Command* command : app.subcommands()) {
+    if (command->name() != "status") continue;  // any that has them all
+    for (const cli::OptionInfo& option : command->options()) {
+      if (option.group != kWhereGroup) continue;
+      options += ".It Fl -" + option.long_names.front();
+      if (option.takes_value) options += " Ar value";
+      options += "\n" + man_text(option.about);
+    }
   }
   out +=
       "The first of these that fits decides:\n.Bl -enum\n.It\n.Fl -local\nor\n.Fl -socket :\n"
@@ -231,7 +233,7 @@ std::string man(const CLI::App& app) {
          ".Xr laird 8\n";
 }
 
-int completion(const CLI::App& app, const std::string& shell) {
+int completion(const cli::Command& app, const std::string& shell) {
   if (shell == "man") {
     std::fputs(man(app).c_str(), stdout);
     return 0;
@@ -247,21 +249,22 @@ int completion(const CLI::App& app, const std::string& shell) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, int& code) {
+void add_completion(cli::Command& app, int& code) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("completion",
-                                         "Print the completion script of a shell.\n"
-                                         "Example: lairctl completion bash > "
-                                         "~/.local/share/bash-completion/completions/lairctl");
+  cli::Command* command = app.add_subcommand("completion",
+                                             "Print the completion script of a shell.\n"
+                                             "Example: lairctl completion bash > "
+                                             "~/.local/share/bash-completion/completions/lairctl");
   command->add_option("shell", *shell, "bash, zsh or fish; man: the manual page")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish", "man"}));
+      ->check(cli::one_of({"bash", "zsh", "fish", "man"}));
   command->callback([&app, shell, &code] { code = completion(app, *shell); });
 }
 
-void add_version(CLI::App& app, int& code) {
+void add_version(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
-  CLI::App* command = app.add_subcommand("version", "The version of lairctl, and what it speaks");
+  cli::Command* command =
+      app.add_subcommand("version", "The version of lairctl, and what it speaks");
   add_output(command, *reach, false);
   command->callback([reach, &code] {
     code = 0;

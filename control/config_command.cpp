@@ -249,7 +249,7 @@ int get(const Reach& reach, const ConfigOptions& options) {
   return replies.empty() ? kTimedOut : code;
 }
 
-void add_changing(CLI::App* command, Reach& reach, ConfigOptions& options, bool trial) {
+void add_changing(cli::Command* command, Reach& reach, ConfigOptions& options, bool trial) {
   command->add_option("--node", options.nodes, "This board; once for each, or with commas between")
       ->delimiter(',');
   command->add_flag("--all", reach.all, "Every live board");
@@ -257,7 +257,7 @@ void add_changing(CLI::App* command, Reach& reach, ConfigOptions& options, bool 
     command
         ->add_option("--confirm-within", options.within,
                      "A board that is not back and confirmed by then reverts by itself")
-        ->capture_default_str();
+        ->show_default();
     command->add_flag("-y,--yes", reach.yes, "Do not ask");
   }
   add_output(command, reach, false);
@@ -266,23 +266,23 @@ void add_changing(CLI::App* command, Reach& reach, ConfigOptions& options, bool 
 
 }  // namespace
 
-void add_config(CLI::App& app, int& code) {
+void add_config(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<ConfigOptions>();
-  CLI::App* config = app.add_subcommand(
+  cli::Command* config = app.add_subcommand(
       "config",
       "Look at and change the settings of boards. A change reverts by itself if the board does not "
       "come back with it.\nExample: lairctl config set power.cap 15W --node n-3");
-  config->require_subcommand(1);
+  config->require_subcommand();
 
-  CLI::App* get_command = config->add_subcommand(
+  cli::Command* get_command = config->add_subcommand(
       "get",
       "The settings of boards, and where each is from.\nExample: lairctl config get power.cap");
   get_command->add_option("key", options->key, "Only this setting, or what stands below it");
   add_changing(get_command, *reach, *options, false);
   get_command->callback([reach, options, &code] { code = get(*reach, *options); });
 
-  CLI::App* set_command =
+  cli::Command* set_command =
       config->add_subcommand("set",
                              "Change settings; the board restarts with them and its tasks go on.\n"
                              "Example: lairctl config set power.cap=15W slice=2s --node n-3");
@@ -296,7 +296,7 @@ void add_config(CLI::App& app, int& code) {
     code = body ? change(*reach, *options, *body) : complain(body.error());
   });
 
-  CLI::App* unset_command =
+  cli::Command* unset_command =
       config->add_subcommand("unset",
                              "Go back to what the board's own file says.\n"
                              "Example: lairctl config unset power.cap --node n-3");
@@ -305,7 +305,7 @@ void add_config(CLI::App& app, int& code) {
   unset_command->callback(
       [reach, options, &code] { code = change(*reach, *options, unset_body(options->words)); });
 
-  const auto with_file = [&options](CLI::App* command) {
+  const auto with_file = [&options](cli::Command* command) {
     command
         ->add_option("-f,--file", options->file,
                      "Settings as in laird.json; only those that "
@@ -313,14 +313,14 @@ void add_config(CLI::App& app, int& code) {
         ->required();
     return command;
   };
-  CLI::App* diff_command =
+  cli::Command* diff_command =
       with_file(config->add_subcommand("diff",
                                        "What `config apply` would change; nothing is changed.\n"
                                        "Example: lairctl config diff -f site.json --all"));
   add_changing(diff_command, *reach, *options, false);
   diff_command->callback([reach, options, &code] { code = diff(*reach, *options); });
 
-  CLI::App* apply_command = with_file(config->add_subcommand(
+  cli::Command* apply_command = with_file(config->add_subcommand(
       "apply",
       "Make these the settings that lie over the boards' own files; what was set before and is not "
       "in the file is taken back.\nExample: lairctl config apply -f site.json --all"));

@@ -81,9 +81,9 @@ int doctor(const Reach& reach) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& code) {
+void add_doctor(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
-  CLI::App* command = app.add_subcommand(
+  cli::Command* command = app.add_subcommand(
       "doctor",
       "Look at clock, agent, disk, files, cgroups, power; at TLS, broker, ACL, boards, clocks; and "
       "say how to\nmend what is wrong. Changes nothing. Exits with 1 when something failed.\n"

@@ -248,18 +248,18 @@ int purge(const Reach& reach, const PurgeOptions& options) {
 
 }  // namespace
 
-void add_enroll(CLI::App& app, int& code) {
+void add_enroll(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<EnrollOptions>();
-  CLI::App* command = app.add_subcommand(
+  cli::Command* command = app.add_subcommand(
       "enroll",
       "Make a new board's certificate and config, ready to copy, and give it a place in the plan.\n"
       "Example: lairctl enroll n-9 --floor 2W");
   command->add_option("node", options->names, "The boards' names")->required();
   command->add_option("--pki", options->pki, "The folder of the fleet's certificates")
-      ->capture_default_str();
+      ->show_default();
   command->add_option("--out", options->out, "Where to put a folder for each board")
-      ->capture_default_str();
+      ->show_default();
   command->add_option("--floor", options->floor,
                       "Power the board keeps whatever happens: 2W (default: 0W)");
   command->add_flag("--offline", options->offline,
@@ -271,16 +271,16 @@ void add_enroll(CLI::App& app, int& code) {
   command->callback([reach, options, &code] { code = enroll(*reach, *options); });
 }
 
-void add_purge(CLI::App& app, int& code) {
+void add_purge(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<PurgeOptions>();
-  CLI::App* command = app.add_subcommand("purge",
-                                         "Remove a board that is gone for good: its retained "
-                                         "topics, its certificate, its place in the "
-                                         "plan.\nExample: lairctl purge n-9");
+  cli::Command* command = app.add_subcommand("purge",
+                                             "Remove a board that is gone for good: its retained "
+                                             "topics, its certificate, its place in the "
+                                             "plan.\nExample: lairctl purge n-9");
   command->add_option("node", options->name, "The board's name")->required();
   command->add_option("--pki", options->pki, "The folder of the fleet's certificates")
-      ->capture_default_str();
+      ->show_default();
   command->add_flag("-y,--yes", reach->yes, "Do not ask");
   add_access(command, *reach);
   command->callback([reach, options, &code] { code = purge(*reach, *options); });

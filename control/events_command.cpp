@@ -198,10 +198,10 @@ int show_events(Reach reach, const EventOptions& options, bool live) {
 
 }  // namespace
 
-void add_events(CLI::App& get, CLI::App& app, int& code) {
+void add_events(cli::Command& get, cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<EventOptions>();
-  const auto add = [&](CLI::App* command, bool live) {
+  const auto add = [&](cli::Command* command, bool live) {
     add_output(command, *reach, false);
     if (!live) command->add_flag("-w,--watch", reach->watch, "Go on with what happens next");
     command->add_option("--node", reach->node, "Of this board only");
@@ -215,7 +215,7 @@ void add_events(CLI::App& get, CLI::App& app, int& code) {
     command
         ->add_option("-n,--count", options->count,
                      live ? "End after so many" : "Only the last so many")
-        ->check(CLI::PositiveNumber);
+        ->check(cli::positive());
     add_access(command, *reach);
     command->callback(
         [reach, options, live, &code] { code = show_events(*reach, *options, live); });

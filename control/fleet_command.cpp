@@ -200,15 +200,15 @@ int status(const Reach& reach) {
 
 }  // namespace
 
-void add_fleet(CLI::App& app, int& code) {
+void add_fleet(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<InitOptions>();
-  CLI::App* fleet = app.add_subcommand("fleet",
-                                       "The fleet's plan, and whether the boards keep to it.\n"
-                                       "Example: lairctl fleet status");
-  fleet->require_subcommand(1);
+  cli::Command* fleet = app.add_subcommand("fleet",
+                                           "The fleet's plan, and whether the boards keep to it.\n"
+                                           "Example: lairctl fleet status");
+  fleet->require_subcommand();
 
-  CLI::App* init_command = fleet->add_subcommand(
+  cli::Command* init_command = fleet->add_subcommand(
       "init",
       "Publish the first plan: members, floors and budgets, signed and kept by the broker.\n"
       "Without -f it is made from what the boards' own configs say.\n"
@@ -216,9 +216,9 @@ void add_fleet(CLI::App& app, int& code) {
   init_command->add_option("-f,--file", options->file, "A plan, JSON with comments");
   init_command->add_option("--budget", options->budget, "Power of all boards together: 60W");
   init_command->add_option("--cpu", options->cpu, "Cores of all boards together")
-      ->check(CLI::NonNegativeNumber);
+      ->check(cli::non_negative());
   init_command->add_option("--gpus", options->gpus, "Gpus of all boards together")
-      ->check(CLI::NonNegativeNumber);
+      ->check(cli::non_negative());
   init_command->add_option("--floor", options->floor, "Power every board keeps whatever happens");
   init_command->add_option("--members", options->members, "Boards, with commas between")
       ->delimiter(',');
@@ -228,7 +228,7 @@ void add_fleet(CLI::App& app, int& code) {
   add_access(init_command, *reach);
   init_command->callback([reach, options, &code] { code = init(*reach, *options); });
 
-  CLI::App* status_command = fleet->add_subcommand(
+  cli::Command* status_command = fleet->add_subcommand(
       "status",
       "Budget, what is given out, what is drawn, who is fenced, and a verdict.\n"
       "Exits with 0 when all is well, 5 when boards are away or fenced, 1 when over budget.");

@@ -1,8 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 
+#include "cli/command.hpp"
 #include "control/commands.hpp"
 #include "control/exit.hpp"
 
@@ -26,9 +26,9 @@ constexpr const char* kFooter =
 int main(int argc, char** argv) {
   using namespace laird::control;
   std::signal(SIGPIPE, SIG_IGN);
-  CLI::App app{kAbout};
-  app.set_version_flag("--version", "lairctl " LAIRD_VERSION);
-  app.require_subcommand(1);
+  laird::cli::Command app{kAbout};
+  app.set_version("lairctl " LAIRD_VERSION);
+  app.require_subcommand();
   app.footer(kFooter);
   int code = 0;
   add_views(app, code);
@@ -47,9 +47,7 @@ int main(int argc, char** argv) {
   add_version(app, code);
   add_completion(app, code);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : kUsage;
+    if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "lairctl: a bug: %s\n", e.what());
     return kBug;

@@ -1,8 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "control/commands.hpp"
 #include "control/exit.hpp"
 #include "control/pki.hpp"
@@ -118,23 +118,24 @@ int list(const PkiOptions& options) {
 
 }  // namespace
 
-void add_pki(CLI::App& app, int& code) {
+void add_pki(cli::Command& app, int& code) {
   // Lives as long as the callbacks that share it.
   const auto options = std::make_shared<PkiOptions>();
-  CLI::App* pki = app.add_subcommand("pki",
-                                     "Certificates of a fleet: authority, boards, operators.\n"
-                                     "Example: lairctl pki init --fleet lab --host broker.local");
-  pki->require_subcommand(1);
-  const auto in_folder = [options](CLI::App* command) {
+  cli::Command* pki =
+      app.add_subcommand("pki",
+                         "Certificates of a fleet: authority, boards, operators.\n"
+                         "Example: lairctl pki init --fleet lab --host broker.local");
+  pki->require_subcommand();
+  const auto in_folder = [options](cli::Command* command) {
     command->add_option("--dir", options->folder, "The folder of the fleet's certificates")
-        ->capture_default_str();
+        ->show_default();
     return command;
   };
-  const auto replacing = [options](CLI::App* command) {
+  const auto replacing = [options](cli::Command* command) {
     command->add_flag("--force", options->force, "Replace what is there; it is kept aside");
   };
 
-  CLI::App* init_command = in_folder(pki->add_subcommand(
+  cli::Command* init_command = in_folder(pki->add_subcommand(
       "init",
       "Make the authority and the broker's certificate.\n"
       "Example: lairctl pki init --fleet lab --host broker.local --host 192.0.2.7"));
@@ -144,17 +145,16 @@ void add_pki(CLI::App& app, int& code) {
                    "A name or address the broker is reached by; once for each")
       ->required();
   init_command->add_option("--days", options->init.authority_days, "Life of the authority")
-      ->capture_default_str();
+      ->show_default();
   replacing(init_command);
   init_command->callback([options, &code] { code = init(*options); });
 
-  CLI::App* issue_command =
+  cli::Command* issue_command =
       pki->add_subcommand("issue", "Make a certificate.\nExample: lairctl pki issue node n-1 n-2");
-  issue_command->require_subcommand(1);
+  issue_command->require_subcommand();
   const auto issuing = [&](const char* role_name, const char* help, Role role) {
-    CLI::App* command = in_folder(issue_command->add_subcommand(role_name, help));
-    command->add_option("--days", options->subject.days, "Life of the certificate")
-        ->capture_default_str();
+    cli::Command* command = in_folder(issue_command->add_subcommand(role_name, help));
+    command->add_option("--days", options->subject.days, "Life of the certificate")->show_default();
     replacing(command);
     if (role == Role::kBroker) {
       command->add_option("--host", options->subject.hosts, "A name or address it is reached by")
@@ -169,12 +169,12 @@ void add_pki(CLI::App& app, int& code) {
           Role::kOperator);
   issuing("broker", "For the broker, anew", Role::kBroker);
 
-  CLI::App* revoke_command = in_folder(pki->add_subcommand(
+  cli::Command* revoke_command = in_folder(pki->add_subcommand(
       "revoke", "Revoke the certificates of a name.\nExample: lairctl pki revoke n-7"));
   revoke_command->add_option("name", options->names, "Whose")->required();
   revoke_command->callback([options, &code] { code = revoke(*options); });
 
-  CLI::App* list_command = in_folder(pki->add_subcommand("list", "What was issued"));
+  cli::Command* list_command = in_folder(pki->add_subcommand("list", "What was issued"));
   list_command->callback([options, &code] { code = list(*options); });
 }
 

@@ -12,46 +12,46 @@ using json::Kind;
 using json::Value;
 using mqtt::ReplyCode;
 
-constexpr const char* kWhere = "Where it goes";
-
 }  // namespace
 
 Result<Where> Reach::where(bool board_named) const {
   return decide(flags, process_environment(), board_named || !node.empty() || all);
 }
 
-void add_access(CLI::App* command, Reach& reach) {
+void add_access(cli::Command* command, Reach& reach) {
   AccessFlags& flags = reach.flags;
-  command->add_flag("--local", flags.local, "This machine's agent, not the fleet")->group(kWhere);
+  command->add_flag("--local", flags.local, "This machine's agent, not the fleet")
+      ->group(kWhereGroup);
   command
       ->add_option("--socket", flags.socket,
                    std::string("This machine's agent at this socket (or LAIRD_SOCKET; default ") +
                        kSocketDefault + ")")
-      ->group(kWhere);
+      ->group(kWhereGroup);
   command
       ->add_option("--config", flags.config,
                    "How to reach the fleet (or LAIRCTL_CONFIG; default "
                    "~/.config/laird/lairctl.json)")
-      ->group(kWhere);
-  command->add_option("--fleet", flags.fleet, "The fleet's name (or LAIRD_FLEET)")->group(kWhere);
+      ->group(kWhereGroup);
+  command->add_option("--fleet", flags.fleet, "The fleet's name (or LAIRD_FLEET)")
+      ->group(kWhereGroup);
   command
       ->add_option("--broker", flags.broker, "Its brokers, with commas between (or LAIRD_BROKERS)")
-      ->group(kWhere);
+      ->group(kWhereGroup);
   command
       ->add_option("--credentials", flags.credentials,
                    "A folder that `lairctl pki issue operator` made (or LAIRD_CREDENTIALS)")
-      ->group(kWhere);
+      ->group(kWhereGroup);
   command->add_option("--timeout", flags.timeout, "How long to wait for answers")
-      ->capture_default_str()
-      ->group(kWhere);
+      ->show_default()
+      ->group(kWhereGroup);
 }
 
-void add_output(CLI::App* command, Reach& reach, bool wide) {
+void add_output(cli::Command* command, Reach& reach, bool wide) {
   std::vector<std::string> choices = {"text", "json"};
   if (wide) choices.emplace_back("wide");
   command->add_option("-o,--output", reach.output, wide ? "text, wide or json" : "text or json")
-      ->check(CLI::IsMember(choices))
-      ->capture_default_str();
+      ->check(cli::one_of(choices))
+      ->show_default();
 }
 
 int exit_code_of(const mqtt::Reply& reply) {

@@ -2,12 +2,12 @@
 // the report on a command that went to several boards.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 
+#include "cli/command.hpp"
 #include "control/access.hpp"
 #include "control/exit.hpp"
 #include "control/fleet_client.hpp"
@@ -27,8 +27,11 @@ struct Reach {
   [[nodiscard]] bool wide() const { return output == "wide"; }
 };
 
-void add_access(CLI::App* command, Reach& reach);
-void add_output(CLI::App* command, Reach& reach, bool wide);
+// The heading that --help gives the options of add_access.
+inline constexpr const char* kWhereGroup = "Where it goes";
+
+void add_access(cli::Command* command, Reach& reach);
+void add_output(cli::Command* command, Reach& reach, bool wide);
 
 [[nodiscard]] int exit_code_of(const mqtt::Reply& reply);
 // One board's answer: its text on standard output when it is good, else a complaint.

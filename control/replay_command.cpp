@@ -1,10 +1,10 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "agent/core/step.hpp"
+#include "cli/command.hpp"
 #include "control/commands.hpp"
 #include "control/exit.hpp"
 #include "lab/replay/replay.hpp"
@@ -58,10 +58,10 @@ int replay(const std::string& path, const std::string& task) {
 
 }  // namespace
 
-void add_replay(CLI::App& app, int& code) {
+void add_replay(cli::Command& app, int& code) {
   const auto journal = std::make_shared<std::string>();
   const auto task = std::make_shared<std::string>();
-  CLI::App* command =
+  cli::Command* command =
       app.add_subcommand("replay",
                          "Step a journal again: identical, or the first difference.\n"
                          "Example: lairctl replay /var/lib/laird/journal --explain night-run");

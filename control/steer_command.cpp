@@ -110,12 +110,12 @@ int drain(const Reach& reach, const std::string& verb, const std::vector<std::st
 
 }  // namespace
 
-void add_steering(CLI::App& app, int& code) {
+void add_steering(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto task = std::make_shared<std::string>();
   const auto boards = std::make_shared<std::vector<std::string>>();
   const auto for_task = [&](const std::string& verb, const char* help) {
-    CLI::App* command = app.add_subcommand(verb, help);
+    cli::Command* command = app.add_subcommand(verb, help);
     command->add_option("task", *task, "The task's name")->required();
     command->add_option("--node", reach->node,
                         "The board that has it (default: the one whose topics name it)");
@@ -133,7 +133,7 @@ void add_steering(CLI::App& app, int& code) {
   for_task("explain", "Why a task has the share it has.\nExample: lairctl explain night-run");
 
   const auto for_board = [&](const std::string& verb, const char* help) {
-    CLI::App* command = app.add_subcommand(verb, help);
+    cli::Command* command = app.add_subcommand(verb, help);
     command->add_option("node", *boards, "Boards; none with --local: this machine");
     command->add_flag("--all", reach->all, "Every board of the fleet");
     command->add_flag("-y,--yes", reach->yes, "Do not ask");

@@ -322,10 +322,10 @@ int submit(const Reach& reach, SubmitOptions options) {
 
 }  // namespace
 
-void add_submit(CLI::App& app, int& code) {
+void add_submit(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<SubmitOptions>();
-  CLI::App* command = app.add_subcommand(
+  cli::Command* command = app.add_subcommand(
       "submit",
       "Hand in a task: to this board, to one of the fleet, or to the one that suits it best.\n"
       "Examples: lairctl submit -f task.json --any --deadline 2h\n"

@@ -201,18 +201,17 @@ int top(const Reach& reach, const TopOptions& options) {
 
 }  // namespace
 
-void add_top(CLI::App& app, int& code) {
+void add_top(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<TopOptions>();
-  CLI::App* command = app.add_subcommand("top",
-                                         "The fleet, live: boards, power, shares, tasks, "
-                                         "forecasts. q ends it, j and k scroll the tasks.\n"
-                                         "Example: lairctl top --once");
+  cli::Command* command = app.add_subcommand("top",
+                                             "The fleet, live: boards, power, shares, tasks, "
+                                             "forecasts. q ends it, j and k scroll the tasks.\n"
+                                             "Example: lairctl top --once");
   command->add_flag("--once", options->once, "Print one picture and end");
-  command->add_option("--every", options->every, "Time between two pictures")
-      ->capture_default_str();
+  command->add_option("--every", options->every, "Time between two pictures")->show_default();
   command->add_option("--width", options->width, "Columns, with --once (default: the terminal's)")
-      ->check(CLI::Range(40, 500));
+      ->check(cli::range(40, 500));
   add_access(command, *reach);
   command->callback([reach, options, &code] { code = top(*reach, *options); });
 }

@@ -361,10 +361,10 @@ int describe_one_task(const Reach& reach, const std::string& name) {
 
 }  // namespace
 
-void add_views(CLI::App& app, int& code) {
+void add_views(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto name = std::make_shared<std::string>();
-  const auto common = [&](CLI::App* command, bool wide, bool watch) {
+  const auto common = [&](cli::Command* command, bool wide, bool watch) {
     add_output(command, *reach, wide);
     if (watch) {
       command->add_flag("-w,--watch", reach->watch, "Go on, showing what changes");
@@ -374,38 +374,38 @@ void add_views(CLI::App& app, int& code) {
     return command;
   };
 
-  CLI::App* status_command =
+  cli::Command* status_command =
       common(app.add_subcommand("status",
                                 "What a fleet, or this board, does now, and what is at risk.\n"
                                 "Example: lairctl status"),
              true, false);
   status_command->callback([reach, &code] { code = status(*reach); });
 
-  CLI::App* get = app.add_subcommand("get",
-                                     "List boards, tasks, events.\n"
-                                     "Example: lairctl get tasks -o json");
-  get->require_subcommand(1);
+  cli::Command* get = app.add_subcommand("get",
+                                         "List boards, tasks, events.\n"
+                                         "Example: lairctl get tasks -o json");
+  get->require_subcommand();
   common(get->add_subcommand("nodes", "The boards: state, share, power, tasks, plan revision"),
          true, true)
       ->callback([reach, &code] { code = get_nodes(*reach); });
   common(get->add_subcommand("tasks", "The tasks of the fleet, or of this board"), true, true)
       ->callback([reach, &code] { code = get_tasks(*reach); });
   add_events(*get, app, code);
-  CLI::App* power = get->add_subcommand("power", "This board's power, cap, and what holds it");
+  cli::Command* power = get->add_subcommand("power", "This board's power, cap, and what holds it");
   add_output(power, *reach, false);
   add_access(power, *reach);
   power->callback([reach, &code] { code = get_power(*reach); });
 
-  CLI::App* describe = app.add_subcommand("describe",
-                                          "Everything about one board or task.\n"
-                                          "Example: lairctl describe task night-run");
-  describe->require_subcommand(1);
-  CLI::App* node = describe->add_subcommand("node", "A board: shares, power, tasks, its agent");
+  cli::Command* describe = app.add_subcommand("describe",
+                                              "Everything about one board or task.\n"
+                                              "Example: lairctl describe task night-run");
+  describe->require_subcommand();
+  cli::Command* node = describe->add_subcommand("node", "A board: shares, power, tasks, its agent");
   node->add_option("node", *name, "The board's name")->required();
   add_output(node, *reach, false);
   add_access(node, *reach);
   node->callback([reach, name, &code] { code = describe_node(*reach, *name); });
-  CLI::App* task = describe->add_subcommand("task", "A task: curve, forecast, why this share");
+  cli::Command* task = describe->add_subcommand("task", "A task: curve, forecast, why this share");
   task->add_option("task", *name, "The task's name")->required();
   common(task, false, false)->callback([reach, name, &code] {
     code = describe_one_task(*reach, *name);

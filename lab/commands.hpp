@@ -2,8 +2,8 @@
 // code.
 #pragma once
 
-namespace CLI {
-class App;
+namespace laird::cli {
+class Command;
 }
 
 namespace laird::lab {
@@ -12,9 +12,9 @@ struct ExitCode {
   int value = 0;  // 0 done, 1 failed, 2 usage
 };
 
-void add_fleet(CLI::App& app, ExitCode& code);
-void add_forecast(CLI::App& app, ExitCode& code);
-void add_laira(CLI::App& app, ExitCode& code);
-void add_robustness(CLI::App& app, ExitCode& code);
+void add_fleet(cli::Command& app, ExitCode& code);
+void add_forecast(cli::Command& app, ExitCode& code);
+void add_laira(cli::Command& app, ExitCode& code);
+void add_robustness(cli::Command& app, ExitCode& code);
 
 }  // namespace laird::lab

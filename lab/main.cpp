@@ -1,14 +1,15 @@
-#include <CLI/CLI.hpp>
 
+#include "cli/command.hpp"
 #include "lab/commands.hpp"
 #include "lab/cotrain/command.hpp"
 #include "lab/governor/command.hpp"
 #include "lab/ledger/command.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App app{"laird-lab: simulate, replay and measure, with the same core the boards run"};
-  app.set_version_flag("--version", LAIRD_VERSION);
-  app.require_subcommand(1);
+  laird::cli::Command app{
+      "laird-lab: simulate, replay and measure, with the same core the boards run"};
+  app.set_version(LAIRD_VERSION);
+  app.require_subcommand();
   laird::lab::ExitCode code;
   laird::lab::add_fleet(app, code);
   laird::lab::add_forecast(app, code);
@@ -17,10 +18,6 @@ int main(int argc, char** argv) {
   laird::lab::add_cotrain(app, code);
   laird::lab::add_laira(app, code);
   laird::lab::add_robustness(app, code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
   return code.value;
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -12,6 +11,7 @@
 #include "agent/trainers/params.hpp"
 #include "agent/trainers/session.hpp"
 #include "agent/trainers/standalone.hpp"
+#include "cli/command.hpp"
 
 namespace {
 
@@ -49,8 +49,9 @@ int train(StandaloneOptions& options, Kind kind) {
   return run_standalone(options);
 }
 
-void add_kind(CLI::App& app, Kind kind, const char* what, StandaloneOptions& options, int& code) {
-  CLI::App* sub = app.add_subcommand(std::string(name(kind)), what);
+void add_kind(laird::cli::Command& app, Kind kind, const char* what, StandaloneOptions& options,
+              int& code) {
+  laird::cli::Command* sub = app.add_subcommand(std::string(name(kind)), what);
   sub->add_option("--params", options.params_path, "JSON file with the params of a task");
   sub->add_option("--samples", options.samples_max, "stop after so many samples in all");
   sub->add_option("--seconds", options.seconds_max, "stop after so many seconds");
@@ -70,8 +71,9 @@ void add_kind(CLI::App& app, Kind kind, const char* what, StandaloneOptions& opt
   return kind;
 }
 
-void add_check(CLI::App& app, std::string& kind_name, std::string& path, int& code) {
-  CLI::App* check = app.add_subcommand("check", "check a params file; every problem at once");
+void add_check(laird::cli::Command& app, std::string& kind_name, std::string& path, int& code) {
+  laird::cli::Command* check =
+      app.add_subcommand("check", "check a params file; every problem at once");
   check->add_option("kind", kind_name, "linear, svm, softmax or mlp")->required();
   check->add_option("file", path, "JSON file with the params of a task")->required();
   check->callback([&] {
@@ -83,9 +85,9 @@ void add_check(CLI::App& app, std::string& kind_name, std::string& path, int& co
   });
 }
 
-void add_evaluate(CLI::App& app, std::string& kind_name, std::string& path, std::string& folder,
-                  int& code) {
-  CLI::App* command = app.add_subcommand(
+void add_evaluate(laird::cli::Command& app, std::string& kind_name, std::string& path,
+                  std::string& folder, int& code) {
+  laird::cli::Command* command = app.add_subcommand(
       "evaluate",
       "loss and accuracy of a checkpoint's model on the data of a params file.\n"
       "Example: laird-train evaluate softmax test.json --dir /var/lib/laird/tasks/shared");
@@ -104,7 +106,8 @@ void add_evaluate(CLI::App& app, std::string& kind_name, std::string& path, std:
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"laird-train: linear regression, SVM, softmax regression and MLP as trainers"};
+  laird::cli::Command app{
+      "laird-train: linear regression, SVM, softmax regression and MLP as trainers"};
   app.footer(
       "Example:\n  laird-train softmax --params fashion.json --seconds 10\n"
       "The agent starts `laird-train KIND` with a socket in LAIRD_FD and speaks the trainer "
@@ -112,8 +115,8 @@ int main(int argc, char** argv) {
       "(docs/trainer-protocol.md).\nExit codes: 0 stopped or done, 1 error, 2 usage, 3 the agent "
       "is "
       "gone.");
-  app.set_version_flag("--version", LAIRD_VERSION);
-  app.require_subcommand(1);
+  app.set_version(LAIRD_VERSION);
+  app.require_subcommand();
   int code = 0;
   StandaloneOptions options;
   std::string kind_name;
@@ -128,10 +131,6 @@ int main(int argc, char** argv) {
   app.add_subcommand("reference", "print the reference of the params as Markdown")->callback([] {
     std::fputs(laird::config::reference(params_schema()).c_str(), stdout);
   });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : kExitUsage;
-  }
+  if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
   return code;
 }

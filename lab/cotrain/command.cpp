@@ -1,9 +1,9 @@
 // laird-lab cotrain: quantized co-training against float32 exchange and central training.
 #include "lab/cotrain/command.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/cotrain/cotrain_run.hpp"
@@ -106,9 +106,9 @@ int run(Options o) {
 
 }  // namespace
 
-void add_cotrain(CLI::App& app, ExitCode& code) {
+void add_cotrain(cli::Command& app, ExitCode& code) {
   auto o = std::make_shared<Options>();
-  CLI::App* cmd = app.add_subcommand(
+  cli::Command* cmd = app.add_subcommand(
       "cotrain", "Train one model on every board's own data with quantized messages");
   cmd->footer(
       "Examples:\n"
@@ -117,16 +117,16 @@ void add_cotrain(CLI::App& app, ExitCode& code) {
       "  laird-lab cotrain --model softmax --alpha-sweep --rounds 100\n");
   cmd->add_option("--data", o->data, "folder of gzipped IDX files");
   cmd->add_option("--model", o->model, "svm, linear or softmax")
-      ->check(CLI::IsMember({"svm", "linear", "softmax"}));
-  cmd->add_option("--nodes", o->config.nodes, "boards")->check(CLI::Range(2, 200));
-  cmd->add_option("--rounds", o->config.rounds, "of mixing")->check(CLI::Range(1, 100'000));
-  cmd->add_option("--samples", o->config.samples, "of all boards")->check(CLI::Range(100, 60'000));
-  cmd->add_option("--alpha", o->config.alpha, "step")->check(CLI::PositiveNumber);
+      ->check(cli::one_of({"svm", "linear", "softmax"}));
+  cmd->add_option("--nodes", o->config.nodes, "boards")->check(cli::range(2, 200));
+  cmd->add_option("--rounds", o->config.rounds, "of mixing")->check(cli::range(1, 100'000));
+  cmd->add_option("--samples", o->config.samples, "of all boards")->check(cli::range(100, 60'000));
+  cmd->add_option("--alpha", o->config.alpha, "step")->check(cli::positive());
   cmd->add_option("--rho", o->config.rho, "step of the log quantizer")
-      ->check(CLI::Range(0.01, 1.0));
+      ->check(cli::range(0.01, 1.0));
   cmd->add_option("--density", o->config.density, "part of the coordinates in a message")
-      ->check(CLI::Range(0.01, 1.0));
-  cmd->add_option("--gain", o->config.gain, "of the mixing")->check(CLI::Range(0.01, 1.0));
+      ->check(cli::range(0.01, 1.0));
+  cmd->add_option("--gain", o->config.gain, "of the mixing")->check(cli::range(0.01, 1.0));
   cmd->add_option("--leave-at", o->config.leave_at, "round at which one board leaves");
   cmd->add_option("--join-at", o->config.join_at, "round at which it joins again, empty");
   cmd->add_option("--seed", o->config.seed, "of the graph");

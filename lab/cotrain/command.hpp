@@ -5,6 +5,6 @@
 namespace laird::lab {
 
 // `laird-lab cotrain`: one model on every board's data, measured on Fashion-MNIST.
-void add_cotrain(CLI::App& app, ExitCode& code);
+void add_cotrain(cli::Command& app, ExitCode& code);
 
 }  // namespace laird::lab

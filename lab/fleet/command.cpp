@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "lab/commands.hpp"
 #include "lab/fleet/page.hpp"
@@ -68,9 +68,9 @@ int run(const Wishes& wishes) {
 
 }  // namespace
 
-void add_fleet(CLI::App& app, ExitCode& code) {
+void add_fleet(cli::Command& app, ExitCode& code) {
   const auto wishes = std::make_shared<Wishes>();
-  CLI::App* command = app.add_subcommand(
+  cli::Command* command = app.add_subcommand(
       "fleet",
       "Check a recorded fleet from outside: shares within the budget, every task ended once.\n"
       "Example: mosquitto_sub -t 'laird/v1/lab/node/#' -F '%U %t %p' > rec; laird-lab fleet rec");

@@ -1,9 +1,9 @@
 // laird-lab forecast: measures every estimator on real curves, draws them, re-tunes ours.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
@@ -150,9 +150,9 @@ void print_reach(const std::vector<ReachScore>& reach) {
 
 }  // namespace
 
-void add_forecast(CLI::App& app, ExitCode& code) {
+void add_forecast(cli::Command& app, ExitCode& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  cli::Command* command =
       app.add_subcommand("forecast", "measure the learning-curve estimators on real curves");
   command->add_option("--curves", options->folder, "folder of curves: *.csv, manifest.json")
       ->required();

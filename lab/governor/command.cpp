@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/governor/captures.hpp"
@@ -116,23 +116,23 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_governor(CLI::App& app, ExitCode& code) {
+void add_governor(cli::Command& app, ExitCode& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand(
+  cli::Command* sub = app.add_subcommand(
       "governor",
       "Hold a power cap on a modelled board under synthetic and recorded loads.\n"
       "Example: laird-lab governor --board agx-orin-64gb --captures DIR --page governor.html");
-  sub->add_option("--board", options->board, "Board to model")->capture_default_str();
+  sub->add_option("--board", options->board, "Board to model")->show_default();
   sub->add_option("--captures", options->captures, "Folder of tegrastats captures (*.log)");
   sub->add_option("--page", options->page, "Write a page with plots to this file");
   sub->add_option("--gate", options->gate,
                   "ceiling: a power budget shared over the lanes; duty: cuts whatever runs")
-      ->check(CLI::IsMember({"ceiling", "duty"}))
-      ->capture_default_str();
+      ->check(cli::one_of({"ceiling", "duty"}))
+      ->show_default();
   sub->add_option("--reading-ms", options->reading_ms, "Time between readings")
-      ->check(CLI::Range(10, 5000))
-      ->capture_default_str();
-  sub->add_option("--seed", options->seed, "Seed of the noise")->capture_default_str();
+      ->check(cli::range(10, 5000))
+      ->show_default();
+  sub->add_option("--seed", options->seed, "Seed of the noise")->show_default();
   sub->add_flag("--json", options->json, "Print JSON");
   sub->callback([options, &code] { code.value = run(*options); });
 }

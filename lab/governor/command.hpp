@@ -5,6 +5,6 @@
 namespace laird::lab {
 
 // Adds `laird-lab governor`.
-void add_governor(CLI::App& app, ExitCode& code);
+void add_governor(cli::Command& app, ExitCode& code);
 
 }  // namespace laird::lab

@@ -1,13 +1,13 @@
 // laird-lab ledger: the share ledger under a bad network and random faults, measured.
 #include "lab/ledger/command.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <thread>
 
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/ledger/convergence.hpp"
@@ -38,8 +38,7 @@ struct Options {
   unsigned threads = 2;
   bool own_network = false;  // loss, dup or delay were given: schedules keep to them
   bool own_faults = false;   // crashes, partitions or drift were given
-  bool no_fence = false;
-  bool untagged = false;
+  std::string broken;        // what is switched off
   bool json = false;
   bool paper = false;
   bool reclaim = false;
@@ -146,8 +145,8 @@ ScheduleLimits limits_from(const Options& o, const NetworkConfig& network) {
   limits.drift_ppm = o.drift_ppm;
   limits.lease_ticks = o.lease;
   if (o.own_network) limits.network = network;
-  limits.faults.no_fence = o.no_fence;
-  limits.faults.untagged_closings = o.untagged;
+  limits.faults.no_fence = o.broken == "fence";
+  limits.faults.untagged_closings = o.broken == "tags";
   return limits;
 }
 
@@ -162,8 +161,7 @@ std::string replay_command(const Options& o, std::uint64_t seed) {
     std::snprintf(numbers, sizeof numbers, " --loss %g --dup %g --delay ", o.loss, o.dup);
     text += numbers + o.delay;
   }
-  if (o.no_fence) text += " --break fence";
-  if (o.untagged) text += " --break tags";
+  if (!o.broken.empty()) text += " --break " + o.broken;
   return text;
 }
 
@@ -274,9 +272,9 @@ int run(const Options& o) {
 
 }  // namespace
 
-void add_ledger(CLI::App& app, ExitCode& code) {
+void add_ledger(cli::Command& app, ExitCode& code) {
   auto o = std::make_shared<Options>();
-  CLI::App* cmd = app.add_subcommand(
+  cli::Command* cmd = app.add_subcommand(
       "ledger", "Simulate the share ledger: convergence, or random fault schedules");
   cmd->footer(
       "Examples:\n"
@@ -288,36 +286,30 @@ void add_ledger(CLI::App& app, ExitCode& code) {
       "  laird-lab ledger --reclaim --nodes 100 --lease 60 --loss 0.3 --seeds 100 --json\n"
       "  laird-lab ledger --paper --seeds 10\n");
   cmd->add_option("--nodes", o->nodes, "boards (schedules: drawn from 3 to 100 when absent)")
-      ->check(CLI::Range(2, 20'000));
+      ->check(cli::range(2, 20'000));
   cmd->add_option("--graph", o->graph, "overlay, er or ring")
-      ->check(CLI::IsMember({"overlay", "er", "ring"}));
+      ->check(cli::one_of({"overlay", "er", "ring"}));
   cmd->add_option("--loss", o->loss, "part of the messages lost (schedules: drawn when absent)")
-      ->check(CLI::Range(0.0, 0.95));
-  cmd->add_option("--dup", o->dup, "part of the messages repeated")->check(CLI::Range(0.0, 1.0));
+      ->check(cli::range(0.0, 0.95));
+  cmd->add_option("--dup", o->dup, "part of the messages repeated")->check(cli::range(0.0, 1.0));
   cmd->add_option("--delay", o->delay, "A-B, ticks");
-  cmd->add_option("--resources", o->resources, "contested at once")->check(CLI::Range(1, 3));
+  cmd->add_option("--resources", o->resources, "contested at once")->check(cli::range(1, 3));
   cmd->add_option("--seeds", o->seeds,
                   "convergence runs, and a schedule each where faults are given")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(cli::range(1, 1'000'000));
   cmd->add_option("--first-seed", o->first_seed, "the first seed");
   cmd->add_option("--schedules", o->schedules, "run that many fault schedules instead");
   cmd->add_option("--schedule-seed", o->schedule_seed, "replay one schedule, told step by step")
-      ->check(CLI::NonNegativeNumber);
-  cmd->add_option("--crashes", o->crashes, "at most, per schedule")->check(CLI::Range(0, 10));
-  cmd->add_option("--partitions", o->partitions, "at most, per schedule")->check(CLI::Range(0, 10));
+      ->check(cli::non_negative());
+  cmd->add_option("--crashes", o->crashes, "at most, per schedule")->check(cli::range(0, 10));
+  cmd->add_option("--partitions", o->partitions, "at most, per schedule")->check(cli::range(0, 10));
   cmd->add_option("--drift", o->drift_ppm, "clocks run within this many ppm")
-      ->check(CLI::Range(0, 50'000));
+      ->check(cli::range(0, 50'000));
   cmd->add_option("--lease", o->lease, "ticks, in schedules and with --reclaim")
-      ->check(CLI::Range(20, 1000));
-  cmd->add_option("--threads", o->threads, "at once")->check(CLI::Range(1, 64));
-  cmd->add_option_function<std::string>(
-         "--break",
-         [o](const std::string& what) {
-           o->no_fence = what == "fence";
-           o->untagged = what == "tags";
-         },
-         "run a ledger broken on purpose: fence or tags")
-      ->check(CLI::IsMember({"fence", "tags"}));
+      ->check(cli::range(20, 1000));
+  cmd->add_option("--threads", o->threads, "at once")->check(cli::range(1, 64));
+  cmd->add_option("--break", o->broken, "run a ledger broken on purpose: fence or tags")
+      ->check(cli::one_of({"fence", "tags"}));
   cmd->add_flag("--reclaim", o->reclaim, "how long the share of a board that dies is out of use");
   cmd->add_flag("--explore", o->explore,
                 "search exhaustively within bounds: keepers' agreement, and pairs of crashes");
@@ -327,7 +319,7 @@ void add_ledger(CLI::App& app, ExitCode& code) {
   cmd->callback([o, cmd, &code] {
     const auto given = [cmd](std::initializer_list<const char*> names) {
       return std::any_of(names.begin(), names.end(),
-                         [cmd](const char* name) { return cmd->count(name) > 0; });
+                         [cmd](const char* name) { return cmd->given(name); });
     };
     o->own_network = given({"--loss", "--dup", "--delay"});
     o->own_faults = given({"--crashes", "--partitions", "--drift"});

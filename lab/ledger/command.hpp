@@ -5,6 +5,6 @@
 namespace laird::lab {
 
 // `laird-lab ledger`: convergence and fault schedules of the share ledger.
-void add_ledger(CLI::App& app, ExitCode& code);
+void add_ledger(cli::Command& app, ExitCode& code);
 
 }  // namespace laird::lab

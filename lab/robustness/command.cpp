@@ -1,9 +1,9 @@
 // laird-lab robustness: the five-node study of network-aware throttling.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "agent/policies/policy.hpp"
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
@@ -100,21 +100,21 @@ void print_table(const Load& load, std::size_t runs) {
 
 }  // namespace
 
-void add_robustness(CLI::App& app, ExitCode& code) {
+void add_robustness(cli::Command& app, ExitCode& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
+  cli::Command* command = app.add_subcommand(
       "robustness",
       "throttling by congestion on five nodes behind one network, as printed and "
       "corrected");
   command->add_option("--tasks", options->setting.tasks, "how many tasks arrive")
-      ->check(CLI::Range(1, 1000));
+      ->check(cli::range(1, 1000));
   command->add_flag("--sweep", options->sweep, "10, 20 ... 60 tasks, the paper's Figure 1");
   command->add_option("--runs", options->setting.runs, "workloads, the same for every strategy")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(cli::range(1, 1'000'000));
   command->add_option("--seed", options->setting.seed, "of the workloads");
   command->add_option("--strategy", options->setting.strategies,
                       "only these policies; may be given many times");
-  command->add_option("--jobs", options->setting.jobs, "threads")->check(CLI::Range(1, 256));
+  command->add_option("--jobs", options->setting.jobs, "threads")->check(cli::range(1, 256));
   command->add_option("--page", options->page,
                       "write the sweep as HTML: the paper's figures and the schedules");
   command->add_flag("--json", options->json, "print JSON");

@@ -1,10 +1,10 @@
 // laird-lab laira: every policy on the same bundles of learning tasks.
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
 #include <memory>
 
 #include "agent/policies/policy.hpp"
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
@@ -239,42 +239,42 @@ void print(const std::vector<Table>& tables, bool as_json) {
 
 }  // namespace
 
-void add_laira(CLI::App& app, ExitCode& code) {
+void add_laira(cli::Command& app, ExitCode& code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  cli::Command* command =
       app.add_subcommand("laira", "run every policy on the same bundles of learning tasks");
   command->add_option("--real", options->folder,
                       "bundles made of the real curves in this folder: *.csv, manifest.json");
   command->add_option("--bundle", options->bundle, "the LaiRA paper's Table 1 (pure) or 2 (mixed)")
-      ->check(CLI::IsMember({"pure", "mixed"}));
+      ->check(cli::one_of({"pure", "mixed"}));
   command->add_option("--scale", options->scale,
                       "so many LSTM tasks, or a range like 10..100: the paper's Figure 4");
   command->add_flag("--ablation", options->ablation,
                     "LaiRA and what is left without each of its parts: the paper's Figure 5");
   command->add_option("--bundles,--runs", options->bundles, "how many bundles")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(cli::range(1, 1'000'000));
   command->add_option("--seed", options->seed, "of the bundles");
   command->add_option("--planned-length", options->planned_length, "known or unknown to policies")
-      ->check(CLI::IsMember({"known", "unknown"}));
+      ->check(cli::one_of({"known", "unknown"}));
   command->add_option("--policy", options->policies, "only these; may be given many times");
   command
       ->add_option("--arrivals", options->arrivals_until,
                    "tasks arrive in the first so many units instead of all at once (the oracle is "
                    "then an upper bound)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(cli::range(0.0, 1e6));
   command->add_option("--tune", options->tune_checkout,
                       "fit our policy's constants anew and write them into this checkout");
   command
       ->add_option("--resident", options->resident_max,
                    "how many trainers fit in memory at once; 0: all")
-      ->check(CLI::Range(0, 1000));
+      ->check(cli::range(0, 1000));
   command
       ->add_option("--restore", options->restore_units,
                    "units of time to bring a trainer back; putting it away takes a quarter")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(cli::range(0.0, 1e6));
   command->add_option("--board", options->board,
                       "energy by this board's model, a unit of time taken as a second");
-  command->add_option("--jobs", options->jobs, "threads")->check(CLI::Range(1, 256));
+  command->add_option("--jobs", options->jobs, "threads")->check(cli::range(1, 256));
   command->add_option("--page", options->page, "also draw what was run as HTML");
   command->add_flag("--json", options->json, "print JSON");
   command->footer(

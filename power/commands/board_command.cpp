@@ -1,8 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "config/units.hpp"
 #include "json/value.hpp"
 #include "power/boards/power_modes.hpp"
@@ -272,9 +272,9 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_board(CLI::App& app, int& exit_code) {
+void add_board(cli::Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  cli::Command* command =
       app.add_subcommand("board",
                          "Say which board this is, from what evidence, and what is not certain.\n"
                          "Example: laird board --json");

@@ -1,13 +1,13 @@
 #include "power/commands/commands.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/command.hpp"
 #include "power/commands/parts.hpp"
 
 namespace laird::power {
 
-void BoardChoice::add_options(CLI::App& command) {
+void BoardChoice::add_options(cli::Command& command) {
   command.add_option("--board", name, "Use this board's rules (see 'board --list')");
   command.add_option("--boards", folder, "Folder of board files that take precedence");
 }
@@ -26,9 +26,9 @@ int complain(const char* command, const Error& error) {
   return 1;
 }
 
-void add_power_commands(CLI::App& app, int& exit_code) {
-  CLI::App* power = app.add_subcommand("power", "Read, watch and report power");
-  power->require_subcommand(1);
+void add_power_commands(cli::Command& app, int& exit_code) {
+  cli::Command* power = app.add_subcommand("power", "Read, watch and report power");
+  power->require_subcommand();
   add_watch(*power, exit_code);
   add_parse(*power, exit_code);
   add_report(*power, exit_code);

@@ -1,12 +1,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "power/commands/parts.hpp"
 #include "power/readers/line_stream.hpp"
 #include "power/readers/tegrastats_reading.hpp"
@@ -114,9 +114,9 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_parse(CLI::App& power, int& exit_code) {
+void add_parse(cli::Command& power, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  cli::Command* command =
       power.add_subcommand("parse",
                            "Take a tegrastats log apart, whatever release it is from.\n"
                            "Example: laird power parse tegrastats.log --json | jq .total_mw");

@@ -6,24 +6,24 @@
 #include "base/error.hpp"
 #include "power/boards/catalogue.hpp"
 
-namespace CLI {
-class App;
+namespace laird::cli {
+class Command;
 }
 
 namespace laird::power {
 
-void add_parse(CLI::App& power, int& exit_code);
-void add_report(CLI::App& power, int& exit_code);
-void add_watch(CLI::App& power, int& exit_code);
-void add_metrics(CLI::App& power, int& exit_code);
-void add_board(CLI::App& app, int& exit_code);
+void add_parse(cli::Command& power, int& exit_code);
+void add_report(cli::Command& power, int& exit_code);
+void add_watch(cli::Command& power, int& exit_code);
+void add_metrics(cli::Command& power, int& exit_code);
+void add_board(cli::Command& app, int& exit_code);
 
 struct BoardChoice {
   std::string name;    // empty: detect
   std::string folder;  // of board files that take precedence
   std::string root;    // prefix of /sys, /proc and /etc
 
-  void add_options(CLI::App& command);
+  void add_options(cli::Command& command);
 };
 
 // The board asked for, or the one detected.

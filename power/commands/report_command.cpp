@@ -1,10 +1,10 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "config/units.hpp"
 #include "power/commands/parts.hpp"
@@ -80,23 +80,23 @@ int run_metrics(const MetricsOptions& options) {
 
 }  // namespace
 
-void add_report(CLI::App& power, int& exit_code) {
+void add_report(cli::Command& power, int& exit_code) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = power.add_subcommand(
+  cli::Command* command = power.add_subcommand(
       "report",
       "Make a page from a tegrastats log: power and rails over time, histogram, energy, errors.\n"
       "Example: laird power report tegrastats.log --board orin-nano-8gb -o report.html");
   command->add_option("file", options->file, "The log; - for standard input")->required();
-  command->add_option("-o,--page", options->page, "Where to write the page")->capture_default_str();
+  command->add_option("-o,--page", options->page, "Where to write the page")->show_default();
   command->add_option("--interval", options->interval, "Time between lines that carry none")
-      ->capture_default_str();
+      ->show_default();
   options->board.add_options(*command);
   command->callback([options, &exit_code] { exit_code = run_report(*options); });
 }
 
-void add_metrics(CLI::App& power, int& exit_code) {
+void add_metrics(cli::Command& power, int& exit_code) {
   auto options = std::make_shared<MetricsOptions>();
-  CLI::App* command = power.add_subcommand(
+  cli::Command* command = power.add_subcommand(
       "metrics",
       "Print power as OpenMetrics text: of this board now, or of a log as a whole.\n"
       "Example: laird power metrics > /var/lib/node_exporter/laird.prom");

@@ -3,11 +3,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 
+#include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "config/units.hpp"
 #include "json/value.hpp"
@@ -168,25 +168,24 @@ int run(Options& options) {
 
 }  // namespace
 
-void add_watch(CLI::App& power, int& exit_code) {
+void add_watch(cli::Command& power, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = power.add_subcommand("watch",
-                                           "Show power as it is now, rail by rail.\n"
-                                           "Example: laird power watch --interval 500ms");
+  cli::Command* command = power.add_subcommand("watch",
+                                               "Show power as it is now, rail by rail.\n"
+                                               "Example: laird power watch --interval 500ms");
   command->add_option("--reader", options->reader.kind, "Where readings come from")
-      ->check(CLI::IsMember({"auto", "sysfs", "tegrastats", "recorded", "modelled"}))
-      ->capture_default_str();
+      ->check(cli::one_of({"auto", "sysfs", "tegrastats", "recorded", "modelled"}))
+      ->show_default();
   command->add_option("--file", options->reader.file,
                       "The capture to play, with --reader recorded");
   command->add_option("--speed", options->reader.speed, "Pace of a capture; 0 for all at once")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
+      ->check(cli::range(0.0, 1e6))
+      ->show_default();
   command->add_option("--tegrastats", options->reader.program, "The tegrastats program")
-      ->capture_default_str();
-  command->add_option("--interval", options->interval, "Time between readings")
-      ->capture_default_str();
+      ->show_default();
+  command->add_option("--interval", options->interval, "Time between readings")->show_default();
   command->add_option("--count", options->count, "Stop after this many readings")
-      ->check(CLI::NonNegativeNumber);
+      ->check(cli::non_negative());
   command->add_flag("--json", options->json, "One JSON object per reading");
   command->add_option("--openmetrics", options->openmetrics_file,
                       "Also keep this file up to date with OpenMetrics text");
