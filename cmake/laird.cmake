@@ -76,7 +76,7 @@ get_filename_component(_beside "${CMAKE_SOURCE_DIR}/../shared/data" ABSOLUTE)
 set(LAIRD_SHARED_DATA "${_beside}" CACHE PATH "Folder of real captures and curves for the tests")
 
 # laird_fuzzer(NAME SOURCES fuzz_x.cpp DEPS x): a libFuzzer target under laird_fuzzers when LAIRD_FUZZ
-# is on; in any other build a CTest entry fuzz/NAME that runs the one in build/fuzz/bin briefly.
+# is on (the asan preset); in any other build a CTest entry fuzz/NAME that runs that one briefly.
 if(LAIRD_FUZZ)
   add_custom_target(laird_fuzzers)
 endif()
@@ -90,6 +90,6 @@ function(laird_fuzzer name)
     return()
   endif()
   add_test(NAME "fuzz/${name}" COMMAND "${CMAKE_SOURCE_DIR}/tests/fuzz/short_run.sh"
-           "${CMAKE_SOURCE_DIR}/build/fuzz/bin/${name}" 5)
+           "${CMAKE_SOURCE_DIR}/build/asan/bin/${name}" 5)
   set_tests_properties("fuzz/${name}" PROPERTIES LABELS fuzz TIMEOUT 120 SKIP_RETURN_CODE 77)
 endfunction()

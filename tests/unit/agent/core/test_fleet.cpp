@@ -152,7 +152,8 @@ TEST(the_sum_of_what_is_enforced_never_exceeds_the_budget) {
     fleet.loss_percent = 30;
     fleet.join_all();
     for (std::size_t b = 0; b < 6; b += 2) {
-      fleet.boards[b]->submit(test::small_task("t" + std::to_string(b), (3 + b) * kMinute, 0.1));
+      fleet.boards[b]->submit(
+          test::small_task("t" + std::to_string(b), static_cast<DurationNs>(3 + b) * kMinute, 0.1));
     }
     fleet.run(40);
     const std::size_t victim = seed % 6;

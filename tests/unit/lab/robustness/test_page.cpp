@@ -20,7 +20,7 @@ TEST(the_page_holds_every_figure_and_needs_no_network) {
   setting.runs = 2;
   setting.strategies = {"uniform", "uara-lara-printed", "uara-laira", "foresight"};
   std::vector<RobustnessLoad> loads;
-  for (const std::size_t tasks : {10, 20}) {
+  for (const std::size_t tasks : {10U, 20U}) {
     setting.tasks = tasks;
     loads.push_back({tasks, run_robustness(setting)});
   }

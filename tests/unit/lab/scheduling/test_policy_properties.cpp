@@ -114,9 +114,10 @@ TEST(a_paper_bundle_has_the_tasks_the_paper_says_and_those_out_of_reach_stay_so)
     const Bundle mixed = mixed_bundle(seed);
     TEST_ASSERT_EQUAL_DOUBLE(1680.0, pure.tasks[2].deadline_units);
     TEST_ASSERT_EQUAL_DOUBLE(0.0024, mixed.tasks[8].target_loss);
-    for (const std::size_t out : {2, 5, 6, 9}) TEST_ASSERT_FALSE(in_reach(pure, out));
-    for (const std::size_t out : {2, 6, 7}) TEST_ASSERT_FALSE(in_reach(mixed, out));
-    for (const std::size_t in : {1, 3, 4, 5, 8, 9, 10}) TEST_ASSERT_TRUE(in_reach(mixed, in));
+    for (const std::size_t out : {2U, 5U, 6U, 9U}) TEST_ASSERT_FALSE(in_reach(pure, out));
+    for (const std::size_t out : {2U, 6U, 7U}) TEST_ASSERT_FALSE(in_reach(mixed, out));
+    for (const std::size_t in : {1U, 3U, 4U, 5U, 8U, 9U, 10U})
+      TEST_ASSERT_TRUE(in_reach(mixed, in));
   }
 }
 
