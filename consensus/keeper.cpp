@@ -518,6 +518,21 @@ void Keeper::repeat(TimeNs now, Out& out) {
   }
 }
 
+// A promise or a vote may be lost as well as the question for it.
+void Keeper::repeat_vote(TimeNs now, Out& out) const {
+  const Account proposer = decided_.living(promised_.node);
+  if (phase_ != Phase::kIdle || !decided_.is_keeper(proposer) || proposer == self_ ||
+      now - held_at_ >= kRankTicks * timing_.tick) {
+    return;
+  }
+  const std::uint32_t version = decided_.version + 1;
+  if (!accepted_.empty() && accepted_at_ == promised_) {
+    send(proposer.node, AcceptedBody{version, accepted_at_}, out);
+  } else if (promised_.round != 0) {
+    send(proposer.node, PromiseBody{version, promised_, accepted_at_, accepted_}, out);
+  }
+}
+
 void Keeper::count_vote(const Account& from) {
   if (!decided_.is_keeper(from)) return;
   if (std::find(votes_.begin(), votes_.end(), from) == votes_.end()) votes_.push_back(from);
@@ -633,6 +648,7 @@ void Keeper::on_tick(TimeNs now, Out& out) {
   if (now - probed_at_ < kRepeatTicks * timing_.tick) return;
   probed_at_ = now;
   relay(now, out);
+  repeat_vote(now, out);
   for (const Doubt& d : doubts_) {
     const bool old = now - d.since > kRoundTicks * timing_.tick;
     if (old && now / std::max<DurationNs>(timing_.tick, 1) % kSeldomTicks != 0) continue;

@@ -106,6 +106,7 @@ class Keeper {
   void prepare(TimeNs now, Out& out);
   void start_accepting(Register value, TimeNs now, Out& out);
   void repeat(TimeNs now, Out& out);
+  void repeat_vote(TimeNs now, Out& out) const;
   void count_vote(const Account& from);
   void decide(TimeNs now, Out& out);
   void give_way(TimeNs now);
