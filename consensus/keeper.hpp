@@ -56,6 +56,8 @@ class Keeper {
   }
 
  private:
+  static constexpr int kRequestTicks = 12;  // a request not repeated for so long is dropped
+
   // kPrepared: has the floor for the next version, and nothing to put into it yet.
   enum class Phase : std::uint8_t { kIdle, kPreparing, kAccepting, kPrepared };
   struct Pending {
