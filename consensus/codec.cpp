@@ -365,6 +365,7 @@ void request(Io& io, B& b) {
   boolean(io, b.leave);
   list(io, b.wanted, kEdgesMax, [&](auto& n) { io.u32(n); });
   closings(io, b.closings);
+  accounts(io, b.silent, kEdgesMax);
 }
 
 template <class Io, class B>
@@ -414,6 +415,12 @@ void plain_body(Io& io, B& b) {
     accounts(io, b.accounts, kAccountsMax);
   } else if constexpr (std::is_same_v<T, FoundAckBody>) {
     io.u32(b.epoch);
+  } else if constexpr (std::is_same_v<T, RelayBody>) {
+    account(io, b.from);
+    request(io, b.request);
+    if constexpr (Io::kReading) {
+      if (!b.from.valid()) io.fail();
+    }
   } else {
     agreement_body(io, b);
   }

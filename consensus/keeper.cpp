@@ -5,14 +5,13 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kDoubtTicks = 6;   // unheard for so long, an account closed upon counts as gone
-constexpr int kRepeatTicks = 1;  // between repetitions of a question to the other keepers
-constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
+constexpr int kGatherTicks = 6;   // a version waits at most so long for what belongs into it
+constexpr int kRelayedTicks = 3;  // what came by a relay yields to what was said directly of late
+constexpr int kRepeatTicks = 1;   // between repetitions of a question to the other keepers
+constexpr int kSeldomTicks = 4;   // the same, to an account long silent
+constexpr int kRankTicks = 8;     // how much longer the next keeper waits before it proposes
 constexpr int kRoundsApartMax = 1;
-constexpr int kRequestTicks = 12;  // a request not repeated for so long is dropped
-constexpr int kRoundTicks = 30;    // a round that gets no majority in this time is given up
-
-constexpr auto timed_before = [](const auto& t, const Account& a) { return t.account < a; };
+constexpr int kRoundTicks = 30;  // a round that gets no majority in this time is given up
 
 constexpr auto from_before = [](const auto& p, const Account& a) { return p.from < a; };
 
@@ -36,18 +35,23 @@ void RequestBody::archive(Archive& ar) {
   }
   for (NodeId& w : wanted) ar(w);
   ar.sequence(closings, kEdgesMax);
+  ar.sequence(silent, kEdgesMax);
 }
 
 void Keeper::Pending::archive(Archive& ar) {
   ar(from);
   ar(body);
   ar(at);
+  ar(relayed);
 }
 
 void Keeper::Doubt::archive(Archive& ar) {
   ar(account);
   ar(since);
+  ar(at);
+  ar(by);
   ar(heard);
+  ar(shared);
 }
 
 void Keeper::Timed::archive(Archive& ar) {
@@ -62,7 +66,7 @@ void Keeper::archive(Archive& ar) {
   ar(accepted_at_);
   ar.sequence(accepted_, 1);
   ar(accepted_since_);
-  ar.bounded(phase_, Phase::kAccepting);
+  ar.bounded(phase_, Phase::kPrepared);
   ar(ballot_);
   ar(round_seen_);
   ar(proposal_);
@@ -166,100 +170,54 @@ void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now
       if (const auto s = statement_for(from)) send(from.node, *s, out);
     }
   }
-  if (decided_.past(from) || (decided_.find(from) != nullptr && !has_wishes(body))) return;
+  take(from, body, false, now);
+}
+
+void Keeper::on_relay(const Account& by, const RelayBody& body, TimeNs now) {
+  if (!seated() || !decided_.is_keeper(by) || body.from == self_) return;
+  // What it said itself of late is newer.
+  const auto at = std::lower_bound(pending_.begin(), pending_.end(), body.from, from_before);
+  if (at != pending_.end() && at->from == body.from && !at->relayed &&
+      now - at->at < kRelayedTicks * timing_.tick) {
+    return;
+  }
+  note_contact(body.from, now);
+  take(body.from, body.request, true, now);
+}
+
+void Keeper::take(const Account& from, const RequestBody& body, bool relayed, TimeNs now) {
+  const Entry* e = decided_.find(from);
+  for (const Account& a : body.silent) {
+    if (e != nullptr && e->tie_to(a) != nullptr) doubt(a, from, now);
+  }
+  if (decided_.past(from) || (e != nullptr && !has_wishes(body))) return;
+  note_successor(from, now);
   const auto at = std::lower_bound(pending_.begin(), pending_.end(), from, from_before);
   if (at != pending_.end() && at->from == from) {
     fresh_ |= at->body != body;
-    at->body = body;
-    at->at = now;
+    *at = {from, body, now, relayed};
   } else if (pending_.size() < kRequestsMax) {
-    pending_.insert(at, {from, body, now});
+    pending_.insert(at, {from, body, now, relayed});
     fresh_ = true;
   }
   for (const Closing& c : body.closings) {
-    const Entry* e = decided_.find(from);
-    if (e != nullptr && e->tie_to(c.peer) != nullptr) doubt(c.peer, now);
+    if (e != nullptr && e->tie_to(c.peer) != nullptr) doubt(c.peer, from, now);
   }
 }
 
-void Keeper::doubt(const Account& account, TimeNs now) {
-  if (account == self_ || !decided_.alive(account)) return;
-  for (const Doubt& d : doubts_) {
-    if (d.account == account) return;
+// What was asked of this keeper and is not entered is told to whoever proposes next: its own link
+// to the account may be bad, or cut.
+void Keeper::relay(TimeNs now, Out& out) const {
+  const auto& seats = decided_.keepers;
+  const auto owner = std::find(seats.begin(), seats.end(), decided_.owner);
+  std::size_t at = owner == seats.end() ? 0 : static_cast<std::size_t>(owner - seats.begin());
+  for (std::size_t k = 0; k < seats.size() && out_of_turn(seats[at % seats.size()], now); ++k) ++at;
+  const Account& next = seats[at % seats.size()];
+  if (next == self_) return;
+  for (const Pending& p : pending_) {
+    if (p.relayed || p.from == next || now - p.at > timing_.tick) continue;
+    send(next.node, RelayBody{p.from, p.body}, out);
   }
-  doubts_.push_back({account, now, false});
-  fresh_ = true;
-}
-
-std::size_t Keeper::supporters(const Register& r, const Entry& e, TimeNs now) const {
-  const DurationNs lapse = timing_.term + timing_.tick;
-  return static_cast<std::size_t>(std::count_if(e.ties.begin(), e.ties.end(), [&](const Tie& t) {
-    const Entry* peer = r.find(t.peer);
-    if (peer == nullptr || !peer->certain) return true;
-    // What it answered before its process ended lasts no longer than the lease.
-    return std::none_of(certain_.begin(), certain_.end(), [&](const Timed& c) {
-      return c.account == t.peer && now - c.since > lapse;
-    });
-  }));
-}
-
-// Unfinished doubts: worth waiting for, so that closings and death make one version.
-bool Keeper::ripening(TimeNs now) const {
-  return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
-    return !d.heard && now - d.since < kDoubtTicks * timing_.tick;
-  });
-}
-
-// An edge is opened only to one who was heard just now: to one who is silent it would have to be
-// closed again, and would stand in the way of its settlement. The others are asked.
-bool Keeper::may_open(const Account& account, TimeNs now) {
-  const auto asked = std::lower_bound(pending_.begin(), pending_.end(), account, from_before);
-  if (asked != pending_.end() && asked->from == account && asked->body.leave) return false;
-  if (account == self_) return true;
-  const Timed* contact = find_contact(account);
-  if (contact != nullptr && now - contact->since < kRequestTicks * timing_.tick) return true;
-  if (!account.valid() || courted_.size() >= kEdgesMax) return false;
-  if (std::find(courted_.begin(), courted_.end(), account) == courted_.end()) {
-    courted_.push_back(account);
-  }
-  return false;
-}
-
-Keeper::Timed* Keeper::find_contact(const Account& account) {
-  const auto at = std::lower_bound(contacts_.begin(), contacts_.end(), account, timed_before);
-  return at != contacts_.end() && at->account == account ? &*at : nullptr;
-}
-
-void Keeper::note_contact(const Account& from, TimeNs now) {
-  for (Doubt& d : doubts_) {
-    if (d.account == from) {
-      d.since = now;
-      d.heard = true;
-    }
-  }
-  if (Timed* known = find_contact(from)) {
-    known->since = now;
-    return;
-  }
-  if (contacts_.size() >= kAccountsMax) return;
-  contacts_.insert(std::lower_bound(contacts_.begin(), contacts_.end(), from, timed_before),
-                   {from, now});
-  if (std::find(courted_.begin(), courted_.end(), from) != courted_.end()) fresh_ = true;
-}
-
-void Keeper::review_doubts(const Register& candidate, TimeNs now) {
-  for (const Entry& e : candidate.entries) {
-    if (!e.dead && supporters(candidate, e, now) < e.quorum) doubt(e.account, now);
-  }
-  std::erase_if(doubts_, [&](const Doubt& d) {
-    const Entry* e = candidate.find(d.account);
-    if (e == nullptr || e->dead) return true;
-    const bool closed_upon = std::any_of(pending_.begin(), pending_.end(), [&](const Pending& p) {
-      return std::any_of(p.body.closings.begin(), p.body.closings.end(),
-                         [&](const Closing& c) { return c.peer == d.account; });
-    });
-    return !closed_upon && supporters(candidate, *e, now) >= e->quorum;
-  });
 }
 
 void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
@@ -319,7 +277,7 @@ Register Keeper::compose(TimeNs now) {
   for (const Pending& p : pending_) enter(edit, p, now);
   review_doubts(edit.state(), now);
   for (const Doubt& d : doubts_) {
-    if (now - d.since < kDoubtTicks * timing_.tick || d.account == self_) continue;
+    if (!gone(d.account, now) || d.account == self_) continue;
     const Entry* e = edit.state().find(d.account);
     if (e != nullptr && !e->dead && supporters(edit.state(), *e, now) < e->quorum) {
       edit.declare_dead(d.account, false);
@@ -336,21 +294,19 @@ Register Keeper::compose(TimeNs now) {
 
 // The owner first, then the others in the order of their seats, without those that seem to be gone,
 // further apart with every round that was contested.
-DurationNs Keeper::patience() const {
+DurationNs Keeper::patience(TimeNs now) const {
   const auto& seats = decided_.keepers;
-  const auto gone = [&](const Account& a) {
-    return std::any_of(doubts_.begin(), doubts_.end(),
-                       [&](const Doubt& d) { return d.account == a && !d.heard; });
-  };
   const auto owner = std::find(seats.begin(), seats.end(), decided_.owner);
   std::size_t at = owner == seats.end() ? 0 : static_cast<std::size_t>(owner - seats.begin());
   std::int64_t rank = 0;
   for (; seats[at % seats.size()] != self_; ++at) {
-    if (!gone(seats[at % seats.size()])) ++rank;
+    if (!out_of_turn(seats[at % seats.size()], now)) ++rank;
   }
   const std::int64_t apart = 1 + std::min<std::int64_t>(round_seen_, kRoundsApartMax);
   // Whoever has the floor comes first, the owner too must wait then.
-  const std::int64_t floor = promised_.round != 0 && promised_.node != self_.node ? 1 : 0;
+  const bool taken = promised_.round != 0 && promised_.node != self_.node &&
+                     !out_of_turn(decided_.living(promised_.node), now);
+  const std::int64_t floor = taken ? 1 : 0;
   return (rank * apart + floor) * kRankTicks * timing_.tick;
 }
 
@@ -364,17 +320,30 @@ void Keeper::propose(TimeNs now, Out& out) {
   const bool open_vote = !accepted_.empty() && now - accepted_since_ > kRankTicks * timing_.tick;
   if (next.version == decided_.version && !open_vote) {
     needed_since_ = kNever;
+    take_over(now, out);
     return;
   }
-  if (needed_since_ == kNever) needed_since_ = now;
-  if (ripening(now) && now - needed_since_ < 2 * kDoubtTicks * timing_.tick) {
+  if (needed_since_ == kNever) needed_since_ = open_vote ? accepted_since_ : now;
+  if (ripening(next, now) && now - needed_since_ < kGatherTicks * timing_.tick) {
     held_at_ = now;
+    take_over(now, out);
     return;
   }
-  if (decided_.owner == self_ && accepted_.empty() && promised_.round == 0) {
+  if (phase_ == Phase::kPrepared) {
+    start_accepting(std::move(next), now, out);
+  } else if (decided_.owner == self_ && accepted_.empty() && promised_.round == 0) {
     ballot_ = {0, self_.node};
     start_accepting(std::move(next), now, out);
-  } else if (now - std::max(needed_since_, held_at_) >= patience()) {
+  } else if (now - std::max(needed_since_, held_at_) >= patience(now)) {
+    prepare(now, out);
+  }
+}
+
+// The owner seems to be gone: the next in line asks for the floor before there is something to
+// enter, so that what the death will need is not held up by it.
+void Keeper::take_over(TimeNs now, Out& out) {
+  if (phase_ == Phase::kIdle && majority() > 1 && decided_.owner != self_ &&
+      out_of_turn(decided_.owner, now) && patience(now) == 0) {
     prepare(now, out);
   }
 }
@@ -421,6 +390,21 @@ void Keeper::repeat(TimeNs now, Out& out) {
     } else {
       send(k.node, AcceptBody{ballot_, proposal_}, out);
     }
+  }
+}
+
+// A promise or a vote may be lost as well as the question for it.
+void Keeper::repeat_vote(TimeNs now, Out& out) const {
+  const Account proposer = decided_.living(promised_.node);
+  if (phase_ != Phase::kIdle || !decided_.is_keeper(proposer) || proposer == self_ ||
+      now - held_at_ >= kRankTicks * timing_.tick) {
+    return;
+  }
+  const std::uint32_t version = decided_.version + 1;
+  if (!accepted_.empty() && accepted_at_ == promised_) {
+    send(proposer.node, AcceptedBody{version, accepted_at_}, out);
+  } else if (promised_.round != 0) {
+    send(proposer.node, PromiseBody{version, promised_, accepted_at_, accepted_}, out);
   }
 }
 
@@ -471,8 +455,9 @@ void Keeper::on_promise(const Account& from, const PromiseBody& body, TimeNs now
   if (votes_.size() < majority()) return;
   if (!best_.empty()) return start_accepting(best_.front(), now, out);
   Register next = compose(now);
-  if (next.version == decided_.version) {
-    phase_ = Phase::kIdle;
+  if (next.version == decided_.version || ripening(next, now)) {
+    phase_ = Phase::kPrepared;
+    fresh_ = true;
     return;
   }
   start_accepting(std::move(next), now, out);
@@ -525,7 +510,7 @@ void Keeper::on_tick(TimeNs now, Out& out) {
     return now - p.at > kRequestTicks * timing_.tick || decided_.past(p.from);
   });
   if (!accepted_.empty() && accepted_since_ == 0) accepted_since_ = now;
-  if (phase_ != Phase::kIdle) {
+  if (phase_ == Phase::kPreparing || phase_ == Phase::kAccepting) {
     if (now - phase_since_ > kRoundTicks * timing_.tick) {
       phase_ = Phase::kIdle;
       needed_since_ = now;
@@ -537,7 +522,13 @@ void Keeper::on_tick(TimeNs now, Out& out) {
   }
   if (now - probed_at_ < kRepeatTicks * timing_.tick) return;
   probed_at_ = now;
-  for (const Doubt& d : doubts_) send(d.account.node, ProbeBody{decided_.version}, out);
+  relay(now, out);
+  repeat_vote(now, out);
+  for (const Doubt& d : doubts_) {
+    const bool old = now - d.since > kRoundTicks * timing_.tick;
+    if (old && now / std::max<DurationNs>(timing_.tick, 1) % kSeldomTicks != 0) continue;
+    send(d.account.node, ProbeBody{decided_.version}, out);
+  }
   for (const Account& a : courted_) send(a.node, ProbeBody{decided_.version}, out);
   courted_.clear();
   std::erase_if(contacts_,

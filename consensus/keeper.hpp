@@ -36,6 +36,8 @@ class Keeper {
   }
 
   void on_request(const Account& from, const RequestBody& body, TimeNs now, Out& out);
+  // The same, as another keeper heard it.
+  void on_relay(const Account& by, const RelayBody& body, TimeNs now);
   void on_prepare(const Account& from, const PrepareBody& body, TimeNs now, Out& out);
   void on_promise(const Account& from, const PromiseBody& body, TimeNs now, Out& out);
   void on_accept(const Account& from, const AcceptBody& body, TimeNs now, Out& out);
@@ -54,17 +56,24 @@ class Keeper {
   }
 
  private:
-  enum class Phase : std::uint8_t { kIdle, kPreparing, kAccepting };
+  static constexpr int kRequestTicks = 12;  // a request not repeated for so long is dropped
+
+  // kPrepared: has the floor for the next version, and nothing to put into it yet.
+  enum class Phase : std::uint8_t { kIdle, kPreparing, kAccepting, kPrepared };
   struct Pending {
     Account from;
     RequestBody body;
     TimeNs at = 0;
+    bool relayed = false;
     void archive(Archive& ar);
   };
   struct Doubt {
     Account account;
-    TimeNs since = 0;    // closed upon, or last heard
-    bool heard = false;  // since the doubt arose
+    TimeNs since = 0;     // arose, or last heard
+    TimeNs at = 0;        // when a neighbour last said so
+    Account by;           // the neighbour that said so first
+    bool heard = false;   // since the doubt arose
+    bool shared = false;  // by two neighbours at least
     void archive(Archive& ar);
   };
   struct Timed {
@@ -79,9 +88,17 @@ class Keeper {
   [[nodiscard]] Register compose(TimeNs now);
   void enter(RegisterEdit& edit, const Pending& p, TimeNs now);
   void find_neighbours(RegisterEdit& edit, const Account& account, TimeNs now);
-  void doubt(const Account& account, TimeNs now);
+  void take(const Account& from, const RequestBody& body, bool relayed, TimeNs now);
+  void relay(TimeNs now, Out& out) const;
+  void doubt(const Account& account, const Account& by, TimeNs now);
   void review_doubts(const Register& candidate, TimeNs now);
-  [[nodiscard]] bool ripening(TimeNs now) const;
+  void note_successor(const Account& from, TimeNs now);
+  // Doubted, asked, and silent.
+  [[nodiscard]] bool gone(const Account& account, TimeNs now) const;
+  // And not only to one: its turn to propose goes to the next.
+  [[nodiscard]] bool out_of_turn(const Account& account, TimeNs now) const;
+  [[nodiscard]] bool closed_upon(const Account& account) const;
+  [[nodiscard]] bool ripening(const Register& next, TimeNs now) const;
   [[nodiscard]] bool may_open(const Account& account, TimeNs now);
   [[nodiscard]] Timed* find_contact(const Account& account);
   void note_contact(const Account& from, TimeNs now);
@@ -91,10 +108,12 @@ class Keeper {
   void prepare(TimeNs now, Out& out);
   void start_accepting(Register value, TimeNs now, Out& out);
   void repeat(TimeNs now, Out& out);
+  void repeat_vote(TimeNs now, Out& out) const;
   void count_vote(const Account& from);
   void decide(TimeNs now, Out& out);
   void give_way(TimeNs now);
-  [[nodiscard]] DurationNs patience() const;
+  void take_over(TimeNs now, Out& out);
+  [[nodiscard]] DurationNs patience(TimeNs now) const;
   [[nodiscard]] std::size_t majority() const { return decided_.keepers.size() / 2 + 1; }
 
   KeeperTiming timing_;

@@ -40,7 +40,8 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   base_ = {};
   edges_.clear();
   version_ = 0;
-  alone_ = asked_ = dead_ = false;
+  alone_ = asked_ = dead_ = behind_ = false;
+  lives_told_ = 0;
   quorum_ = quorum_next_ = 1;
   term_ = 0;
   urgent_since_ = kNever;
@@ -142,7 +143,7 @@ Shares Ledger::effective(TimeNs now) const {
 // After so much silence an edge is closed. Shorter than the lease, so that the closing is entered
 // and the estate settled soon after the lease has passed.
 DurationNs Ledger::term() const {
-  return config_.lease - std::min(config_.lease / 3, kMarginTicks * config_.tick);
+  return config_.lease - std::min(config_.lease * 2 / 5, kMarginTicks * config_.tick);
 }
 
 // Counted from the sending of what was acknowledged; the peer counts from its arrival. Both clocks
@@ -201,6 +202,7 @@ void Ledger::on_edge(NodeId from, const EdgeBody& body, TimeNs now) {
     if (!e.closing && !e.hear(body, now)) ++rejected_;
     return;
   }
+  behind_ |= body.life > lives_told_;
   ++rejected_;
 }
 
@@ -209,7 +211,7 @@ void Ledger::on_edge(NodeId from, const EdgeBody& body, TimeNs now) {
 void Ledger::close_edges(TimeNs now) {
   const bool all = leaving_ && now - leaving_since_ > kLeaveTicks * config_.tick;
   for (Edge& e : edges_) {
-    if (e.closing || (!e.peer_dead && !all && now - e.heard_at < term())) continue;
+    if (e.closing || (!e.peer_dead && !all && now - e.heard_at < silence_max(e))) continue;
     e.closing = true;
     e.closed_at = now;
   }

@@ -149,6 +149,8 @@ class Ledger {
   void catch_up(TimeNs now);
   void ask(TimeNs now, Out& out);
   void review_quorum();
+  // How long an edge may be silent before it is closed.
+  [[nodiscard]] DurationNs silence_max(const Edge& e) const;
   [[nodiscard]] bool due(const Edge& e, TimeNs now) const;
   [[nodiscard]] RequestBody request(TimeNs now) const;
 
@@ -191,6 +193,8 @@ class Ledger {
   bool leaving_ = false;
   bool left_ = false;
   bool dead_ = false;
+  std::uint32_t lives_told_ = 0;  // the newest life of an edge it was told of
+  bool behind_ = false;           // a neighbour speaks on an edge it was not told of yet
   std::uint64_t ticks_ = 0;
   std::uint64_t rejected_ = 0;
 };

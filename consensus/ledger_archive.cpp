@@ -34,6 +34,8 @@ void Ledger::archive(Archive& ar) {
   ar(leaving_);
   ar(left_);
   ar(dead_);
+  ar(lives_told_);
+  ar(behind_);
   ar(ticks_);
   ar(rejected_);
   if (ar.reading() && !ar.failed()) configure_keeper();

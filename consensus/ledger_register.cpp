@@ -6,10 +6,13 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kUrgentTicks = 8;    // a new wish is repeated every tick for so long
-constexpr int kPatientTicks = 2;   // and every so many ticks after that
-constexpr int kWantedTicks = 6;    // how often an edge that is missing is asked for at first
-constexpr int kSeldomTicks = 30;   // and after a while: its other end may be gone for good
+constexpr int kUrgentTicks = 16;  // a new wish is repeated every tick for so long
+constexpr int kPatientTicks = 2;  // and every so many ticks after that
+constexpr int kWantedTicks = 6;   // how often an edge that is missing is asked for at first
+constexpr int kSeldomTicks = 30;  // and after a while: its other end may be gone for good
+constexpr int kUnheardTicks =
+    12;  // an edge on which nothing was ever heard is closed after so long
+constexpr int kSuspectTicks = 10;  // before an edge is closed the keepers hear that it is silent
 constexpr int kReferralTicks = 6;  // without an answer for so long others are asked who keeps it
 
 }  // namespace
@@ -50,6 +53,8 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
     if (s->incarnation == self_.incarnation) apply(*s, now);
   } else if (std::get_if<ProbeBody>(&m.body) != nullptr) {
     send(from.node, request(now), out);
+  } else if (const auto* relayed = std::get_if<RelayBody>(&m.body)) {
+    keeper_.on_relay(from, *relayed, now);
   } else if (const auto* p = std::get_if<PrepareBody>(&m.body)) {
     keeper_.on_prepare(from, *p, now, out);
   } else if (const auto* promise = std::get_if<PromiseBody>(&m.body)) {
@@ -83,6 +88,7 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   version_ = s.version;
   told_at_ = now;
   outside_since_ = kNever;
+  behind_ = false;
   if (s.dead) {
     dead_ = true;
     left_ = leaving_ && s.certain;
@@ -100,6 +106,7 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   });
   bool moved = edges_.size() != before;
   for (const StatedTie& t : s.ties) {
+    lives_told_ = std::max(lives_told_, t.life);
     auto at = std::find_if(edges_.begin(), edges_.end(),
                            [&](const Edge& e) { return t.peer == e.peer && t.life == e.life; });
     if (at == edges_.end()) {
@@ -119,9 +126,15 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   }
 }
 
-// A closing is reported once nothing this end acknowledged can keep the peer unfenced.
+DurationNs Ledger::silence_max(const Edge& e) const {
+  const bool unheard = e.seq_heard == 0 && e.life != 0;
+  return unheard ? std::min(term(), kUnheardTicks * config_.tick) : term();
+}
+
+// A closing is reported once nothing this end acknowledged can keep the peer unfenced. Where it
+// never heard anything it has acknowledged nothing.
 bool Ledger::due(const Edge& e, TimeNs now) const {
-  return e.closing && (e.peer_dead || now - e.heard_at >= term());
+  return e.closing && (e.peer_dead || e.seq_heard == 0 || now - e.heard_at >= term());
 }
 
 // The quorum follows the number of open edges. Until the register has the new one the greater of
@@ -151,6 +164,9 @@ RequestBody Ledger::request(TimeNs now) const {
   }
   for (const Edge& e : edges_) {
     if (due(e, now)) body.closings.push_back({e.peer, e.life, e.sent, e.heard});
+    const DurationNs limit = silence_max(e);
+    const DurationNs early = std::min(limit / 2, kSuspectTicks * config_.tick);
+    if (!e.closing && now - e.heard_at >= limit - early) body.silent.push_back(e.peer);
   }
   body.leave = leaving_;
   if (leaving_) return body;
@@ -173,14 +189,17 @@ void Ledger::ask(TimeNs now, Out& out) {
   }
   const DurationNs since = urgent ? now - urgent_since_ : 0;
   const bool lately = now - told_at_ < 2 * config_.lease;
+  const bool news = behind_ || !body.silent.empty();
+  behind_ = false;
   const DurationNs interval =
       urgent ? (since < kUrgentTicks * config_.tick ? 1 : kPatientTicks) * config_.tick
+      : news ? config_.tick
       : body.wanted.empty() ? term() / 3
                             : (lately ? kWantedTicks : kSeldomTicks) * config_.tick;
   if (asked_at_ != 0 && now - asked_at_ < interval) return;
   asked_at_ = now;
   const auto& all = members_->members();
-  if (!urgent && body.wanted.empty()) {
+  if (!urgent && !news && body.wanted.empty()) {
     // Nothing to ask for: one keeper is reminded of what this node has heard.
     const Account& k = keepers_[ticks_ / 2 % keepers_.size()];
     if (k.node != self_.node) send(k.node, body, out);

@@ -40,6 +40,7 @@ struct RequestBody {
   bool leave = false;  // the sender uses nothing any more and closes all its edges
   std::vector<NodeId> wanted;
   std::vector<Closing> closings;
+  std::vector<Account> silent;  // neighbours unheard for so long that they will soon be closed upon
   bool operator==(const RequestBody&) const = default;
   void archive(Archive& ar);
 };
@@ -142,9 +143,16 @@ struct FoundAckBody {
   bool operator==(const FoundAckBody&) const = default;
 };
 
+// From keeper to keeper: what another account asks for and is not entered yet.
+struct RelayBody {
+  Account from;
+  RequestBody request;
+  bool operator==(const RelayBody&) const = default;
+};
+
 using Body = std::variant<EdgeBody, RequestBody, StatementBody, ReferBody, ProbeBody, PrepareBody,
                           PromiseBody, AcceptBody, AcceptedBody, RefusedBody, DecidedBody,
-                          RollCallBody, PresentBody, FoundBody, FoundAckBody>;
+                          RollCallBody, PresentBody, FoundBody, FoundAckBody, RelayBody>;
 
 struct Message {
   std::uint32_t epoch = 0;             // of the founding; another epoch's messages are dropped

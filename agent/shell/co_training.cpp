@@ -17,7 +17,14 @@ using json::Value;
 
 constexpr std::string_view kAtWork = "at-work";
 constexpr std::string_view kDone = "done";
+// A board that was away may come back to the task until its deadline, which boards that took it
+// over one after the other count from then.
 constexpr DurationNs kDoneTold = 10 * kMinute;
+
+TimeNs told_until(const core::Task& task) {
+  const TimeNs latest = std::max(task.ended_at, task.deadline_at);
+  return latest > kNever - kDoneTold ? kNever : latest + kDoneTold;
+}
 constexpr std::size_t kPeerBytesPerSecond = 2 * 1024 * 1024;
 
 bool is_at_work(TaskState state) {
@@ -134,7 +141,7 @@ void CoTrainingHub::refresh(const core::State& state, TimeNs now) {
        ++task) {
     const bool as_planned =
         task->outcome == core::Outcome::kSucceeded || task->outcome == core::Outcome::kExhausted;
-    if (!as_planned || now - task->ended_at > kDoneTold || !is_fleet_task(task->spec)) continue;
+    if (!as_planned || now > told_until(*task) || !is_fleet_task(task->spec)) continue;
     if (kept.count(task->spec.name) != 0) continue;
     tasks.set(task->spec.name, Value::string(std::string(kDone)));
     ++told;

@@ -52,6 +52,7 @@ class Schedule {
   void apply(World& world, const Event& event);
   void new_demand(World& world, NodeId node);
   void measure_reclaim(const World& world, ScheduleResult& result);
+  void tell_news(const World& world);
 
   ScheduleLimits limits_;
   Dice random_;
@@ -65,6 +66,8 @@ class Schedule {
   std::vector<NodeId> victims_;
   std::vector<Event> events_;
   std::vector<std::pair<Account, std::int64_t>> down_since_;
+  std::uint32_t told_epoch_ = 0;
+  consensus::Register told_;
 };
 
 NodeId Schedule::victim(int already) {
@@ -235,14 +238,52 @@ void Schedule::measure_reclaim(const World& world, ScheduleResult& result) {
   });
 }
 
+std::string name(const Account& a) {
+  return std::to_string(a.node) + "." + std::to_string(a.incarnation);
+}
+
+// What a new version of the register changed, in a line.
+void tell_version(const World& world, std::uint32_t epoch, const consensus::Register& before,
+                  const consensus::Register& now) {
+  std::printf("tick %lld: version %u of epoch %u by %s:", static_cast<long long>(world.tick()),
+              now.version, epoch, name(now.owner).c_str());
+  for (const consensus::Entry& e : now.entries) {
+    const consensus::Entry* old = before.find(e.account);
+    if (old == nullptr) std::printf(" enter %s,", name(e.account).c_str());
+    if (e.dead && (old == nullptr || !old->dead || (e.certain && !old->certain))) {
+      std::printf(" dead%s %s,", e.certain ? " for certain" : "", name(e.account).c_str());
+    }
+    if (old != nullptr && e.quorum != old->quorum) {
+      std::printf(" quorum %s %d,", name(e.account).c_str(), e.quorum);
+    }
+    for (const consensus::Tie& t : e.ties) {
+      const consensus::Tie* was = old == nullptr ? nullptr : old->tie_to(t.peer);
+      if (e.account < t.peer && (was == nullptr || was->life != t.life)) {
+        std::printf(" open %s-%s,", name(e.account).c_str(), name(t.peer).c_str());
+      }
+    }
+  }
+  for (const consensus::Entry& e : before.entries) {
+    const consensus::Entry* left = now.find(e.account);
+    if (left == nullptr) std::printf(" settle %s,", name(e.account).c_str());
+    for (const consensus::Tie& t : e.ties) {
+      const bool inside = left == nullptr && now.find(t.peer) == nullptr;
+      const consensus::Tie* is = left == nullptr ? nullptr : left->tie_to(t.peer);
+      if (e.account < t.peer && !inside && (is == nullptr || is->life != t.life)) {
+        std::printf(" close %s-%s,", name(e.account).c_str(), name(t.peer).c_str());
+      }
+    }
+  }
+  std::printf(" keepers");
+  for (const Account& k : now.keepers) std::printf(" %s", name(k).c_str());
+  std::printf("\n");
+}
+
 // The fleet as it ended: the newest register, and each board's own view.
 void tell_end(const World& world) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return;
   const consensus::Register& reg = newest->registered();
-  const auto name = [](const Account& a) {
-    return std::to_string(a.node) + "." + std::to_string(a.incarnation);
-  };
   std::printf("tick %lld: register %u of epoch %u, owner %s, keepers",
               static_cast<long long>(world.tick()), reg.version, newest->epoch(),
               name(reg.owner).c_str());
@@ -273,6 +314,15 @@ void tell_end(const World& world) {
     }
     std::printf("\n");
   }
+}
+
+void Schedule::tell_news(const World& world) {
+  const Ledger* newest = world.newest();
+  if (newest == nullptr) return;
+  if (newest->epoch() == told_epoch_ && newest->registered().version == told_.version) return;
+  if (told_epoch_ != 0) tell_version(world, newest->epoch(), told_, newest->registered());
+  told_epoch_ = newest->epoch();
+  told_ = newest->registered();
 }
 
 ScheduleResult Schedule::run() {
@@ -329,6 +379,7 @@ ScheduleResult Schedule::run() {
     world.step();
     checker.check(world);
     measure_reclaim(world, result);
+    if (limits_.tell) tell_news(world);
     if (calm && world.tick() > calm_at_ + limits_.lease_ticks && world.tick() % 5 == 0) {
       double worst = 0;
       for (std::size_t r = 0; r < kResources; ++r) {

@@ -109,6 +109,7 @@ RequestBody request(Feed& feed, const Ledger& ledger) {
   for (std::uint32_t n = feed.below(4); n > 0; --n) {
     out.closings.push_back({account(feed, ledger), feed.byte(), three(feed), three(feed)});
   }
+  for (std::uint32_t n = feed.below(4); n > 0; --n) out.silent.push_back(account(feed, ledger));
   return out;
 }
 
@@ -130,7 +131,7 @@ StatementBody statement(Feed& feed, const Ledger& ledger) {
 
 Body body(Feed& feed, const Ledger& ledger) {
   const std::uint32_t next = near(feed, ledger.registered().version + 3);
-  switch (feed.below(20)) {
+  switch (feed.below(21)) {
     case 0: return request(feed, ledger);
     case 1: return statement(feed, ledger);
     case 2: return ReferBody{next, accounts(feed, ledger)};
@@ -149,6 +150,7 @@ Body body(Feed& feed, const Ledger& ledger) {
     case 11: return PresentBody{feed.below(2), feed.byte(), next, accounts(feed, ledger)};
     case 12: return FoundBody{feed.byte(), feed.below(2) == 0, accounts(feed, ledger)};
     case 13: return FoundAckBody{feed.byte()};
+    case 14: return RelayBody{account(feed, ledger), request(feed, ledger)};
     default: return on_edge(feed, ledger);
   }
 }

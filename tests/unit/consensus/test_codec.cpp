@@ -63,24 +63,26 @@ std::vector<Message> samples() {
   statement.ties = {{{4, 1}, 9, true}};
   statement.keepers = {{1, 1}};
   const Ballot ballot{3, 70000};
-  const std::vector<Body> bodies = {
-      sample_edge(),
-      absolute,
-      RequestBody{3, 20, 4, 2, true, {1, 2, 3}, {{{9, 2}, 5, {1, 2, 3}, {4, 5, 6}}}},
-      statement,
-      ReferBody{4, {{1, 1}, {2, 1}}},
-      ProbeBody{4},
-      PrepareBody{4, ballot},
-      PromiseBody{4, ballot, {}, {}},
-      PromiseBody{4, ballot, {0, 1}, {sample_register()}},
-      AcceptBody{ballot, sample_register()},
-      AcceptedBody{4, ballot},
-      RefusedBody{4, ballot},
-      DecidedBody{sample_register()},
-      RollCallBody{4097},
-      PresentBody{4097, 2, 9, {{1, 1}}},
-      FoundBody{12, true, {{0, 3}, {1, 4}}},
-      FoundAckBody{12}};
+  const RequestBody request{3,       20, 4, 2, true, {1, 2, 3}, {{{9, 2}, 5, {1, 2, 3}, {4, 5, 6}}},
+                            {{8, 1}}};
+  const std::vector<Body> bodies = {sample_edge(),
+                                    absolute,
+                                    request,
+                                    statement,
+                                    ReferBody{4, {{1, 1}, {2, 1}}},
+                                    ProbeBody{4},
+                                    PrepareBody{4, ballot},
+                                    PromiseBody{4, ballot, {}, {}},
+                                    PromiseBody{4, ballot, {0, 1}, {sample_register()}},
+                                    AcceptBody{ballot, sample_register()},
+                                    AcceptedBody{4, ballot},
+                                    RefusedBody{4, ballot},
+                                    DecidedBody{sample_register()},
+                                    RollCallBody{4097},
+                                    PresentBody{4097, 2, 9, {{1, 1}}},
+                                    FoundBody{12, true, {{0, 3}, {1, 4}}},
+                                    FoundAckBody{12},
+                                    RelayBody{{7, 2}, request}};
   std::vector<Message> out;
   for (const Body& b : bodies) {
     const bool on_edge = std::holds_alternative<EdgeBody>(b);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <string>
 
 #include "tests/harness/unit.hpp"
 
@@ -27,7 +29,7 @@ struct Bench {
     arriving.swap(flight);
     Out out;
     for (const auto& [from, o] : arriving) {
-      if (silent[from] || silent[o.to]) continue;
+      if (silent[from] || silent[o.to] || cuts.count({from, o.to}) > 0) continue;
       ledgers[o.to].on_message(from, o.message, now, out);
       post(o.to, out);
     }
@@ -42,6 +44,23 @@ struct Bench {
   }
   void ticks(int count) {
     for (int k = 0; k < count; ++k) tick();
+  }
+  void cut(NodeId a, NodeId b) {
+    cuts.insert({a, b});
+    cuts.insert({b, a});
+  }
+  void restart_without_journal(NodeId node) {
+    const std::uint32_t next = ledgers[node].account().incarnation + 1;
+    ledgers[node] = Ledger(config, node, next, graph, graph, now);
+  }
+  // Ticks until it is settled; `most` if it is not.
+  int wait_for_settlement(NodeId node, int most) {
+    int waited = 0;
+    while (!settled(node) && waited < most) {
+      tick();
+      ++waited;
+    }
+    return waited;
   }
   bool settled(NodeId node, std::uint32_t incarnation = 1) const {
     return std::any_of(ledgers.begin(), ledgers.end(), [&](const Ledger& l) {
@@ -58,6 +77,7 @@ struct Bench {
   TimeNs now = kDay;
   std::shared_ptr<const Overlay> graph;
   std::vector<bool> silent;
+  std::set<std::pair<NodeId, NodeId>> cuts;
   std::vector<Ledger> ledgers;
   std::vector<std::pair<NodeId, Outgoing>> flight;
 };
@@ -279,6 +299,71 @@ TEST(three_neighbours_that_die_at_once_are_settled_as_one) {
   Parts left = 0;
   for (NodeId i = 3; i < 8; ++i) left += b.ledgers[i].effective(b.now)[0];
   TEST_ASSERT_EQUAL_INT64(kWhole, left);
+}
+
+// The neighbours' closings are due 42 ticks after the last word (lease 60). By then the keepers
+// have heard of the silence, and another one has the floor if it is the owner that is silent.
+TEST(a_death_is_entered_soon_after_the_term_even_if_the_owner_of_the_register_died) {
+  for (const NodeId victim : {NodeId{0}, NodeId{4}}) {
+    Bench b(8);
+    b.ticks(20);
+    b.silent[victim] = true;
+    const int waited = b.wait_for_settlement(victim, 100);
+    TEST_ASSERT_TRUE(waited > 42);
+    TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 6, std::to_string(waited).c_str());
+  }
+}
+
+TEST(a_closing_reaches_a_proposer_that_its_author_cannot) {
+  Bench b(4);
+  b.ticks(20);
+  b.cut(0, 3);  // 0 owns the register
+  b.silent[2] = true;
+  const int waited = b.wait_for_settlement(2, 200);
+  TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 10, std::to_string(waited).c_str());
+}
+
+TEST(an_edge_on_which_nothing_was_ever_heard_does_not_wait_for_the_term) {
+  Bench b(4);
+  b.ticks(20);
+  b.cut(0, 3);
+  TimeNs opened = 0;
+  bool closed = false;
+  for (int k = 0; k < 120 && !closed; ++k) {
+    b.tick();
+    const auto& edges = b.ledgers[0].edges();
+    const auto edge = std::find_if(edges.begin(), edges.end(),
+                                   [](const Edge& e) { return e.peer.node == 3 && e.life != 0; });
+    if (edge == edges.end()) continue;
+    if (opened == 0) opened = b.now;
+    closed = edge->closing;
+  }
+  TEST_ASSERT_TRUE(closed);
+  TEST_ASSERT_TRUE(b.now - opened <= 14 * b.config.tick);
+}
+
+// Two of three members are there and know of no register. The third, which they cannot reach, was
+// left alone by it and is at work with everything.
+TEST(boards_that_lost_their_journals_do_not_found_without_one_that_may_be_at_work) {
+  Bench b(3);
+  b.ticks(10);
+  b.silent[1] = true;
+  b.wait_for_settlement(1, 200);
+  b.silent[2] = true;
+  b.wait_for_settlement(2, 200);
+  b.ticks(100);
+  TEST_ASSERT_EQUAL_INT64(kWhole, b.ledgers[0].effective(b.now)[0]);
+  b.silent = {true, false, false};
+  b.restart_without_journal(1);
+  b.restart_without_journal(2);
+  for (int k = 0; k < 600; ++k) {
+    b.tick();
+    TEST_ASSERT_TRUE(b.total(0) <= kWhole);
+  }
+  TEST_ASSERT_EQUAL_INT64(kWhole, b.ledgers[0].effective(b.now)[0]);
+  b.silent[0] = false;
+  b.ticks(100);
+  TEST_ASSERT_EQUAL_INT64(kWhole, b.total(0));
 }
 
 TEST(a_fleet_that_knows_of_no_founding_is_founded_once_all_are_there) {

@@ -150,7 +150,11 @@ TEST(a_task_that_ended_as_planned_is_told_as_done_and_other_tasks_are_not_told) 
   rig.state.ended = {ended, plain};
   rig.refresh();
   TEST_ASSERT_EQUAL_STRING(R"({"shared":"done"})", rig.words.back().c_str());
-  rig.hub.refresh(rig.state, 2 * kHour);
+  // Whoever was away hears it until the deadline, and no longer.
+  rig.state.ended[0].deadline_at = 5 * kHour;
+  rig.hub.refresh(rig.state, 5 * kHour);
+  TEST_ASSERT_EQUAL_STRING(R"({"shared":"done"})", rig.words.back().c_str());
+  rig.hub.refresh(rig.state, 6 * kHour);
   TEST_ASSERT_EQUAL_STRING("{}", rig.words.back().c_str());
 }
 

@@ -1,0 +1,138 @@
+// Whom a keeper takes for gone: who was heard when, who is doubted by its neighbours, and whose
+// answers may still keep an account unfenced.
+#include <algorithm>
+
+#include "consensus/keeper.hpp"
+
+namespace laird::consensus {
+namespace {
+
+constexpr int kDoubtTicks = 6;    // unheard for so long though asked, an account counts as gone
+constexpr int kContactTicks = 8;  // heard within so many ticks, an account gets an edge
+
+constexpr auto timed_before = [](const auto& t, const Account& a) { return t.account < a; };
+constexpr auto from_before = [](const auto& p, const Account& a) { return p.from < a; };
+
+}  // namespace
+
+void Keeper::doubt(const Account& account, const Account& by, TimeNs now) {
+  if (account == self_ || !decided_.alive(account)) return;
+  for (Doubt& d : doubts_) {
+    if (d.account != account) continue;
+    d.at = now;
+    d.shared |= d.by != by;
+    return;
+  }
+  doubts_.push_back({account, now, now, by, false, false});
+  fresh_ = true;
+}
+
+// Whoever speaks under a later incarnation has ended the earlier ones: none of them has answered
+// anybody since.
+void Keeper::note_successor(const Account& from, TimeNs now) {
+  for (const Entry& e : decided_.entries) {
+    if (e.account.node != from.node || e.account >= from) continue;
+    const bool known = std::any_of(certain_.begin(), certain_.end(),
+                                   [&](const Timed& t) { return t.account == e.account; });
+    if (!known) certain_.push_back({e.account, now});
+  }
+}
+
+bool Keeper::gone(const Account& account, TimeNs now) const {
+  return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
+    return d.account == account && now - d.since >= kDoubtTicks * timing_.tick;
+  });
+}
+
+bool Keeper::out_of_turn(const Account& account, TimeNs now) const {
+  const bool shared = std::any_of(doubts_.begin(), doubts_.end(),
+                                  [&](const Doubt& d) { return d.account == account && d.shared; });
+  return !decided_.alive(account) ||
+         ((shared || decided_.living_count() == 2) && gone(account, now));
+}
+
+bool Keeper::closed_upon(const Account& account) const {
+  return std::any_of(pending_.begin(), pending_.end(), [&](const Pending& p) {
+    return std::any_of(p.body.closings.begin(), p.body.closings.end(),
+                       [&](const Closing& c) { return c.peer == account; });
+  });
+}
+
+std::size_t Keeper::supporters(const Register& r, const Entry& e, TimeNs now) const {
+  const DurationNs lapse = timing_.term + timing_.tick;
+  return static_cast<std::size_t>(std::count_if(e.ties.begin(), e.ties.end(), [&](const Tie& t) {
+    const Entry* peer = r.find(t.peer);
+    if (peer == nullptr || !peer->certain) return true;
+    // What it answered before its process ended lasts no longer than the lease.
+    return std::none_of(certain_.begin(), certain_.end(), [&](const Timed& c) {
+      return c.account == t.peer && now - c.since > lapse;
+    });
+  }));
+}
+
+// Worth waiting for, so that all closings and the death make one version: an account closed upon of
+// which it is not clear yet whether it is gone, or one that is gone and has neighbours that will
+// close.
+bool Keeper::ripening(const Register& next, TimeNs now) const {
+  return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
+    if (!closed_upon(d.account)) return false;
+    if (!gone(d.account, now)) return !d.heard;
+    const Entry* e = next.find(d.account);
+    return e != nullptr && std::any_of(e->ties.begin(), e->ties.end(), [&](const Tie& t) {
+             return next.alive(t.peer) && !gone(t.peer, now);
+           });
+  });
+}
+
+// An edge is opened only to one who was heard just now: to one who is silent it would have to be
+// closed again, and would stand in the way of its settlement. The others are asked.
+bool Keeper::may_open(const Account& account, TimeNs now) {
+  const auto asked = std::lower_bound(pending_.begin(), pending_.end(), account, from_before);
+  if (asked != pending_.end() && asked->from == account && asked->body.leave) return false;
+  if (account == self_) return true;
+  if (gone(account, now)) return false;
+  const Timed* contact = find_contact(account);
+  if (contact != nullptr && now - contact->since < kContactTicks * timing_.tick) return true;
+  if (!account.valid() || courted_.size() >= kEdgesMax) return false;
+  if (std::find(courted_.begin(), courted_.end(), account) == courted_.end()) {
+    courted_.push_back(account);
+  }
+  return false;
+}
+
+Keeper::Timed* Keeper::find_contact(const Account& account) {
+  const auto at = std::lower_bound(contacts_.begin(), contacts_.end(), account, timed_before);
+  return at != contacts_.end() && at->account == account ? &*at : nullptr;
+}
+
+void Keeper::note_contact(const Account& from, TimeNs now) {
+  for (Doubt& d : doubts_) {
+    if (d.account == from) {
+      d.since = now;
+      d.heard = true;
+    }
+  }
+  if (Timed* known = find_contact(from)) {
+    known->since = now;
+    return;
+  }
+  if (contacts_.size() >= kAccountsMax) return;
+  contacts_.insert(std::lower_bound(contacts_.begin(), contacts_.end(), from, timed_before),
+                   {from, now});
+  if (std::find(courted_.begin(), courted_.end(), from) != courted_.end()) fresh_ = true;
+}
+
+void Keeper::review_doubts(const Register& candidate, TimeNs now) {
+  for (const Entry& e : candidate.entries) {
+    if (!e.dead && supporters(candidate, e, now) < e.quorum) doubt(e.account, self_, now);
+  }
+  std::erase_if(doubts_, [&](const Doubt& d) {
+    const Entry* e = candidate.find(d.account);
+    if (e == nullptr || e->dead) return true;
+    // One who stays silent stays in doubt: there may be neighbours yet that will close.
+    if (!d.heard || now - d.at <= kRequestTicks * timing_.tick) return false;
+    return !closed_upon(d.account) && supporters(candidate, *e, now) >= e->quorum;
+  });
+}
+
+}  // namespace laird::consensus
