@@ -10,7 +10,7 @@ from machine import Said, repeat_until
 
 
 class Container:
-    """Boots a copy of a root folder with systemd-nspawn. Needs root."""
+    """Boots what lies over a root folder with systemd-nspawn. Needs root."""
     kind = "container"
     patience = 1
 
@@ -19,13 +19,17 @@ class Container:
         self.root = os.path.join(self.folder, "root")
         self._arguments = list(arguments)
         self._environment = dict(os.environ, **(environment or {}))
-        subprocess.run(["cp", "-a", "--reflink=auto", root, self.root], check=True)
+        for name in ("root", "upper", "work"):
+            os.mkdir(os.path.join(self.folder, name))
+        subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
+                        "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (
+                            os.path.abspath(root), self.folder, self.folder), self.root], check=True)
         self._nspawn = None
         self._boot()
 
     def _boot(self):
         command = ["systemd-nspawn", "--quiet", "--boot", "--directory", self.root,
-                   "--machine", os.path.basename(self.folder), "--console=pipe"]
+                   "--machine", os.path.basename(self.folder).replace("_", "-"), "--console=pipe"]
         if not os.path.isdir("/run/systemd/system"):
             command += ["--register=no", "--keep-unit"]  # nobody here to register with
         with open(os.path.join(self.folder, "console.log"), "ab") as console:
@@ -92,6 +96,7 @@ class Container:
         if self._nspawn.poll() is None:
             self._nspawn.kill()
             self._nspawn.wait()
+        subprocess.run(["umount", "--lazy", self.root], check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
