@@ -80,7 +80,7 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
                                          "then log in anew");
     }
     const auto failed = fail_errno(error, "no agent answers at " + socket_path +
-                                              "; is `laird run` up, and is --socket right?");
+                                              "; is it up (systemctl status laird), and is --socket right?");
     if (error == ENOENT || error == ECONNREFUSED) {
       return fail(Code::kUnavailable, failed.value().context);
     }

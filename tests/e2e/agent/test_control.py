@@ -89,7 +89,7 @@ class Control(unittest.TestCase):
 
     def test_no_agent_and_one_that_does_not_answer(self):
         board = self.board
-        self.assert_ctl(124, "is `laird run` up", "get", "tasks")
+        self.assert_ctl(124, "is it up", "get", "tasks")
         board.start()
         self.assert_ctl(2, "", "get", "tasks", "--timeout", "soon")
         board.process.send_signal(signal.SIGSTOP)
@@ -104,7 +104,7 @@ class Control(unittest.TestCase):
         board.process.send_signal(signal.SIGCONT)
         board.wait_for(board.answers, 10, "it does not come back")
         board.kill()
-        self.assert_ctl(124, "is `laird run` up", "get", "tasks")  # the socket file is still there
+        self.assert_ctl(124, "is it up", "get", "tasks")  # the socket file is still there
 
     def hold_open(self):
         client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

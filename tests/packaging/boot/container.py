@@ -1,7 +1,9 @@
 """A container with systemd as its first process: quick, with this machine's own kernel and cgroups."""
 
+import atexit
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -25,16 +27,19 @@ class Container:
                         "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (
                             os.path.abspath(root), self.folder, self.folder), self.root], check=True)
         self._nspawn = None
+        atexit.register(self.close)
         self._boot()
 
     def _boot(self):
         command = ["systemd-nspawn", "--quiet", "--boot", "--directory", self.root,
-                   "--machine", os.path.basename(self.folder).replace("_", "-"), "--console=pipe"]
+                   "--machine", os.path.basename(self.folder).replace("_", "x"),
+                   "--console=pipe"]
         if not os.path.isdir("/run/systemd/system"):
             command += ["--register=no", "--keep-unit"]  # nobody here to register with
         with open(os.path.join(self.folder, "console.log"), "ab") as console:
             self._nspawn = subprocess.Popen(command + self._arguments, stdin=subprocess.DEVNULL,
-                                            stdout=console, stderr=console, env=self._environment)
+                                            stdout=console, stderr=console, env=self._environment,
+                                            preexec_fn=self._enter_group)
         until = time.monotonic() + 60
         while True:
             try:
@@ -47,6 +52,14 @@ class Container:
                     raise RuntimeError("the container does not start:\n" + console.read()[-2000:])
             time.sleep(0.2)
 
+    def _enter_group(self):
+        """Without a systemd outside nobody gives each container a control group of its own."""
+        for tree in groups_here():
+            group = os.path.join(tree, os.path.basename(self.folder))
+            os.makedirs(group, exist_ok=True)
+            with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as procs:
+                procs.write(str(os.getpid()))
+
     def _leader(self):
         """The first process inside, as this side numbers it: the only child of nspawn's only child."""
         pid = self._nspawn.pid
@@ -57,6 +70,10 @@ class Container:
             for grandchild in children(child):
                 return grandchild
         raise LookupError("no first process yet")
+
+    def network(self):
+        """Where another container finds this one's network, to share it."""
+        return "/proc/%d/ns/net" % self._leader()
 
     def run(self, text, stdin=None, wait_s=60, code=None):
         """Runs a line of shell as root in the container. `code`: what it must exit with."""
@@ -81,9 +98,15 @@ class Container:
 
     def cut_power(self):
         """Every process is killed at once; what they wrote stays, unlike in a machine."""
-        self._nspawn.kill()
-        self._nspawn.wait()
+        self._kill()
         self._boot()
+
+    def _kill(self):
+        try:
+            os.kill(self._leader(), signal.SIGKILL)  # and with the first process all the others
+        except LookupError:
+            self._nspawn.kill()
+        self._nspawn.wait(60)
 
     def _stop(self):
         try:
@@ -93,11 +116,32 @@ class Container:
         self._nspawn.wait(120)
 
     def close(self):
-        if self._nspawn.poll() is None:
-            self._nspawn.kill()
-            self._nspawn.wait()
+        if not os.path.isdir(self.folder):
+            return
+        if self._nspawn is not None and self._nspawn.poll() is None:
+            self._kill()
+        for tree in groups_here():
+            remove_group(os.path.join(tree, os.path.basename(self.folder)))
         subprocess.run(["umount", "--lazy", self.root], check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def groups_here():
+    """The trees that nspawn looks for its own group in, where no systemd manages them."""
+    if os.path.isdir("/run/systemd/system"):
+        return []
+    top = "/sys/fs/cgroup"
+    if os.path.exists(os.path.join(top, "cgroup.controllers")):
+        return [top]
+    return [tree for tree in (top + "/systemd", top + "/unified") if os.path.isdir(tree)]
+
+
+def remove_group(group):
+    for folder, folders, _ in os.walk(group, topdown=False):
+        for name in folders:
+            os.rmdir(os.path.join(folder, name))
+    if os.path.isdir(group):
+        os.rmdir(group)
 
 
 def children(pid):

@@ -1,5 +1,6 @@
 """A machine with systemd as its first process: qemu, Debian's kernel, a disk that is forgotten at the end."""
 
+import atexit
 import json
 import os
 import shutil
@@ -52,6 +53,7 @@ class Machine:
             "-chardev", "socket,id=monitor,path=" + os.path.join(self.folder, "monitor"),
             "-mon", "chardev=monitor,mode=control"],
             env=dict(os.environ, TMPDIR=self.folder))
+        atexit.register(self.close)
         for server, name in ((listener, "_port"), (monitor, "_monitor")):
             server.settimeout(30)
             setattr(self, name, server.accept()[0])
