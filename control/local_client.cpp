@@ -79,8 +79,9 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
                                          "; members of its group may: sudo usermod -aG laird USER, "
                                          "then log in anew");
     }
-    const auto failed = fail_errno(error, "no agent answers at " + socket_path +
-                                              "; is it up (systemctl status laird), and is --socket right?");
+    const auto failed =
+        fail_errno(error, "no agent answers at " + socket_path +
+                              "; is it up (systemctl status laird), and is --socket right?");
     if (error == ENOENT || error == ECONNREFUSED) {
       return fail(Code::kUnavailable, failed.value().context);
     }

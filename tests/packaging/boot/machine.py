@@ -1,4 +1,4 @@
-"""A machine with systemd as its first process: qemu, Debian's kernel, a disk that is forgotten at the end."""
+"""A machine with systemd as its first process: qemu, Debian's kernel, a disk that is forgotten."""
 
 import atexit
 import json

@@ -63,10 +63,11 @@ class Fleet(Stepwise):
                           "chown -R mosquitto: /etc/mosquitto/laird && "
                           "cp /etc/mosquitto/laird/mosquitto.conf /etc/mosquitto/ && "
                           "systemctl enable --now mosquitto && systemctl restart mosquitto", code=0)
-        self.operator.until("su - alice -c 'lairctl get nodes -o json'", 90, lambda said:
+        self.operator.until("su - alice -c 'lairctl get nodes -o json' 2>/dev/null", 90, lambda said:
                             said.code == 0 and [r["live"] for r in json.loads(said)] == [True] * 3)
         self.assertIn("in force on 3 of 3", self.alice("lairctl fleet init --budget 60W"))
-        self.assertIn("3 of 3 boards live", self.alice("lairctl fleet status"))
+        self.operator.until("su - alice -c 'lairctl fleet status'", 90,
+                            lambda said: "ok: 3 of 3 boards live" in said)
         said = self.alice("lairctl doctor")
         self.report(said.split("\n")[-1])
         self.assertIn(", 0 failed", said)
@@ -74,7 +75,7 @@ class Fleet(Stepwise):
     def test_04_a_task_finds_a_board_and_succeeds(self):
         put(self.operator, "/home/alice/task.json", json.dumps(TASK))
         self.assertIn("accepted", self.alice("lairctl submit -f task.json --any"))
-        self.operator.until("su - alice -c 'lairctl get tasks -o json'", 90, lambda said:
+        self.operator.until("su - alice -c 'lairctl get tasks -o json' 2>/dev/null", 90, lambda said:
                             said.code == 0 and any(row.get("state") == "succeeded" or
                                                    row.get("outcome") == "succeeded"
                                                    for row in json.loads(said)))
@@ -93,7 +94,7 @@ class Fleet(Stepwise):
     def test_06_a_board_that_was_switched_off_joins_by_itself(self):
         self.boards["n-3"].reboot()
         self.operator.until("su - alice -c 'lairctl fleet status'", 120,
-                            lambda said: said.code == 0 and "3 of 3 boards live" in said)
+                            lambda said: "ok: 3 of 3 boards live" in said)
 
 
 if __name__ == "__main__":
