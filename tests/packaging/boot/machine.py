@@ -1,6 +1,7 @@
 """A machine with systemd as its first process: qemu, Debian's kernel, a disk that is forgotten."""
 
 import atexit
+import contextlib
 import json
 import os
 import shutil
@@ -85,14 +86,15 @@ class Machine:
 
     def reboot(self):
         boot = self.run("cat /proc/sys/kernel/random/boot_id")
-        self.run("systemctl reboot", wait_s=5)
+        self.run("systemctl --no-block reboot")
         until = time.monotonic() + 180 * self.patience
-        while time.monotonic() < until:
-            try:
-                if self.run("cat /proc/sys/kernel/random/boot_id", wait_s=2) != boot:
+        while True:
+            # Who goes down does not answer; what was asked meanwhile is answered after the start.
+            with contextlib.suppress(TimeoutError):
+                if self.run("cat /proc/sys/kernel/random/boot_id", wait_s=2) not in (boot, ""):
                     break
-            except TimeoutError:
-                continue
+            if time.monotonic() > until:
+                raise TimeoutError("the machine does not come back; its console: " + self.console)
         self.await_boot()
 
     def run(self, text, stdin=None, wait_s=60, code=None):

@@ -1,6 +1,7 @@
 """Where the tests boot: a container unless LAIRD_BOOT says machine. And how their steps run."""
 
 import base64
+import contextlib
 import os
 import shlex
 import sys
@@ -53,7 +54,8 @@ class Stepwise(unittest.TestCase):
         super().run(result)
         if len(result.failures) + len(result.errors) > before:
             type(self).failed = True
-            print(self.board.run("journalctl -u laird -n 40 --no-pager"), file=sys.stderr)
+            with contextlib.suppress(TimeoutError, LookupError):
+                print(self.board.run("journalctl -u laird -n 40 --no-pager"), file=sys.stderr)
 
     @staticmethod
     def report(text):
