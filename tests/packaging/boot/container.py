@@ -1,4 +1,4 @@
-"""A container with systemd as its first process: quick, with this machine's own kernel and cgroups."""
+"""A container with systemd as its first process: quick, with this machine's kernel and cgroups."""
 
 import atexit
 import os
@@ -24,8 +24,8 @@ class Container:
         for name in ("root", "upper", "work"):
             os.mkdir(os.path.join(self.folder, name))
         subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
-                        "lowerdir=%s,upperdir=%s/upper,workdir=%s/work" % (
-                            os.path.abspath(root), self.folder, self.folder), self.root], check=True)
+                        "lowerdir={0},upperdir={1}/upper,workdir={1}/work".format(
+                            os.path.abspath(root), self.folder), self.root], check=True)
         self._nspawn = None
         atexit.register(self.close)
         self._boot()
@@ -61,7 +61,7 @@ class Container:
                 procs.write(str(os.getpid()))
 
     def _leader(self):
-        """The first process inside, as this side numbers it: the only child of nspawn's only child."""
+        """The first process inside, as numbered out here: a child of nspawn's, or of its child."""
         pid = self._nspawn.pid
         for child in children(pid):
             with open("/proc/%d/comm" % child, encoding="ascii") as comm:

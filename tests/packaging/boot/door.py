@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Inside the machine: runs each command that comes through the port, and answers with what it said.
+"""Inside the machine: runs each command that comes through the port, and answers with what it says.
 
-A request is a line of JSON: id, run (text for sh), stdin (text or null), wait_s. The answer has the id,
-code (of the exit; 124: it did not end in time) and out, standard output and standard error together.
+A request is a line of JSON: id, run (text for sh), stdin (text or null), wait_s. The answer has the
+id, code (of the exit; 124: it did not end in time) and out, standard output and error together.
 """
 
 import json

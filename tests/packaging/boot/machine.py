@@ -37,7 +37,7 @@ class Machine:
         monitor = socket.socket(socket.AF_UNIX)
         monitor.bind(os.path.join(self.folder, "monitor"))
         monitor.listen(1)
-        # The processor's own virtualisation where this machine has it, else emulation: slow, the same.
+        # The processor's own virtualisation where it has it, else emulation: slow, but the same.
         accelerated = has_virtualisation()
         self.kind = "kvm" if accelerated else "emulation"
         self.patience = 1 if accelerated else 10

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes a Debian to boot, for the tests beside this file.
 #
-#   make_image.sh FOLDER MIRROR [vm]     as root; MIRROR is a Debian archive, as apt's sources name it
+#   make_image.sh FOLDER MIRROR [vm]     as root; MIRROR is a Debian archive, as in apt's sources
 #
-# FOLDER gets root/, for a container; with "vm" also root.ext4, vmlinuz and initrd.img, for qemu. What is
-# there is left as it is. Nothing of laird is in it: the tests install the package into what runs.
+# FOLDER gets root/, for a container; with "vm" also root.ext4, vmlinuz and initrd.img, for qemu.
+# What is there is left as it is. Nothing of laird is in it: the tests install the package.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$1"
@@ -12,7 +12,8 @@ folder=$(cd "$1" && pwd) mirror=$2 kind=${3:-container} suite=bookworm
 root=$folder/root log=$folder/make.log
 # There is no way out of what boots: libraries that the package asks for are here before.
 packages=systemd,systemd-sysv,dbus,adduser,procps,iproute2,openssl,man-db,python3
-packages+=,mosquitto,mosquitto-clients,libpaho-mqtt1.3,libpaho-mqttpp3-1,libspdlog1.10,libsqlite3-0,libssl3
+packages+=,mosquitto,mosquitto-clients,libpaho-mqtt1.3,libpaho-mqttpp3-1,libspdlog1.10
+packages+=,libsqlite3-0,libssl3
 quietly() { "$@" >> "$log" 2>&1 || { tail -n 20 "$log" >&2; exit 1; }; }
 
 if ! [ -e "$root/etc/boot-complete" ]; then
@@ -36,8 +37,8 @@ fi
 [ "$kind" = vm ] && ! [ -e "$folder/root.ext4" ] || exit 0
 
 quietly chroot "$root" apt-get update
-quietly chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-  initramfs-tools linux-image-cloud-amd64
+quietly chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y \
+  --no-install-recommends initramfs-tools linux-image-cloud-amd64
 rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
 install -D -m 0755 "$here/door.py" "$root/usr/local/libexec/boot-door"
 printf 'virtio_console\n' > "$root/etc/modules-load.d/boot-door.conf"

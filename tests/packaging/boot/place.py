@@ -31,8 +31,8 @@ def boot(**more):
     if KIND == "machine":
         return Machine(IMAGE)
     # Version 2 whatever the machine around it has: that is what boards have from JetPack 6 on.
-    return Container(os.path.join(IMAGE, "root"), environment={"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"},
-                     **more)
+    return Container(os.path.join(IMAGE, "root"),
+                     environment={"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}, **more)
 
 
 class Stepwise(unittest.TestCase):

@@ -21,7 +21,8 @@ def main():
     if os.getuid() != 0:
         sys.exit("run.py: needs root: a container is mounted and booted")
     names = ["test_one_board"] + ([] if len(sys.argv) == 4 else ["test_fleet"])
-    result = unittest.TextTestRunner(verbosity=2).run(unittest.defaultTestLoader.loadTestsFromNames(names))
+    tests = unittest.defaultTestLoader.loadTestsFromNames(names)
+    result = unittest.TextTestRunner(verbosity=2).run(tests)
     failed = len(result.failures) + len(result.errors)
     passed = result.testsRun - failed - len(result.skipped)
     print("%d passed, %d failed, %d skipped" % (passed, failed, len(result.skipped)))

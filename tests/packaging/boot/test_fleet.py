@@ -1,4 +1,4 @@
-"""docs/operations.md, "Found a fleet", step by step: an operator's machine with the broker, three boards."""
+"""docs/operations.md, "Found a fleet", step by step: an operator's machine, three boards."""
 
 import json
 import unittest
@@ -8,7 +8,8 @@ from place import Stepwise, boot, put, put_package
 BOARDS = ("n-1", "n-2", "n-3")
 LAIRCTL = {"fleet": "lab", "brokers": ["mqtts://broker.local:8883"],
            "credentials": "/home/alice/pki/operators/op-alice"}
-TASK = {"name": "t-1", "trainer": "softmax", "deadline": "30m", "target_loss": 0.05, "memory": "40MB",
+TASK = {"name": "t-1", "trainer": "softmax", "deadline": "30m", "target_loss": 0.05,
+        "memory": "40MB",
         "params": {"data": {"format": "synthetic", "rows": 4000, "features": 16}, "epochs": 0}}
 
 
@@ -63,8 +64,9 @@ class Fleet(Stepwise):
                           "chown -R mosquitto: /etc/mosquitto/laird && "
                           "cp /etc/mosquitto/laird/mosquitto.conf /etc/mosquitto/ && "
                           "systemctl enable --now mosquitto && systemctl restart mosquitto", code=0)
-        self.operator.until("su - alice -c 'lairctl get nodes -o json' 2>/dev/null", 90, lambda said:
-                            said.code == 0 and [r["live"] for r in json.loads(said)] == [True] * 3)
+        self.operator.until("su - alice -c 'lairctl get nodes -o json' 2>/dev/null", 90,
+                            lambda said: said.code == 0 and
+                            [row["live"] for row in json.loads(said)] == [True] * 3)
         self.assertIn("in force on 3 of 3", self.alice("lairctl fleet init --budget 60W"))
         self.operator.until("su - alice -c 'lairctl fleet status'", 90,
                             lambda said: "ok: 3 of 3 boards live" in said)
@@ -75,10 +77,8 @@ class Fleet(Stepwise):
     def test_04_a_task_finds_a_board_and_succeeds(self):
         put(self.operator, "/home/alice/task.json", json.dumps(TASK))
         self.assertIn("accepted", self.alice("lairctl submit -f task.json --any"))
-        self.operator.until("su - alice -c 'lairctl get tasks -o json' 2>/dev/null", 90, lambda said:
-                            said.code == 0 and any(row.get("state") == "succeeded" or
-                                                   row.get("outcome") == "succeeded"
-                                                   for row in json.loads(said)))
+        self.operator.until("su - alice -c 'lairctl get tasks -o json' 2>/dev/null", 90,
+                            lambda said: said.code == 0 and "succeeded" in said)
 
     def test_05_a_board_with_other_settings_keeps_its_control_groups(self):
         board = self.boards["n-2"]
