@@ -17,6 +17,7 @@ constexpr std::size_t kFileBytesMax = 1 << 20;
 struct ConfigOptions {
   std::string pki = "pki";
   std::string out = "mosquitto";
+  std::string at;  // on the broker's machine; empty: where it is written
   BrokerOptions broker;
   bool force = false;
 };
@@ -41,13 +42,17 @@ Status check_plain(const std::string& text, const char* what) {
   return {};
 }
 
+std::string plain_path(const std::string& path) {
+  std::string out = std::filesystem::absolute(path).lexically_normal().string();
+  while (out.size() > 1 && out.back() == '/') out.pop_back();
+  return out;
+}
+
 Status write_config(ConfigOptions& options) {
   const auto index = pki_index(options.pki);
   if (!index) return tl::make_unexpected(index.error());
-  options.broker.folder = std::filesystem::absolute(options.out).lexically_normal().string();
-  while (options.broker.folder.size() > 1 && options.broker.folder.back() == '/') {
-    options.broker.folder.pop_back();
-  }
+  const std::string out = plain_path(options.out);
+  options.broker.folder = options.at.empty() ? out : plain_path(options.at);
   for (const auto& [text, what] :
        {std::pair(&options.broker.folder, "the folder"),
         std::pair(&options.broker.listen, "--listen"), std::pair(&options.broker.user, "--user"),
@@ -72,10 +77,10 @@ Status write_config(ConfigOptions& options) {
     files.push_back({to, std::move(*content), mode});
   }
   // Each file is replaced in one step; a running broker reads them at a reload or start only.
-  if (auto made = make_private_folder(options.broker.folder); !made) return made;
+  if (auto made = make_private_folder(out); !made) return made;
   const IfThere if_there = options.force ? IfThere::kReplace : IfThere::kRefuse;
   for (const File& file : files) {
-    const std::string path = options.broker.folder + "/" + file.name;
+    const std::string path = out + "/" + file.name;
     if (auto done = write_file(path, file.content, file.mode, if_there); !done) return done;
     std::printf("made %s\n", path.c_str());
   }
@@ -87,12 +92,14 @@ int config(ConfigOptions& options) {
   if (!done) return complain(done.error());
   const std::string& at = options.broker.folder;
   std::printf(
-      "\nNext: let the broker's user own the folder and start it:\n"
+      "\nNext: on the broker's machine, let its user own the folder %s and start it:\n"
       "      chown -R mosquitto %s && mosquitto -c %s/mosquitto.conf\n"
+      "      or, with Debian's service: cp %s/mosquitto.conf /etc/mosquitto/ &&\n"
+      "      systemctl restart mosquitto\n"
       "      After a change of boards nothing is to be done; after one of operators run this "
       "again\n"
       "      with --force and reload mosquitto (SIGHUP); after a revocation restart it.\n",
-      at.c_str(), at.c_str());
+      at.c_str(), at.c_str(), at.c_str(), at.c_str());
   return 0;
 }
 
@@ -113,6 +120,9 @@ void add_broker(cli::Command& app, int& code) {
   command->add_option("--pki", options->pki, "The folder of the fleet's certificates")
       ->show_default();
   command->add_option("--out", options->out, "The folder to write")->show_default();
+  command->add_option("--at", options->at,
+                      "Where the folder will stand on the broker's machine (default: where --out "
+                      "is); its files name each other by it");
   command->add_option("--listen", options->broker.listen,
                       "The address to listen on, such as 127.0.0.1 (default: all)");
   command->add_option("--port", options->broker.port, "The port")->show_default();

@@ -116,7 +116,7 @@ std::string install_commands(const std::string& folder, const std::string& id) {
          "\n"
          "ssh BOARD 'sudo install -d -o root -g laird -m 0750 /etc/laird /etc/laird/tls && " +
          put + "/laird.json /etc/laird/ && " + put + "/tls/* /etc/laird/tls/ && rm -r " + at +
-         " && laird check /etc/laird/laird.json && sudo systemctl enable --now laird'\n";
+         " && sudo laird check /etc/laird/laird.json && sudo systemctl enable --now laird'\n";
 }
 
 }  // namespace laird::control

@@ -74,8 +74,14 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int error = errno;
-    const auto failed = fail_errno(error, "no agent answers at " + socket_path +
-                                              "; is `laird run` up, and is --socket right?");
+    if (error == EACCES || error == EPERM) {
+      return fail(Code::kPermission, "this user may not talk to the agent at " + socket_path +
+                                         "; members of its group may: sudo usermod -aG laird USER, "
+                                         "then log in anew");
+    }
+    const auto failed =
+        fail_errno(error, "no agent answers at " + socket_path +
+                              "; is it up (systemctl status laird), and is --socket right?");
     if (error == ENOENT || error == ECONNREFUSED) {
       return fail(Code::kUnavailable, failed.value().context);
     }

@@ -51,7 +51,7 @@ void say_next(const PkiMade& made, const mqtt::Subject& subject) {
   switch (subject.role) {
     case Role::kNode:
       std::printf(
-          "Next: copy %s to the board as /etc/laird/tls (owner laird) and name its files in\n"
+          "Next: copy %s to the board as /etc/laird/tls (root:laird, key 0640), name its files in\n"
           "      laird.json: \"tls\": {\"ca\": \"/etc/laird/tls/ca.crt\", \"cert\": "
           "\"/etc/laird/tls/node.crt\", \"key\": \"/etc/laird/tls/node.key\"}\n",
           made.folder.c_str());

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kPeriodUs = 100'000;
+constexpr std::string_view kLeaf = "/laird-agent";
 
 bool write_text(const std::string& path, const std::string& text) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_TRUNC);
@@ -197,10 +198,13 @@ class CgroupV2 final : public Cgroup {
 class TreeV2 final : public CgroupTree {
  public:
   TreeV2(const std::string& root, const std::string& self, const std::string& node) {
-    const std::string own = root + (path_of(self, "") == "/" ? "" : path_of(self, ""));
+    std::string path = path_of(self, "");
+    // An agent that starts anew in place is in the leaf already; its tasks belong beside it.
+    if (path.ends_with(kLeaf)) path.resize(path.size() - kLeaf.size());
+    const std::string own = root + (path == "/" ? "" : path);
     // A group that hands controllers down may hold no process itself: the agent moves to a leaf.
     std::error_code error;
-    const std::string leaf = own + "/laird-agent";
+    const std::string leaf = own + std::string(kLeaf);
     fs::create_directory(leaf, error);
     if (error) return;
     if (own != root) write_text(leaf + "/cgroup.procs", std::to_string(::getpid()));

@@ -1,6 +1,7 @@
 #include "agent/shell/notify.hpp"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -24,6 +25,13 @@ std::string take_variable(const char* name) {
 }
 
 }  // namespace
+
+bool leads_to_journald(int fd) {
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat info {};
+  if (stream == nullptr || ::fstat(fd, &info) != 0) return false;
+  return stream == std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
+}
 
 Notifier::Notifier() : socket_(take_variable("NOTIFY_SOCKET")) {
   const std::string usec = take_variable("WATCHDOG_USEC");

@@ -1,5 +1,5 @@
 // systemd's notification protocol (sd_notify): ready, alive, stopping. Without systemd it does
-// nothing.
+// nothing. And whether what is written to a descriptor ends in systemd's log.
 #pragma once
 
 #include <string>
@@ -8,6 +8,11 @@
 #include "base/time.hpp"
 
 namespace laird::shell {
+
+// Whether JOURNAL_STREAM names this very descriptor: its reader then has the time already, and
+// takes
+// "<4>" at a line's start for the line's priority.
+[[nodiscard]] bool leads_to_journald(int fd);
 
 class Notifier {
  public:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -53,6 +54,32 @@ View view_of(const std::string& wish) {
   return ::isatty(STDOUT_FILENO) != 0 ? View::kTable : View::kLines;
 }
 
+// A level as journald knows it: "<4>" for a warning.
+class Priority final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    static constexpr char kDigits[] = {'7', '7', '6', '4', '3', '2', '6'};
+    const char text[] = {'<', kDigits[static_cast<std::size_t>(message.level)], '>'};
+    out.append(text, text + sizeof text);
+  }
+  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<Priority>();
+  }
+};
+
+std::unique_ptr<spdlog::formatter> make_format(bool journald) {
+  auto out = std::make_unique<spdlog::pattern_formatter>();
+  out->add_flag<Priority>('*');
+  out->set_pattern(journald ? "%*%v" : "%Y-%m-%dT%H:%M:%S.%e %l %v");
+  return out;
+}
+
+// What ends the program before there is a log, or for want of one.
+void complain(const std::string& text) {
+  std::fprintf(stderr, "%s%s\n", leads_to_journald(STDERR_FILENO) ? "<3>" : "", text.c_str());
+}
+
 std::shared_ptr<spdlog::logger> make_log(View view, const Settings& settings) {
   std::shared_ptr<spdlog::logger> log;
   try {
@@ -66,7 +93,7 @@ std::shared_ptr<spdlog::logger> make_log(View view, const Settings& settings) {
   } catch (const spdlog::spdlog_ex&) {
     log = spdlog::stderr_logger_st("laird");
   }
-  log->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  log->set_formatter(make_format(view != View::kTable && leads_to_journald(STDERR_FILENO)));
   log->set_level(
       spdlog::level::from_str(settings.log_level == "warn" ? "warning" : settings.log_level));
   log->flush_on(spdlog::level::info);
@@ -117,9 +144,9 @@ MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet) {
 
 int report(const std::vector<config::Problem>& problems) {
   for (const config::Problem& problem : problems) {
-    std::fprintf(stderr, "%s\n", problem.text().c_str());
+    complain(problem.text());
   }
-  std::fprintf(stderr, "%zu problem%s\n", problems.size(), problems.size() == 1 ? "" : "s");
+  complain(std::to_string(problems.size()) + (problems.size() == 1 ? " problem" : " problems"));
   return 2;
 }
 
@@ -180,7 +207,7 @@ int run_agent(const RunOptions& options) {
   if (!options.state_dir.empty()) own.move_state_to(options.state_dir);
   const Result<Fd> lock = lock_folder(own.state_dir);
   if (!lock) {
-    std::fprintf(stderr, "laird: %s\n", lock.error().text().c_str());
+    complain("laird: " + lock.error().text());
     return 1;
   }
   const SettingsStore store(own.state_dir);
@@ -194,7 +221,7 @@ int run_agent(const RunOptions& options) {
   const Agent::Log log = log_into(spd);
   const Notifier notifier;
   const auto give_up = [&](const Error& error) {
-    std::fprintf(stderr, "laird: %s\n", error.text().c_str());
+    complain("laird: " + error.text());
     if (!ConfigDoor::revert_failed_start(layers, store, error)) return 1;
     notifier.hand_on();
     return kRunAgain;
@@ -270,7 +297,7 @@ int run_agent(const RunOptions& options) {
       if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) continue;
       if (++stop_signals == 1) {
         log(1, "stopping: trainers write a last checkpoint; a second signal kills them");
-        notifier.say("STOPPING=1");
+        notifier.say("STOPPING=1\nSTATUS=stopping, trainers write a last checkpoint");
         agent.shut_down();
       }
     }
@@ -290,7 +317,7 @@ int run_agent(const RunOptions& options) {
     (*loop)->after(notifier.watchdog_every(), feed);
   };
   if (notifier.watchdog_every() > 0) feed();
-  notifier.say("READY=1\nSTATUS=" + agent.state().config.node + " runs");
+  notifier.say("READY=1\nSTATUS=" + settings.core.node + " runs");
 
   for (const core::TaskSpec& spec : settings.tasks) submit_configured(**loop, agent, spec, log);
   bool leaving = false;

@@ -89,7 +89,7 @@ class Control(unittest.TestCase):
 
     def test_no_agent_and_one_that_does_not_answer(self):
         board = self.board
-        self.assert_ctl(124, "is `laird run` up", "get", "tasks")
+        self.assert_ctl(124, "is it up", "get", "tasks")
         board.start()
         self.assert_ctl(2, "", "get", "tasks", "--timeout", "soon")
         board.process.send_signal(signal.SIGSTOP)
@@ -104,7 +104,43 @@ class Control(unittest.TestCase):
         board.process.send_signal(signal.SIGCONT)
         board.wait_for(board.answers, 10, "it does not come back")
         board.kill()
-        self.assert_ctl(124, "is `laird run` up", "get", "tasks")  # the socket file is still there
+        self.assert_ctl(124, "is it up", "get", "tasks")  # the socket file is still there
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can become somebody else")
+    def test_a_user_who_may_not_ask_is_told_whom_to_ask(self):
+        board = self.board
+        board.start()
+        os.chmod(board.state, 0o750)
+        os.chmod(board.root, 0o755)
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        for command in (["get", "tasks"], ["doctor"]):
+            done = subprocess.run([*nobody, harness.LAIRCTL, *command, "--socket", board.socket],
+                                  capture_output=True, text=True, timeout=20, check=False)
+            self.assertIn("may not talk to the agent", done.stdout + done.stderr)
+            self.assertIn("usermod -aG laird", done.stdout + done.stderr)
+            self.assertEqual(done.returncode, 4 if command[0] == "get" else 0, done)
+
+    def test_journald_gets_levels_and_nobody_else_does(self):
+        board = self.board
+        board.write_config()
+        with open(board.log_path, "wb") as log:
+            info = os.fstat(log.fileno())
+        board.env["JOURNAL_STREAM"] = "%d:%d" % (info.st_dev, info.st_ino)
+        board.start()
+        self.assertEqual(board.terminate(), 0)
+        with open(board.log_path, encoding="utf-8") as log:
+            lines = log.read().splitlines()
+        self.assertIn("<6>stopping: trainers write a last checkpoint; a second signal kills them",
+                      lines)
+        for line in lines:
+            self.assertRegex(line, r"^<[3467]>[^ 0-9]")
+        del board.env["JOURNAL_STREAM"]
+        os.unlink(board.log_path)
+        board.start()
+        self.assertEqual(board.terminate(), 0)
+        with open(board.log_path, encoding="utf-8") as log:
+            for line in log.read().splitlines():
+                self.assertRegex(line, r"^20\d\d-\d\d-\d\dT[0-9:.]+ [a-z]+ ")
 
     def hold_open(self):
         client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

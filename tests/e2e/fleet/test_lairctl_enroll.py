@@ -52,6 +52,8 @@ class Enroll(OperatedFleet):
         out = ["--pki", self.pki.folder, "--out", os.path.join(self.root, "enroll")]
         done = self.lairctl("enroll", "n-9", "--floor", "3W", *out)
         self.assertIn("ssh BOARD 'sudo install -d", done.out)
+        # /etc/laird is not for an ordinary user to look into.
+        self.assertIn(" && sudo laird check /etc/laird/laird.json && ", done.out)
         key = os.path.join(self.root, "enroll", "n-9", "tls", "node.key")
         self.assertEqual(stat.S_IMODE(os.stat(key).st_mode), 0o600)
         self.lairctl("enroll", "n-9", *out, code=4)

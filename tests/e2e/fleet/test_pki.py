@@ -49,6 +49,17 @@ class Files(unittest.TestCase):
                     seen += 1
         self.assertGreater(seen, 20)
 
+    def test_the_brokers_files_name_each_other_by_where_they_will_stand(self):
+        pki = Pki(self.root)
+        out = os.path.join(self.root, "here")
+        lairctl("broker", "config", "--pki", pki.folder, "--out", out, "--at", "/etc/mosquitto/laird/")
+        with open(out + "/mosquitto.conf", encoding="utf-8") as file:
+            named = [line.split()[1] for line in file if line.split()[:1] and
+                     line.split()[0] in ("cafile", "certfile", "keyfile", "crlfile", "acl_file")]
+        self.assertEqual(sorted(named), ["/etc/mosquitto/laird/" + name for name in
+                                         ("acl", "ca.crt", "crl.pem", "server.crt", "server.key")])
+        self.assertTrue(all(os.path.exists(os.path.join(out, os.path.basename(p))) for p in named))
+
     def test_nothing_is_overwritten_without_force(self):
         pki = Pki(self.root)
         Broker(self.root, pki)

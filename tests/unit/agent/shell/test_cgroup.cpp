@@ -66,6 +66,17 @@ TEST(version_2_is_recognised_by_its_controllers_file) {
   TEST_ASSERT_EQUAL_STRING("0", read(folder + "/cgroup.freeze").c_str());
 }
 
+TEST(an_agent_that_starts_anew_finds_its_groups_where_they_were) {
+  const laird::test::TemporaryFolder root;
+  touch(root.path() + "/cgroup.controllers", "cpu memory");
+  fs::create_directories(root.path() + "/unit/laird-agent");
+  const auto tree = CgroupTree::find(root.path(), "0::/unit/laird-agent\n", "n1");
+  TEST_ASSERT_NOT_NULL(tree.get());
+  TEST_ASSERT_TRUE(fs::is_directory(root.path() + "/unit/laird-n1"));
+  TEST_ASSERT_FALSE(fs::exists(root.path() + "/unit/laird-agent/laird-agent"));
+  TEST_ASSERT_FALSE(fs::exists(root.path() + "/unit/laird-agent/laird-n1"));
+}
+
 TEST(without_any_controller_there_is_no_tree) {
   const laird::test::TemporaryFolder root;
   TEST_ASSERT_NULL(CgroupTree::find(root.path(), "", "n1").get());

@@ -1,6 +1,8 @@
 #include "agent/shell/notify.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -94,6 +96,26 @@ TEST(the_watchdog_is_fed_three_times_as_often_as_it_asks) {
   for (const char* usec : {"", "0", "-5", "soon", "99999999999999999999", "3600000001"}) {
     TEST_ASSERT_EQUAL_INT64_MESSAGE(0, watchdog(usec, ""), usec);
   }
+}
+
+TEST(journald_is_recognised_by_the_descriptor_it_gave) {
+  const test::TemporaryFolder folder;
+  const Fd log(::open((folder.path() + "/log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const Fd other(::open((folder.path() + "/other").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  struct stat info {};
+  TEST_ASSERT_EQUAL_INT(0, ::fstat(log.get(), &info));
+  ::unsetenv("JOURNAL_STREAM");
+  TEST_ASSERT_FALSE(shell::leads_to_journald(log.get()));
+  set("JOURNAL_STREAM", std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino));
+  TEST_ASSERT_TRUE(shell::leads_to_journald(log.get()));
+  // A service whose standard error somebody redirected still has the variable.
+  TEST_ASSERT_FALSE(shell::leads_to_journald(other.get()));
+  TEST_ASSERT_FALSE(shell::leads_to_journald(-1));
+  for (const char* text : {"", ":", "8", "x:y"}) {
+    set("JOURNAL_STREAM", text);
+    TEST_ASSERT_FALSE_MESSAGE(shell::leads_to_journald(log.get()), text);
+  }
+  ::unsetenv("JOURNAL_STREAM");
 }
 
 TEST(without_systemd_or_with_a_socket_that_cannot_be_nothing_happens) {
