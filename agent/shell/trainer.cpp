@@ -27,8 +27,6 @@ constexpr int kSharesPerRefill = 256;
 // Other boards' words leave room for the agent's own.
 constexpr std::size_t kPeerOutgoingMax = kOutgoingMax - 16 * 1024;
 constexpr std::size_t kLogLineMax = 2048;
-// Reports closer together than this are merged into the later one before they reach the journal.
-constexpr DurationNs kProgressEvery = 50 * kMillisecond;
 
 }  // namespace
 
@@ -51,7 +49,7 @@ Trainer::~Trainer() {
   close_socket();
   close_output();
   if (refill_ != 0) host_.loop.cancel(refill_);
-  if (flush_ != 0) host_.loop.cancel(flush_);
+  stop_looking();
   if (group_ != nullptr) group_->kill_all();
 }
 
@@ -75,6 +73,7 @@ void Trainer::begin(const std::string& folder) {
 void Trainer::run(const core::RunTrainer& command) {
   until_ = command.until;
   grant_reported_ = false;
+  pace_.granted(boot_now_ns(), samples_, until_);
   limit(command.cpu_milli);
   if (lines_only_) {
     set_frozen(false);
@@ -97,7 +96,7 @@ void Trainer::freeze_for_duty(bool frozen) {
 
 void Trainer::pause() {
   if (!lines_only_) {
-    send(plain_line("pause"));
+    ask("pause");
     return;
   }
   set_frozen(true);
@@ -105,12 +104,12 @@ void Trainer::pause() {
 }
 
 void Trainer::checkpoint() {
-  if (!lines_only_) send(plain_line("checkpoint"));
+  if (!lines_only_) ask("checkpoint");
 }
 
 void Trainer::stop() {
   if (!lines_only_) {
-    send(plain_line("stop"));
+    ask("stop");
     return;
   }
   set_frozen(false);
@@ -124,6 +123,7 @@ void Trainer::kill() {
 }
 
 void Trainer::ended(int wait_status) {
+  refill_at_ = kNever;
   bytes_left_ = 4 * kBytesPerRefill;
   if (handle_.socket) read_socket();
   bytes_left_ = 4 * kBytesPerRefill;
@@ -132,6 +132,7 @@ void Trainer::ended(int wait_status) {
     read_output();
   }
   flush_progress();
+  stop_looking();
   const int code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
   // The only way in which a trainer that just prints can say that its work is done.
   if (lines_only_ && code == 0) host_.emit(core::TrainerDone{ref_});
@@ -153,14 +154,14 @@ void Trainer::replace_by(const core::StartTrainer& next, core::TaskSpec spec) {
 void Trainer::close_socket() {
   if (!handle_.socket) return;
   host_.loop.forget(handle_.socket.get());
-  socket_watched_ = false;
+  socket_watched_ = 0;
   handle_.socket.reset();
 }
 
 void Trainer::close_output() {
   if (!handle_.output) return;
   host_.loop.forget(handle_.output.get());
-  output_watched_ = false;
+  output_watched_ = 0;
   handle_.output.reset();
 }
 
@@ -204,7 +205,8 @@ void Trainer::write_socket() {
 
 void Trainer::watch_socket() {
   if (!handle_.socket) return;
-  std::uint32_t events = bytes_left_ > 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0u;
+  const bool may_read = bytes_left_ > 0 && !on_rounds_;
+  std::uint32_t events = may_read ? static_cast<std::uint32_t>(EPOLLIN) : 0u;
   if (!outgoing_.empty()) events |= EPOLLOUT;
   watch(handle_.socket.get(), socket_watched_, events,
         [this](std::uint32_t ready) { on_socket(ready); });
@@ -216,15 +218,16 @@ void Trainer::watch_output() {
         [this](std::uint32_t) { read_output(); });
 }
 
-void Trainer::watch(int fd, bool& watched, std::uint32_t events, Loop::Ready ready) {
+void Trainer::watch(int fd, std::uint32_t& watched, std::uint32_t events, Loop::Ready ready) {
+  if (events == watched) return;
   if (events == 0) {
     host_.loop.forget(fd);
-    watched = false;
-  } else if (watched) {
+  } else if (watched != 0) {
     host_.loop.change(fd, events);
-  } else {
-    watched = host_.loop.watch(fd, events, std::move(ready)).has_value();
+  } else if (!host_.loop.watch(fd, events, std::move(ready))) {
+    return;
   }
+  watched = events;
 }
 
 void Trainer::on_socket(std::uint32_t events) {
@@ -234,15 +237,17 @@ void Trainer::on_socket(std::uint32_t events) {
 
 bool Trainer::read_some(Fd& fd, char* block, std::size_t size, std::size_t& got) {
   got = 0;
+  const TimeNs now = boot_now_ns();
+  if (now >= refill_at_) {
+    refill_allowance();
+    refill_at_ = now + kRefillEvery;
+  }
   if (bytes_left_ == 0) return true;  // not the end: the other stream used up the allowance
   const ssize_t n = ::read(fd.get(), block, std::min(size, bytes_left_));
   if (n == 0) return false;
   if (n < 0) return errno == EAGAIN || errno == EINTR;
   got = static_cast<std::size_t>(n);
   bytes_left_ -= got;
-  if (refill_ == 0) {
-    refill_ = host_.loop.after(kRefillEvery, [this] { refill(); });
-  }
   return true;
 }
 
@@ -252,21 +257,30 @@ void Trainer::refill_allowance() {
   shares_left_ = kSharesPerRefill;
 }
 
-void Trainer::refill() {
-  refill_ = 0;
-  refill_allowance();
+void Trainer::await_refill() {
   watch_socket();
   watch_output();
+  if (refill_ != 0) return;
+  refill_ = host_.loop.at(refill_at_, [this] {
+    refill_ = 0;
+    refill_allowance();
+    watch_socket();
+    watch_output();
+  });
+}
+
+void Trainer::ask(std::string_view what) {
+  is_answering_ = true;
+  on_rounds_ = false;
+  send(plain_line(what));
 }
 
 void Trainer::read_socket() {
   char block[4096];
   std::size_t got = 0;
+  has_heard_ = false;
   do {
-    if (!read_some(handle_.socket, block, sizeof block, got)) {
-      close_socket();
-      return;
-    }
+    if (!read_some(handle_.socket, block, sizeof block, got)) close_socket();
     lines_.feed(std::string_view(block, got), [this](std::string_view line, bool overlong) {
       if (!handle_.socket || overlong) return;
       const Result<TrainerMessage> message = parse_trainer_line(line);
@@ -277,8 +291,10 @@ void Trainer::read_socket() {
       breach("its trainer sent a line longer than " +
              std::to_string(in_fleet_ ? kShareLineMax : kTrainerLineMax) + " bytes");
     }
-  } while (got > 0 && handle_.socket && bytes_left_ > 0);
-  if (bytes_left_ == 0) watch_socket();
+    // Less than there was room for: nothing is left. If that was wrong, the loop says so.
+  } while (got == sizeof block && handle_.socket && bytes_left_ > 0);
+  settle();
+  if (bytes_left_ == 0) await_refill();
 }
 
 void Trainer::on_message(const TrainerMessage& message) {
@@ -296,6 +312,7 @@ void Trainer::on_message(const TrainerMessage& message) {
     return;
   }
   flush_progress();
+  is_answering_ = false;
   switch (message.type) {
     case Type::kReady:
       is_ready_ = true;
@@ -342,36 +359,60 @@ void Trainer::on_progress(const TrainerMessage& message) {
   samples_ = message.samples;
   pending_ = message;
   has_pending_ = true;
-  const TimeNs now = boot_now_ns();
-  const bool ends_grant = message.samples >= until_ && !grant_reported_;
-  if (ends_grant || now - progress_at_ >= kProgressEvery) {
-    grant_reported_ = message.samples >= until_;
-    flush_progress();
-    return;
-  }
-  if (flush_ == 0) {
-    flush_ = host_.loop.after(progress_at_ + kProgressEvery - now, [this] {
-      flush_ = 0;
-      flush_progress();
-    });
-  }
+  has_heard_ = true;
+  if (message.samples < until_ || grant_reported_) return;
+  grant_reported_ = true;
+  on_rounds_ = false;
+  flush_progress();
 }
 
 void Trainer::flush_progress() {
   if (!has_pending_) return;
   has_pending_ = false;
-  progress_at_ = boot_now_ns();
-  if (flush_ != 0) {
-    host_.loop.cancel(flush_);
-    flush_ = 0;
-  }
+  const TimeNs now = boot_now_ns();
+  pace_.heard(now, pending_.samples);
+  pace_.went_on(now);
   if (lines_only_ && pending_.samples >= until_) set_frozen(true);
   host_.emit(core::TrainerProgressed{ref_, pending_.samples, pending_.loss});
+}
+
+void Trainer::settle() {
+  const TimeNs now = boot_now_ns();
+  if (has_pending_) pace_.heard(now, pending_.samples);
+  if (has_pending_ && pace_.is_due(now)) {
+    flush_progress();
+  } else if (has_pending_ && !lines_only_ && !in_fleet_ && !is_answering_) {
+    on_rounds_ = true;
+  }
+  if (!has_heard_) on_rounds_ = false;  // silent: whenever it speaks again will do
+  stop_looking();
+  const ReportPace::Look next = pace_.next_look(now, samples_);
+  if (next.watch) on_rounds_ = false;
+  if (has_pending_ || on_rounds_) {
+    look_ = host_.loop.at(on_rounds_ ? next.at : pace_.due_at(), [this] { look(); });
+  }
+  watch_socket();
+}
+
+void Trainer::look() {
+  look_ = 0;
+  has_heard_ = false;
+  if (on_rounds_ && handle_.socket) {
+    read_socket();
+  } else {
+    settle();
+  }
+}
+
+void Trainer::stop_looking() {
+  if (look_ != 0) host_.loop.cancel(look_);
+  look_ = 0;
 }
 
 void Trainer::read_output() {
   char block[4096];
   std::size_t got = 0;
+  has_heard_ = false;
   if (!read_some(handle_.output, block, sizeof block, got)) {
     close_output();
     return;
@@ -382,7 +423,8 @@ void Trainer::read_output() {
       if (const auto progress = parse_progress_line(line)) on_message(*progress);
     });
   }
-  if (bytes_left_ == 0) watch_output();
+  if (lines_only_) settle();
+  if (bytes_left_ == 0) await_refill();
 }
 
 }  // namespace laird::shell

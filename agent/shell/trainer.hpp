@@ -1,30 +1,21 @@
 // One trainer process: what it says and prints, what it is told, its group. The pool's own.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
 #include "agent/shell/bounded_log.hpp"
 #include "agent/shell/cgroup.hpp"
 #include "agent/shell/line_buffer.hpp"
 #include "agent/shell/loop.hpp"
 #include "agent/shell/process.hpp"
+#include "agent/shell/report_pace.hpp"
+#include "agent/shell/trainer_host.hpp"
 #include "agent/shell/trainer_message.hpp"
 
 namespace laird::shell {
-
-// What a trainer's words become.
-struct TrainerHost {
-  Loop& loop;
-  std::function<void(core::EventBody)> emit;
-  // What the trainer of a fleet task says to other boards: to one, or with an empty name to all its
-  // neighbours. Passes the core by.
-  std::function<void(core::TaskKey key, const std::string& to, std::string_view bytes)> shared;
-};
 
 class Trainer {
  public:
@@ -68,21 +59,27 @@ class Trainer {
   void watch_socket();
   void watch_output();
   // A descriptor nobody may read now is taken out of the loop: a hang-up cannot be masked, and
-  // would be reported again and again until the next refill.
-  void watch(int fd, bool& watched, std::uint32_t events, Loop::Ready ready);
+  // would be reported again and again until somebody may.
+  void watch(int fd, std::uint32_t& watched, std::uint32_t events, Loop::Ready ready);
   void on_socket(std::uint32_t events);
   // Reads within the allowance; false when the stream has ended.
   bool read_some(Fd& fd, char* block, std::size_t size, std::size_t& got);
   void refill_allowance();
-  void refill();
+  void await_refill();
+  // Tells it to do what it answers, and listens for that.
+  void ask(std::string_view what);
   void read_socket();
   void on_message(const TrainerMessage& message);
   // Once a grant: what comes after it belongs to none.
   void on_yield(const TrainerMessage& message);
   void on_share(const TrainerMessage& message);
-  // The end of a grant goes through at once; other reports at most every kProgressEvery.
+  // The end of a grant goes through at once; other reports by the pace.
   void on_progress(const TrainerMessage& message);
   void flush_progress();
+  // After what was there has been read: the latest report goes on now, or at the next look.
+  void settle();
+  void look();
+  void stop_looking();
   void read_output();
 
   TrainerHost& host_;
@@ -96,13 +93,17 @@ class Trainer {
   LineBuffer lines_;
   LineBuffer output_lines_;
   std::string outgoing_;
-  bool socket_watched_ = false;
-  bool output_watched_ = false;
+  std::uint32_t socket_watched_ = 0;  // for these events; 0: not in the loop
+  std::uint32_t output_watched_ = 0;
   std::size_t bytes_left_ = 0;
   int messages_left_ = 0;
   int shares_left_ = 0;
-  Loop::TimerId refill_ = 0;
-  Loop::TimerId flush_ = 0;
+  TimeNs refill_at_ = 0;
+  Loop::TimerId refill_ = 0;  // once the allowance is used up
+  ReportPace pace_;
+  Loop::TimerId look_ = 0;
+  bool on_rounds_ = false;     // its socket is read when the pace says so, and not watched
+  bool is_answering_ = false;  // it was asked for something, and the answer does not wait
   std::uint64_t until_ = 0;
   bool grant_reported_ = true;  // the end of the grant has gone through
   bool is_ready_ = false;       // it said so itself: never of one that only prints
@@ -114,7 +115,7 @@ class Trainer {
   bool dying_ = false;
   TrainerMessage pending_;
   bool has_pending_ = false;
-  TimeNs progress_at_ = 0;
+  bool has_heard_ = false;  // a report, since the last look
   // A start that has to wait until this process is gone.
   bool has_next_ = false;
   core::StartTrainer next_start_;

@@ -14,9 +14,11 @@
 #include "agent/ports/ports.hpp"
 #include "agent/shell/cgroup.hpp"
 #include "agent/shell/loop.hpp"
-#include "agent/shell/trainer.hpp"
+#include "agent/shell/trainer_host.hpp"
 
 namespace laird::shell {
+
+class Trainer;
 
 struct TrainerProgram {
   std::vector<std::string> argv;
