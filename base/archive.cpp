@@ -1,5 +1,8 @@
 #include "base/archive.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace laird {
 namespace {
 
@@ -12,6 +15,31 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   hash ^= word;
   hash = (hash << 27) | (hash >> 37);
   return hash * 0x9E3779B185EBCA87ULL + 0x85EBCA77C2B2AE63ULL;
+}
+
+// Up to eight bytes as a number; eight are one load where that is how numbers lie in memory.
+std::uint64_t little_endian(std::string_view bytes) {
+  std::uint64_t word = 0;
+  if (std::endian::native == std::endian::little && bytes.size() == sizeof word) {
+    std::memcpy(&word, bytes.data(), sizeof word);
+    return word;
+  }
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    word |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(bytes[i])) << (8 * i);
+  }
+  return word;
+}
+
+// Not inlined: hashing, the common way, would save their registers at every call.
+[[gnu::noinline]] void write_number(Bytes& out, std::uint64_t v, std::size_t width) {
+  for (std::size_t i = 0; i < width; ++i) out.push_back(static_cast<std::uint8_t>(v >> (8 * i)));
+}
+
+[[gnu::noinline]] bool read_number(std::string_view& in, std::uint64_t& v, std::size_t width) {
+  if (in.size() < width) return false;
+  v = little_endian(in.substr(0, width));
+  in.remove_prefix(width);
+  return true;
 }
 
 constexpr std::uint64_t finish(std::uint64_t hash) {
@@ -38,9 +66,14 @@ void Archive::operator()(bool& v) {
   v = wide == 1;
 }
 
+// The state is hashed after every event: that way comes first and is short, here and below.
 void Archive::operator()(double& v) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &v, sizeof bits);
+  if (mode_ == Mode::kHash) {
+    hash_ = mix(hash_, bits);
+    return;
+  }
   fixed(bits, sizeof bits);
   if (reading() && !failed_) std::memcpy(&v, &bits, sizeof bits);
 }
@@ -62,25 +95,15 @@ void Archive::text(std::string& v, std::size_t limit) {
 }
 
 void Archive::fixed(std::uint64_t& v, std::size_t width) {
+  if (mode_ == Mode::kHash) {
+    hash_ = mix(hash_, v);
+    return;
+  }
   if (failed_) return;
-  switch (mode_) {
-    case Mode::kHash: hash_ = mix(hash_, v); return;
-    case Mode::kWrite:
-      for (std::size_t i = 0; i < width; ++i) {
-        out_->push_back(static_cast<std::uint8_t>(v >> (8 * i)));
-      }
-      return;
-    case Mode::kRead:
-      if (in_.size() < width) {
-        fail();
-        return;
-      }
-      v = 0;
-      for (std::size_t i = 0; i < width; ++i) {
-        v |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(in_[i])) << (8 * i);
-      }
-      in_.remove_prefix(width);
-      return;
+  if (mode_ == Mode::kWrite) {
+    write_number(*out_, v, width);
+  } else if (!read_number(in_, v, width)) {
+    fail();
   }
 }
 
@@ -89,13 +112,10 @@ void Archive::raw(std::string_view bytes) {
     out_->insert(out_->end(), bytes.begin(), bytes.end());
     return;
   }
-  for (std::size_t at = 0; at < bytes.size(); at += 8) {
-    const std::string_view part = bytes.substr(at, 8);
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      word |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(part[i])) << (8 * i);
-    }
-    hash_ = mix(hash_, word);
+  while (!bytes.empty()) {
+    const std::size_t n = std::min<std::size_t>(bytes.size(), 8);
+    hash_ = mix(hash_, little_endian(bytes.substr(0, n)));
+    bytes.remove_prefix(n);
   }
 }
 

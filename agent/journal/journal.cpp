@@ -32,6 +32,10 @@ constexpr std::int64_t kFrameHeaderBytes = 24;
 // Answers of the core wait in memory for this many, or for a commit that has to last: their table
 // is another page, and one that a crash takes can be worked out again from the events.
 constexpr std::size_t kAnswersHeldMax = 16;
+// More than a commit grows the file by, beside what it holds: pages begun, split and pointed at.
+constexpr std::int64_t kCommitBytesMax = 16 * 1024;
+// Bytes of a body are written to the log, then to the file, each time in pages of their own.
+constexpr std::int64_t kBytesPerBodyByteMax = 4;
 
 // "journal-000012-20261116.db": the number keeps the order even when the clock goes back.
 struct FileName {
@@ -133,6 +137,8 @@ struct Journal::Impl {
   FileName name;
   std::string path;
   std::unique_ptr<Database> db;
+  Statement begin_statement;
+  Statement commit_statement;
   Statement insert_event;
   Statement insert_outcome;
   Statement insert_snapshot;
@@ -140,6 +146,8 @@ struct Journal::Impl {
   std::uint64_t committed_seq = 1;
   std::uint64_t snapshot_seq = 0;
   std::int64_t bytes_at_first = 0;  // of the file, when its first event was still to come
+  std::int64_t room_bytes = 0;      // the file is not full before it has grown by this much
+  std::int64_t day_looked_at = -1;  // days since 1970; the file is of that day
   Bytes scratch;
 
   struct HeldAnswer {
@@ -183,6 +191,8 @@ struct Journal::Impl {
       into = std::move(*made);
       return {};
     };
+    if (Status ok = prepare(begin_statement, "BEGIN IMMEDIATE"); !ok) return ok;
+    if (Status ok = prepare(commit_statement, "COMMIT"); !ok) return ok;
     if (Status ok = prepare(insert_event, "INSERT INTO event VALUES(?,?,?,?)"); !ok) return ok;
     if (Status ok = prepare(insert_outcome, "INSERT OR REPLACE INTO outcome VALUES(?,?,?)"); !ok) {
       return ok;
@@ -208,8 +218,23 @@ struct Journal::Impl {
 
   // A file is full by what it takes on the disk. One that has to begin with a large state gets room
   // for as much again, or every batch would begin a new one.
-  [[nodiscard]] bool full() const {
-    return size_on_disk(path) >= std::max(limits.file_bytes_max, 2 * bytes_at_first);
+  // Its size is asked for only when it may be, by a generous count of what was written since.
+  [[nodiscard]] bool full() {
+    if (room_bytes > 0) return false;
+    const std::int64_t limit = std::max(limits.file_bytes_max, 2 * bytes_at_first);
+    room_bytes = limit - size_on_disk(path);
+    return room_bytes <= 0;
+  }
+  void count(const Bytes& body) {
+    room_bytes -= kBytesPerBodyByteMax * static_cast<std::int64_t>(body.size());
+  }
+
+  [[nodiscard]] bool is_of_today(TimeNs wall_ns) {
+    const std::int64_t today = wall_ns / kDay;
+    if (today == day_looked_at) return true;
+    if (day_of(wall_ns) != name.day) return false;
+    day_looked_at = today;
+    return true;
   }
 
   // What is put stays held until it is committed.
@@ -221,13 +246,14 @@ struct Journal::Impl {
           .bind(2, answer.commands)
           .bind(3, static_cast<std::int64_t>(answer.state_hash));
       if (Status ok = insert_outcome.run(); !ok) return ok;
+      count(answer.commands);
     }
     return {};
   }
 
   Status begin() {
     if (db->in_transaction()) return {};
-    return db->run("BEGIN IMMEDIATE");
+    return begin_statement.run();
   }
 
   Status put_snapshot(core::State& state) {
@@ -236,6 +262,7 @@ struct Journal::Impl {
     seal(body, next_seq);
     insert_snapshot.bind(1, static_cast<std::int64_t>(next_seq)).bind(2, body);
     if (Status ok = insert_snapshot.run(); !ok) return ok;
+    count(body);
     snapshot_seq = next_seq;
     return {};
   }
@@ -243,7 +270,8 @@ struct Journal::Impl {
   Status commit(bool durable) {
     const bool with_held = durable || held.size() >= kAnswersHeldMax;
     Status ok = with_held ? put_held() : Status{};
-    if (ok && db->in_transaction()) ok = db->run("COMMIT");
+    if (ok && db->in_transaction()) ok = commit_statement.run();
+    room_bytes -= kCommitBytesMax;
     if (!ok) {
       roll_back();
       return ok;
@@ -254,6 +282,7 @@ struct Journal::Impl {
   }
 
   void roll_back() {
+    commit_statement.reset();
     insert_event.reset();
     insert_outcome.reset();
     insert_snapshot.reset();
@@ -262,6 +291,8 @@ struct Journal::Impl {
   }
 
   void let_go() {
+    begin_statement = {};
+    commit_statement = {};
     insert_event = {};
     insert_outcome = {};
     insert_snapshot = {};
@@ -365,6 +396,7 @@ Result<std::uint64_t> Journal::append(core::Event& event) {
     impl_->roll_back();
     return tl::make_unexpected(ok.error());
   }
+  impl_->count(impl_->scratch);
   ++impl_->next_seq;
   return seq;
 }
@@ -381,7 +413,7 @@ Status Journal::commit(bool durable) { return impl_->commit(durable); }
 
 Status Journal::keep_up(core::State& state, TimeNs wall_ns) {
   Impl& j = *impl_;
-  const bool turns_over = day_of(wall_ns) != j.name.day || j.full();
+  const bool turns_over = !j.is_of_today(wall_ns) || j.full();
   if (!turns_over && j.next_seq - j.snapshot_seq < j.limits.events_per_snapshot) return {};
   if (!turns_over) {
     if (Status ok = j.put_snapshot(state); !ok) return ok;

@@ -48,8 +48,12 @@ void Loop::forget(int fd) {
 }
 
 Loop::TimerId Loop::after(DurationNs delay, Fired fired) {
+  return at(boot_now_ns() + std::max<DurationNs>(delay, 0), std::move(fired));
+}
+
+Loop::TimerId Loop::at(TimeNs when, Fired fired) {
   const TimerId id = next_timer_++;
-  timers_.emplace(boot_now_ns() + std::max<DurationNs>(delay, 0), std::pair(id, std::move(fired)));
+  timers_.emplace(when, std::pair(id, std::move(fired)));
   return id;
 }
 

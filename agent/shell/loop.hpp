@@ -52,6 +52,8 @@ class Loop {
 
   // Calls once after `delay` on the clock that counts suspend.
   TimerId after(DurationNs delay, Fired fired);
+  // Calls once at that instant of the same clock.
+  TimerId at(TimeNs when, Fired fired);
   void cancel(TimerId id);
 
   // Waits for at most one round of readiness and runs what is due.

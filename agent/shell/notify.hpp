@@ -10,8 +10,7 @@
 namespace laird::shell {
 
 // Whether JOURNAL_STREAM names this very descriptor: its reader then has the time already, and
-// takes
-// "<4>" at a line's start for the line's priority.
+// takes "<4>" at a line's start for the line's priority.
 [[nodiscard]] bool leads_to_journald(int fd);
 
 class Notifier {

@@ -10,10 +10,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <optional>
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/config_door.hpp"
@@ -150,6 +153,182 @@ int report(const std::vector<config::Problem>& problems) {
   return 2;
 }
 
+// What was opened goes to its place, or the reason why it was not is handed on.
+template <class T>
+[[nodiscard]] Status put_into(T& place, Result<T> opened) {
+  if (!opened) return tl::make_unexpected(opened.error());
+  place = std::move(*opened);
+  return {};
+}
+
+// One life of the agent on one board: what it is made of, in the order in which it is opened. All
+// that can fail is in open(), so that settings on trial can be taken back.
+class OneLife {
+ public:
+  OneLife(const RunOptions& options, const LayeredSettings& layers, const SettingsStore& store)
+      : options_(options),
+        layers_(layers),
+        settings_(layers.settings),
+        store_(store),
+        view_(view_of(options.view)),
+        log_(log_into(make_log(view_, settings_))) {}
+
+  [[nodiscard]] int run() {
+    Status ok = open();
+    if (ok) ok = turn();
+    if (!ok) return give_up(ok.error());
+    if (restart_ && stop_signals_ == 0) {
+      notifier_.hand_on();
+      return kRunAgain;
+    }
+    display_->refresh(agent_->state(), agent_->now());
+    display_->summary(agent_->state(), agent_->now(), agent_->journal_path(),
+                      beside_this_program("lairctl"));
+    return stop_signals_ >= 2 ? 1 : 0;
+  }
+
+ private:
+  [[nodiscard]] Status open() {
+    if (const Status ok = put_into(signals_, open_signals()); !ok) return ok;
+    if (const Status ok = put_into(loop_, Loop::create()); !ok) return ok;
+    Result<std::unique_ptr<Agent>> agent = Agent::create(*loop_, clock_, settings_, log_);
+    if (const Status ok = put_into(agent_, std::move(agent)); !ok) return ok;
+    const char* no_colour = std::getenv("NO_COLOR");
+    const bool colour = view_ == View::kTable && (no_colour == nullptr || *no_colour == '\0');
+    display_.emplace(view_, stdout, colour);
+    if (const Status ok = open_doors(); !ok) return ok;
+    if (const Status ok = open_metrics(); !ok) return ok;
+    agent_->on_changed([this](const core::Task& task, const core::TaskChanged& change) {
+      display_->changed(task, change, agent_->now());
+      if (change.state == core::TaskState::kEnded) {
+        ++ended_[static_cast<std::size_t>(change.outcome)];
+      }
+      if (fleet_) fleet_->task_changed(task, change);
+    });
+    return loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signals(); });
+  }
+
+  // The ways in: the control socket, and the fleet's link with what it may change.
+  [[nodiscard]] Status open_doors() {
+    if (!settings_.control_socket.empty()) {
+      Status ok =
+          put_into(control_, ControlSocket::open(*loop_, *agent_, settings_.control_socket));
+      if (!ok) return ok;
+    }
+    config_.emplace(
+        *loop_, *agent_, layers_, store_,
+        [this] {
+          log_(1, "starting anew, for other settings; tasks go on from their checkpoints");
+          restart_ = true;
+          agent_->shut_down();
+        },
+        log_);
+    if (!settings_.fleet.name.empty()) {
+      Status ok = put_into(fleet_, FleetLink::open(*loop_, *agent_, clock_, settings_, *config_,
+                                                   options_.version, log_));
+      if (!ok) return ok;
+    }
+    config_->set_link([this] { return fleet_ != nullptr && fleet_->connected(); });
+    return {};
+  }
+
+  [[nodiscard]] Status open_metrics() {
+    const std::string& listen = settings_.metrics_listen;
+    if (listen.empty()) return {};
+    const double started_s = static_cast<double>(clock_.wall_ns()) * 1e-9;
+    Result<std::unique_ptr<MetricsPort>> opened =
+        MetricsPort::open(*loop_, listen, [this, started_s] {
+          MetricsInput in = metrics_of(*agent_, fleet_.get());
+          in.board = &settings_.board;
+          in.version = options_.version;
+          in.ended = ended_;
+          in.started_unix_s = started_s;
+          return metrics_text(in);
+        });
+    if (const Status ok = put_into(metrics_, std::move(opened)); !ok) return ok;
+    const bool here = parse_listen_address(listen)->loopback;
+    log_(here ? 1 : 2, "metrics: http://" + listen + "/metrics" +
+                           (here ? "" : ", which anybody who reaches this machine can read"));
+    return {};
+  }
+
+  void on_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      if (info.ssi_signo == SIGCHLD) agent_->on_child_signal();
+      if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) continue;
+      if (++stop_signals_ == 1) {
+        log_(1, "stopping: trainers write a last checkpoint; a second signal kills them");
+        notifier_.say("STOPPING=1\nSTATUS=stopping, trainers write a last checkpoint");
+        agent_->shut_down();
+      }
+    }
+  }
+
+  void draw_every(DurationNs every) {
+    loop_->after(every, [this, every] {
+      display_->refresh(agent_->state(), agent_->now());
+      draw_every(every);
+    });
+  }
+
+  // The loop feeds the watchdog, so it is the one thread that decides anything that is watched.
+  void feed_watchdog() {
+    notifier_.say("WATCHDOG=1");
+    loop_->after(notifier_.watchdog_every(), [this] { feed_watchdog(); });
+  }
+
+  // Until the agent has done what there is, or is told to go.
+  [[nodiscard]] Status turn() {
+    if (view_ != View::kNone) draw_every(view_ == View::kTable ? kTableEvery : kLinesEvery);
+    if (notifier_.watchdog_every() > 0) feed_watchdog();
+    notifier_.say("READY=1\nSTATUS=" + settings_.core.node + " runs");
+    for (const core::TaskSpec& spec : settings_.tasks) {
+      submit_configured(*loop_, *agent_, spec, log_);
+    }
+    bool leaving = false;
+    while (!agent_->finished() && stop_signals_ < 2) {
+      agent_->process();
+      if (fleet_) fleet_->flush();
+      if (options_.until_done && !leaving && agent_->idle()) {
+        leaving = true;
+        agent_->shut_down();
+        continue;
+      }
+      if (agent_->finished()) break;
+      if (const Status ok = loop_->run_once(kHour); !ok) return ok;
+    }
+    return {};
+  }
+
+  [[nodiscard]] int give_up(const Error& error) const {
+    complain("laird: " + error.text());
+    if (!ConfigDoor::revert_failed_start(layers_, store_, error)) return 1;
+    notifier_.hand_on();
+    return kRunAgain;
+  }
+
+  const RunOptions& options_;
+  const LayeredSettings& layers_;
+  const Settings& settings_;
+  const SettingsStore& store_;
+  const View view_;
+  const Agent::Log log_;
+  const Notifier notifier_;
+  Fd signals_;
+  std::unique_ptr<Loop> loop_;
+  SystemClock clock_;
+  std::unique_ptr<Agent> agent_;
+  std::optional<Display> display_;
+  std::unique_ptr<ControlSocket> control_;
+  bool restart_ = false;
+  std::optional<ConfigDoor> config_;
+  std::unique_ptr<FleetLink> fleet_;
+  std::array<std::uint64_t, 8> ended_{};  // tasks by outcome
+  std::unique_ptr<MetricsPort> metrics_;
+  int stop_signals_ = 0;
+};
+
 }  // namespace
 
 int check_file(const std::string& path) {
@@ -213,132 +392,8 @@ int run_agent(const RunOptions& options) {
   const SettingsStore store(own.state_dir);
   LayeredSettings layers =
       with_overlay(options.config_path, std::move(base), std::move(own), store);
-  Settings& settings = layers.settings;
-  if (!options.state_dir.empty()) settings.move_state_to(options.state_dir);
-
-  const View view = view_of(options.view);
-  const std::shared_ptr<spdlog::logger> spd = make_log(view, settings);
-  const Agent::Log log = log_into(spd);
-  const Notifier notifier;
-  const auto give_up = [&](const Error& error) {
-    complain("laird: " + error.text());
-    if (!ConfigDoor::revert_failed_start(layers, store, error)) return 1;
-    notifier.hand_on();
-    return kRunAgain;
-  };
-
-  Result<Fd> signals = open_signals();
-  if (!signals) return give_up(signals.error());
-  Result<std::unique_ptr<Loop>> loop = Loop::create();
-  if (!loop) return give_up(loop.error());
-  SystemClock clock;
-  Result<std::unique_ptr<Agent>> created = Agent::create(**loop, clock, settings, log);
-  if (!created) return give_up(created.error());
-  Agent& agent = **created;
-
-  const char* no_colour = std::getenv("NO_COLOR");
-  const bool colour = view == View::kTable && (no_colour == nullptr || *no_colour == '\0');
-  Display display(view, stdout, colour);
-  std::unique_ptr<ControlSocket> control;
-  if (!settings.control_socket.empty()) {
-    Result<std::unique_ptr<ControlSocket>> opened =
-        ControlSocket::open(**loop, agent, settings.control_socket);
-    if (!opened) return give_up(opened.error());
-    control = std::move(*opened);
-  }
-
-  bool restart = false;
-  ConfigDoor config(
-      **loop, agent, layers, store,
-      [&] {
-        log(1, "starting anew, for other settings; tasks go on from their checkpoints");
-        restart = true;
-        agent.shut_down();
-      },
-      log);
-  std::unique_ptr<FleetLink> fleet;
-  if (!settings.fleet.name.empty()) {
-    Result<std::unique_ptr<FleetLink>> opened =
-        FleetLink::open(**loop, agent, clock, settings, config, options.version, log);
-    if (!opened) return give_up(opened.error());
-    fleet = std::move(*opened);
-  }
-  config.set_link([&fleet] { return fleet != nullptr && fleet->connected(); });
-  std::array<std::uint64_t, 8> ended{};
-  std::unique_ptr<MetricsPort> metrics;
-  if (!settings.metrics_listen.empty()) {
-    const double started_s = static_cast<double>(clock.wall_ns()) * 1e-9;
-    Result<std::unique_ptr<MetricsPort>> opened =
-        MetricsPort::open(**loop, settings.metrics_listen, [&, started_s] {
-          MetricsInput in = metrics_of(agent, fleet.get());
-          in.board = &settings.board;
-          in.version = options.version;
-          in.ended = ended;
-          in.started_unix_s = started_s;
-          return metrics_text(in);
-        });
-    if (!opened) return give_up(opened.error());
-    metrics = std::move(*opened);
-    const bool here = parse_listen_address(settings.metrics_listen)->loopback;
-    log(here ? 1 : 2, "metrics: http://" + settings.metrics_listen + "/metrics" +
-                          (here ? "" : ", which anybody who reaches this machine can read"));
-  }
-  agent.on_changed([&](const core::Task& task, const core::TaskChanged& change) {
-    display.changed(task, change, agent.now());
-    if (change.state == core::TaskState::kEnded) ++ended[static_cast<std::size_t>(change.outcome)];
-    if (fleet) fleet->task_changed(task, change);
-  });
-
-  int stop_signals = 0;
-  const Status watched = (*loop)->watch(signals->get(), EPOLLIN, [&](std::uint32_t) {
-    signalfd_siginfo info{};
-    while (::read(signals->get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      if (info.ssi_signo == SIGCHLD) agent.on_child_signal();
-      if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) continue;
-      if (++stop_signals == 1) {
-        log(1, "stopping: trainers write a last checkpoint; a second signal kills them");
-        notifier.say("STOPPING=1\nSTATUS=stopping, trainers write a last checkpoint");
-        agent.shut_down();
-      }
-    }
-  });
-  if (!watched) return give_up(watched.error());
-
-  const DurationNs every = view == View::kTable ? kTableEvery : kLinesEvery;
-  std::function<void()> draw = [&] {
-    display.refresh(agent.state(), agent.now());
-    (*loop)->after(every, draw);
-  };
-  if (view != View::kNone) (*loop)->after(every, draw);
-
-  // The loop feeds the watchdog, so it is the one thread that decides anything that is watched.
-  std::function<void()> feed = [&] {
-    notifier.say("WATCHDOG=1");
-    (*loop)->after(notifier.watchdog_every(), feed);
-  };
-  if (notifier.watchdog_every() > 0) feed();
-  notifier.say("READY=1\nSTATUS=" + settings.core.node + " runs");
-
-  for (const core::TaskSpec& spec : settings.tasks) submit_configured(**loop, agent, spec, log);
-  bool leaving = false;
-  while (!agent.finished() && stop_signals < 2) {
-    agent.process();
-    if (fleet) fleet->flush();
-    if (options.until_done && !leaving && agent.idle()) {
-      leaving = true;
-      agent.shut_down();
-      continue;
-    }
-    if (agent.finished()) break;
-    if (const Status ok = (*loop)->run_once(kHour); !ok) return give_up(ok.error());
-  }
-  if (restart && stop_signals == 0) {
-    notifier.hand_on();
-    return kRunAgain;
-  }
-  display.refresh(agent.state(), agent.now());
-  display.summary(agent.state(), agent.now(), agent.journal_path(), beside_this_program("lairctl"));
-  return stop_signals >= 2 ? 1 : 0;
+  if (!options.state_dir.empty()) layers.settings.move_state_to(options.state_dir);
+  return OneLife(options, layers, store).run();
 }
 
 }  // namespace laird::shell

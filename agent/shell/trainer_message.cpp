@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "agent/core/limits.hpp"
 #include "json/value.hpp"
@@ -85,9 +86,91 @@ Result<TrainerMessage> read_yield(const Value& message) {
   return out;
 }
 
+// A progress report as trainers write it, read without a tree: nearly every line of a trainer is
+// one. Takes only what the parser of JSON would read the same; of anything else it says nothing.
+class PlainProgress {
+ public:
+  explicit PlainProgress(std::string_view line) : left_(line) {}
+
+  [[nodiscard]] std::optional<TrainerMessage> read() {
+    if (!take('{')) return std::nullopt;
+    do {
+      if (!member()) return std::nullopt;
+    } while (take(','));
+    const bool whole = take('}') && skip_space().empty();
+    if (!whole || !has_type_ || !has_samples_ || !has_loss_) return std::nullopt;
+    return out_;
+  }
+
+ private:
+  std::string_view skip_space() {
+    while (!left_.empty() && (left_.front() == ' ' || left_.front() == '\t')) {
+      left_.remove_prefix(1);
+    }
+    return left_;
+  }
+
+  bool take(char c) {
+    if (!skip_space().starts_with(c)) return false;
+    left_.remove_prefix(1);
+    return true;
+  }
+
+  bool take(std::string_view text) {
+    if (!skip_space().starts_with(text)) return false;
+    left_.remove_prefix(text.size());
+    return true;
+  }
+
+  // A key twice is for the parser to judge.
+  bool member() {
+    if (take("\"samples\"")) return !std::exchange(has_samples_, true) && take(':') && samples();
+    if (take("\"loss\"")) return !std::exchange(has_loss_, true) && take(':') && loss();
+    if (!take("\"type\"") || std::exchange(has_type_, true) || !take(':')) return false;
+    out_.type = Type::kProgress;
+    return take("\"progress\"");
+  }
+
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  // JSON writes no leading zeros and no sign but a minus, which the parser may have.
+  bool begins_number() {
+    const std::string_view text = skip_space();
+    if (text.empty() || !is_digit(text.front())) return false;
+    return text.front() != '0' || text.size() < 2 || !is_digit(text[1]);
+  }
+
+  bool samples() {
+    if (!begins_number()) return false;
+    const auto end = std::from_chars(left_.data(), left_.data() + left_.size(), out_.samples);
+    if (end.ec != std::errc() || out_.samples > core::kSamplesMax) return false;
+    left_.remove_prefix(static_cast<std::size_t>(end.ptr - left_.data()));
+    return !left_.empty() && left_.front() != '.' && left_.front() != 'e' && left_.front() != 'E';
+  }
+
+  bool loss() {
+    if (!begins_number()) return false;
+    const auto end = std::from_chars(left_.data(), left_.data() + left_.size(), out_.loss);
+    if (end.ec != std::errc()) return false;
+    const std::string_view read(left_.data(), static_cast<std::size_t>(end.ptr - left_.data()));
+    left_.remove_prefix(read.size());
+    // from_chars also takes "1." and "1.e5", which are no JSON.
+    const std::size_t dot = read.find('.');
+    return dot == read.npos || (dot + 1 < read.size() && is_digit(read[dot + 1]));
+  }
+
+  std::string_view left_;
+  TrainerMessage out_;
+  bool has_type_ = false;
+  bool has_samples_ = false;
+  bool has_loss_ = false;
+};
+
 }  // namespace
 
 Result<TrainerMessage> parse_trainer_line(std::string_view line) {
+  if (line.size() <= kTrainerLineMax) {
+    if (std::optional<TrainerMessage> plain = PlainProgress(line).read()) return std::move(*plain);
+  }
   json::ParseLimits limits;
   limits.bytes_max = kShareLineMax;
   limits.depth_max = 4;

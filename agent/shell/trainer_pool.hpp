@@ -14,8 +14,11 @@
 #include "agent/ports/ports.hpp"
 #include "agent/shell/cgroup.hpp"
 #include "agent/shell/loop.hpp"
+#include "agent/shell/trainer_host.hpp"
 
 namespace laird::shell {
+
+class Trainer;
 
 struct TrainerProgram {
   std::vector<std::string> argv;
@@ -25,12 +28,9 @@ struct TrainerProgram {
 
 class TrainerPool final : public ports::Trainers {
  public:
-  using Emit = std::function<void(core::EventBody)>;
+  using Emit = decltype(TrainerHost::emit);
   using Log = std::function<void(const std::string&)>;
-  // What the trainer of a fleet task says to other boards: to one, or with an empty name to all its
-  // neighbours. Passes the core by.
-  using Shared =
-      std::function<void(core::TaskKey key, const std::string& to, std::string_view bytes)>;
+  using Shared = decltype(TrainerHost::shared);
 
   // `tasks_folder` holds one folder per task. `groups` may be null.
   TrainerPool(Loop& loop, std::map<std::string, TrainerProgram> programs, std::string tasks_folder,
@@ -46,7 +46,7 @@ class TrainerPool final : public ports::Trainers {
   void limit(const core::LimitTrainer& command) override;
   void set_duty(const core::SetFreezerDuty& command) override;
 
-  void on_shared(Shared shared) { shared_ = std::move(shared); }
+  void on_shared(Shared shared) { host_.shared = std::move(shared); }
   // A line of the fleet for the trainer of a task. One that it has no room for is dropped when it
   // may be: what is missing in a model is asked for again.
   void tell(core::TaskKey key, const std::string& line, bool may_drop);
@@ -58,19 +58,15 @@ class TrainerPool final : public ports::Trainers {
   [[nodiscard]] bool empty() const { return running_.empty(); }
 
  private:
-  class Trainer;
-  friend class Trainer;
   [[nodiscard]] Trainer* find(const core::ProcessRef& process);
   void turn_duty();
   void start_now(const core::StartTrainer& command, const core::TaskSpec& spec);
 
-  Loop& loop_;
+  TrainerHost host_;
   std::map<std::string, TrainerProgram> programs_;
   std::string tasks_folder_;
   CgroupTree* groups_;
-  Emit emit_;
   Log log_;
-  Shared shared_;
   std::map<int, std::unique_ptr<Trainer>> running_;  // by pid
   // The freezer's duty cycle: all trainers run and are frozen together.
   std::int32_t run_permille_ = power::kLevelFull;

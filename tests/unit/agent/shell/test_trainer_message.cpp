@@ -1,5 +1,6 @@
 #include "agent/shell/trainer_message.hpp"
 
+#include <bit>
 #include <string>
 
 #include "tests/harness/unit.hpp"
@@ -36,6 +37,76 @@ TEST(what_does_not_fit_is_refused) {
     TEST_ASSERT_FALSE_MESSAGE(parse_trainer_line(bad).has_value(), bad);
   }
   TEST_ASSERT_FALSE(parse_trainer_line(std::string(5000, '[')).has_value());
+}
+
+// Most lines are plain progress and are read without a tree; what that reads, and what it leaves to
+// the parser, must come out as the parser has it. A key nobody knows sends a line to the parser.
+TEST(a_plain_progress_line_is_read_as_the_parser_reads_it) {
+  const std::string counts[] = {"0",
+                                "20",
+                                "9007199254740992",
+                                "9007199254740993",
+                                "-1",
+                                "01",
+                                "1.",
+                                "1e3",
+                                "1.0",
+                                "",
+                                "18446744073709551616",
+                                "+1",
+                                "0x1"};
+  const std::string losses[] = {"0.5",
+                                "0",
+                                "-0",
+                                "-0.5",
+                                "3",
+                                "1e-3",
+                                "1E+05",
+                                "1.",
+                                "1.e5",
+                                ".5",
+                                "01",
+                                "1e",
+                                "1e999",
+                                "1e-999",
+                                "4.9e-324",
+                                "0.1e",
+                                "NaN",
+                                "inf",
+                                "\"0.5\"",
+                                "null",
+                                "1 2",
+                                "2.2250738585072011e-308",
+                                "123456789012345678901234567890"};
+  int read = 0;
+  for (const std::string& count : counts) {
+    for (const std::string& loss : losses) {
+      for (const char* form : {R"({"type":"progress","samples":S,"loss":L})",
+                               R"( { "loss" : L , "type": "progress", "samples":S } )",
+                               R"({"type":"progress","samples":S,"loss":L)",
+                               R"({"type":"progress","samples":S,"loss":L}})",
+                               R"({"type":"progress","samples":S,"loss":L,})",
+                               R"({"type":"progress","samples":S,"samples":2,"loss":L})",
+                               R"({"type":"progress","loss":L,"loss":L,"samples":S})",
+                               R"({"type":"done","samples":S,"loss":L})"}) {
+        std::string line = form;
+        for (std::size_t at; (at = line.find(":S")) != line.npos;) line.replace(at + 1, 1, count);
+        for (std::size_t at; (at = line.find('L')) != line.npos;) line.replace(at, 1, loss);
+        std::string parsed = line;
+        parsed.insert(parsed.find('{') + 1, R"("x":0,)");
+        const auto plain = parse_trainer_line(line);
+        const auto slow = parse_trainer_line(parsed);
+        TEST_ASSERT_EQUAL_MESSAGE(slow.has_value(), plain.has_value(), line.c_str());
+        if (!plain) continue;
+        ++read;
+        TEST_ASSERT_TRUE_MESSAGE(plain->type == slow->type, line.c_str());
+        TEST_ASSERT_EQUAL_UINT64_MESSAGE(slow->samples, plain->samples, line.c_str());
+        TEST_ASSERT_EQUAL_HEX64_MESSAGE(std::bit_cast<std::uint64_t>(slow->loss),
+                                        std::bit_cast<std::uint64_t>(plain->loss), line.c_str());
+      }
+    }
+  }
+  TEST_ASSERT_TRUE(read > 50);
 }
 
 TEST(progress_lines_of_trainers_that_cannot_cooperate) {

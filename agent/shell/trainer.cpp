@@ -1,0 +1,430 @@
+#include "agent/shell/trainer.hpp"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/shell/fleet_task.hpp"
+
+namespace laird::shell {
+namespace {
+
+// A trainer may make the agent read this much; beyond it waits in the kernel until the next refill,
+// and so does the trainer.
+constexpr std::size_t kBytesPerRefill = 16 * 1024;
+constexpr DurationNs kRefillEvery = 250 * kMillisecond;
+// Messages other than progress, in the same time; a trainer at work sends one or two.
+constexpr int kMessagesPerRefill = 32;
+constexpr std::size_t kOutgoingMax = 256 * 1024;
+// A fleet task's trainer also says what is for other boards.
+constexpr std::size_t kSharedBytesPerRefill = 512 * 1024;
+constexpr int kSharesPerRefill = 256;
+// Other boards' words leave room for the agent's own.
+constexpr std::size_t kPeerOutgoingMax = kOutgoingMax - 16 * 1024;
+constexpr std::size_t kLogLineMax = 2048;
+
+}  // namespace
+
+Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
+                 std::unique_ptr<Cgroup> group, Process handle, const std::string& folder)
+    : host_(host),
+      ref_(process),
+      spec_(std::move(spec)),
+      in_fleet_(is_fleet_task(spec_)),
+      lines_only_(lines_only),
+      group_(std::move(group)),
+      handle_(std::move(handle)),
+      log_(folder + "/trainer.log"),
+      lines_(in_fleet_ ? kShareLineMax : kTrainerLineMax),
+      output_lines_(kLogLineMax) {
+  refill_allowance();
+}
+
+Trainer::~Trainer() {
+  close_socket();
+  close_output();
+  if (refill_ != 0) host_.loop.cancel(refill_);
+  stop_looking();
+  if (group_ != nullptr) group_->kill_all();
+}
+
+void Trainer::kill_group() { ::kill(-handle_.pid, SIGKILL); }
+
+void Trainer::begin(const std::string& folder) {
+  watch_output();
+  if (group_ != nullptr && spec_.memory_bytes > 0) {
+    static_cast<void>(group_->limit_memory(spec_.memory_bytes));
+  }
+  if (lines_only_) {
+    close_socket();
+    set_frozen(true);
+    host_.emit(core::TrainerReady{ref_, 0, spec_.planned_samples});
+    return;
+  }
+  watch_socket();
+  send(start_line(spec_, folder, 1));
+}
+
+void Trainer::run(const core::RunTrainer& command) {
+  until_ = command.until;
+  grant_reported_ = false;
+  pace_.granted(boot_now_ns(), samples_, until_);
+  limit(command.cpu_milli);
+  if (lines_only_) {
+    set_frozen(false);
+  } else {
+    send(run_line(until_));
+  }
+}
+
+void Trainer::limit(std::uint32_t cpu_milli) {
+  if (group_ == nullptr || cpu_milli == cpu_milli_) return;
+  cpu_milli_ = cpu_milli;
+  static_cast<void>(group_->limit_cpu(cpu_milli_));
+}
+
+void Trainer::freeze_for_duty(bool frozen) {
+  if (dying_) return;  // a frozen process does not die
+  duty_frozen_ = frozen;
+  apply_frozen();
+}
+
+void Trainer::pause() {
+  if (!lines_only_) {
+    ask("pause");
+    return;
+  }
+  set_frozen(true);
+  host_.emit(core::TrainerCheckpointed{ref_, 0});
+}
+
+void Trainer::checkpoint() {
+  if (!lines_only_) ask("checkpoint");
+}
+
+void Trainer::stop() {
+  if (!lines_only_) {
+    ask("stop");
+    return;
+  }
+  set_frozen(false);
+  ::kill(-handle_.pid, SIGTERM);
+}
+
+void Trainer::kill() {
+  dying_ = true;
+  ::kill(-handle_.pid, SIGKILL);
+  if (group_ != nullptr) group_->kill_all();
+}
+
+void Trainer::ended(int wait_status) {
+  refill_at_ = kNever;
+  bytes_left_ = 4 * kBytesPerRefill;
+  if (handle_.socket) read_socket();
+  bytes_left_ = 4 * kBytesPerRefill;
+  for (std::size_t before = 0; handle_.output && before != bytes_left_;) {
+    before = bytes_left_;
+    read_output();
+  }
+  flush_progress();
+  stop_looking();
+  const int code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+  // The only way in which a trainer that just prints can say that its work is done.
+  if (lines_only_ && code == 0) host_.emit(core::TrainerDone{ref_});
+  host_.emit(core::TrainerExited{ref_, code});
+}
+
+void Trainer::tell(const std::string& line, bool may_drop) {
+  if (lines_only_ || !is_ready_) return;
+  if (may_drop && outgoing_.size() + line.size() > kPeerOutgoingMax) return;
+  send(line);
+}
+
+void Trainer::replace_by(const core::StartTrainer& next, core::TaskSpec spec) {
+  next_start_ = next;
+  next_spec_ = std::move(spec);
+  has_next_ = true;
+}
+
+void Trainer::close_socket() {
+  if (!handle_.socket) return;
+  host_.loop.forget(handle_.socket.get());
+  socket_watched_ = 0;
+  handle_.socket.reset();
+}
+
+void Trainer::close_output() {
+  if (!handle_.output) return;
+  host_.loop.forget(handle_.output.get());
+  output_watched_ = 0;
+  handle_.output.reset();
+}
+
+void Trainer::set_frozen(bool frozen) {
+  grant_frozen_ = frozen;
+  apply_frozen();
+}
+
+void Trainer::apply_frozen() {
+  const bool frozen = grant_frozen_ || duty_frozen_;
+  if (frozen == frozen_) return;
+  frozen_ = frozen;
+  if (group_ != nullptr && group_->freeze(frozen)) return;
+  ::kill(-handle_.pid, frozen ? SIGSTOP : SIGCONT);
+}
+
+void Trainer::breach(const std::string& why) {
+  close_socket();
+  host_.emit(core::TrainerFailed{ref_, core::clipped(why)});
+}
+
+void Trainer::send(const std::string& line) {
+  if (!handle_.socket) return;
+  if (outgoing_.size() + line.size() > kOutgoingMax) {
+    breach("its trainer does not read its commands");
+    return;
+  }
+  outgoing_ += line;
+  write_socket();
+}
+
+void Trainer::write_socket() {
+  while (!outgoing_.empty()) {
+    const ssize_t n = ::send(handle_.socket.get(), outgoing_.data(), outgoing_.size(),
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n <= 0) break;
+    outgoing_.erase(0, static_cast<std::size_t>(n));
+  }
+  watch_socket();
+}
+
+void Trainer::watch_socket() {
+  if (!handle_.socket) return;
+  const bool may_read = bytes_left_ > 0 && !on_rounds_;
+  std::uint32_t events = may_read ? static_cast<std::uint32_t>(EPOLLIN) : 0u;
+  if (!outgoing_.empty()) events |= EPOLLOUT;
+  watch(handle_.socket.get(), socket_watched_, events,
+        [this](std::uint32_t ready) { on_socket(ready); });
+}
+
+void Trainer::watch_output() {
+  if (!handle_.output) return;
+  watch(handle_.output.get(), output_watched_, bytes_left_ > 0 ? EPOLLIN : 0u,
+        [this](std::uint32_t) { read_output(); });
+}
+
+void Trainer::watch(int fd, std::uint32_t& watched, std::uint32_t events, Loop::Ready ready) {
+  if (events == watched) return;
+  if (events == 0) {
+    host_.loop.forget(fd);
+  } else if (watched != 0) {
+    host_.loop.change(fd, events);
+  } else if (!host_.loop.watch(fd, events, std::move(ready))) {
+    return;
+  }
+  watched = events;
+}
+
+void Trainer::on_socket(std::uint32_t events) {
+  if ((events & EPOLLOUT) != 0) write_socket();
+  if (handle_.socket && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_socket();
+}
+
+bool Trainer::read_some(Fd& fd, char* block, std::size_t size, std::size_t& got) {
+  got = 0;
+  const TimeNs now = boot_now_ns();
+  if (now >= refill_at_) {
+    refill_allowance();
+    refill_at_ = now + kRefillEvery;
+  }
+  if (bytes_left_ == 0) return true;  // not the end: the other stream used up the allowance
+  const ssize_t n = ::read(fd.get(), block, std::min(size, bytes_left_));
+  if (n == 0) return false;
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  got = static_cast<std::size_t>(n);
+  bytes_left_ -= got;
+  return true;
+}
+
+void Trainer::refill_allowance() {
+  bytes_left_ = in_fleet_ ? kSharedBytesPerRefill : kBytesPerRefill;
+  messages_left_ = kMessagesPerRefill;
+  shares_left_ = kSharesPerRefill;
+}
+
+void Trainer::await_refill() {
+  watch_socket();
+  watch_output();
+  if (refill_ != 0) return;
+  refill_ = host_.loop.at(refill_at_, [this] {
+    refill_ = 0;
+    refill_allowance();
+    watch_socket();
+    watch_output();
+  });
+}
+
+void Trainer::ask(std::string_view what) {
+  is_answering_ = true;
+  on_rounds_ = false;
+  send(plain_line(what));
+}
+
+void Trainer::read_socket() {
+  char block[4096];
+  std::size_t got = 0;
+  has_heard_ = false;
+  do {
+    if (!read_some(handle_.socket, block, sizeof block, got)) close_socket();
+    lines_.feed(std::string_view(block, got), [this](std::string_view line, bool overlong) {
+      if (!handle_.socket || overlong) return;
+      const Result<TrainerMessage> message = parse_trainer_line(line);
+      if (message) return on_message(*message);
+      breach("its trainer broke the protocol: " + message.error().context);
+    });
+    if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
+      breach("its trainer sent a line longer than " +
+             std::to_string(in_fleet_ ? kShareLineMax : kTrainerLineMax) + " bytes");
+    }
+    // Less than there was room for: nothing is left. If that was wrong, the loop says so.
+  } while (got == sizeof block && handle_.socket && bytes_left_ > 0);
+  settle();
+  if (bytes_left_ == 0) await_refill();
+}
+
+void Trainer::on_message(const TrainerMessage& message) {
+  using Type = TrainerMessage::Type;
+  if (message.type == Type::kProgress) {
+    on_progress(message);
+    return;
+  }
+  if (message.type == Type::kShare) {
+    on_share(message);
+    return;
+  }
+  if (--messages_left_ < 0) {
+    breach("its trainer floods the agent with messages");
+    return;
+  }
+  flush_progress();
+  is_answering_ = false;
+  switch (message.type) {
+    case Type::kReady:
+      is_ready_ = true;
+      samples_ = message.samples;
+      host_.emit(core::TrainerReady{ref_, message.samples, message.planned_samples});
+      break;
+    case Type::kCheckpointed: host_.emit(core::TrainerCheckpointed{ref_, message.samples}); break;
+    case Type::kDone: host_.emit(core::TrainerDone{ref_}); break;
+    case Type::kError: breach("its trainer reported: " + message.text); break;
+    case Type::kYield: on_yield(message); break;
+    case Type::kProgress:
+    case Type::kShare: break;
+  }
+}
+
+void Trainer::on_yield(const TrainerMessage& message) {
+  if (!in_fleet_) {
+    breach("its trainer gives its lane back, but its task is no fleet task");
+    return;
+  }
+  if (grant_reported_) return;
+  grant_reported_ = true;
+  host_.emit(core::TrainerYielded{ref_, message.for_ns});
+}
+
+void Trainer::on_share(const TrainerMessage& message) {
+  if (!in_fleet_) {
+    breach("its trainer speaks to other boards, but its task is no fleet task");
+    return;
+  }
+  if (--shares_left_ < 0) {
+    breach("its trainer floods the other boards with messages");
+    return;
+  }
+  if (host_.shared) host_.shared(ref_.key, message.to, message.bytes);
+}
+
+void Trainer::on_progress(const TrainerMessage& message) {
+  // It may finish the batch that crosses the limit; whatever it counts after that it took.
+  if (is_ready_ && grant_reported_ && message.samples > samples_) {
+    breach("its trainer goes on working without a grant");
+    return;
+  }
+  samples_ = message.samples;
+  pending_ = message;
+  has_pending_ = true;
+  has_heard_ = true;
+  if (message.samples < until_ || grant_reported_) return;
+  grant_reported_ = true;
+  on_rounds_ = false;
+  flush_progress();
+}
+
+void Trainer::flush_progress() {
+  if (!has_pending_) return;
+  has_pending_ = false;
+  const TimeNs now = boot_now_ns();
+  pace_.heard(now, pending_.samples);
+  pace_.went_on(now);
+  if (lines_only_ && pending_.samples >= until_) set_frozen(true);
+  host_.emit(core::TrainerProgressed{ref_, pending_.samples, pending_.loss});
+}
+
+void Trainer::settle() {
+  const TimeNs now = boot_now_ns();
+  if (has_pending_) pace_.heard(now, pending_.samples);
+  if (has_pending_ && pace_.is_due(now)) {
+    flush_progress();
+  } else if (has_pending_ && !lines_only_ && !in_fleet_ && !is_answering_) {
+    on_rounds_ = true;
+  }
+  if (!has_heard_) on_rounds_ = false;  // silent: whenever it speaks again will do
+  stop_looking();
+  const ReportPace::Look next = pace_.next_look(now, samples_);
+  if (next.watch) on_rounds_ = false;
+  if (has_pending_ || on_rounds_) {
+    look_ = host_.loop.at(on_rounds_ ? next.at : pace_.due_at(), [this] { look(); });
+  }
+  watch_socket();
+}
+
+void Trainer::look() {
+  look_ = 0;
+  has_heard_ = false;
+  if (on_rounds_ && handle_.socket) {
+    read_socket();
+  } else {
+    settle();
+  }
+}
+
+void Trainer::stop_looking() {
+  if (look_ != 0) host_.loop.cancel(look_);
+  look_ = 0;
+}
+
+void Trainer::read_output() {
+  char block[4096];
+  std::size_t got = 0;
+  has_heard_ = false;
+  if (!read_some(handle_.output, block, sizeof block, got)) {
+    close_output();
+    return;
+  }
+  log_.write(std::string_view(block, got));
+  if (lines_only_) {
+    output_lines_.feed(std::string_view(block, got), [this](std::string_view line, bool) {
+      if (const auto progress = parse_progress_line(line)) on_message(*progress);
+    });
+  }
+  if (lines_only_) settle();
+  if (bytes_left_ == 0) await_refill();
+}
+
+}  // namespace laird::shell

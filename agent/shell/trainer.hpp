@@ -1,0 +1,125 @@
+// One trainer process: what it says and prints, what it is told, its group. The pool's own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "agent/core/command.hpp"
+#include "agent/shell/bounded_log.hpp"
+#include "agent/shell/cgroup.hpp"
+#include "agent/shell/line_buffer.hpp"
+#include "agent/shell/loop.hpp"
+#include "agent/shell/process.hpp"
+#include "agent/shell/report_pace.hpp"
+#include "agent/shell/trainer_host.hpp"
+#include "agent/shell/trainer_message.hpp"
+
+namespace laird::shell {
+
+class Trainer {
+ public:
+  // `host` outlives it; `folder` is the task's own.
+  Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
+          std::unique_ptr<Cgroup> group, Process handle, const std::string& folder);
+
+  ~Trainer();
+  // Ends what the process started and left behind. Only while it is not reaped: until then its
+  // number, which is also its group's, cannot belong to anybody else.
+  void kill_group();
+  void begin(const std::string& folder);
+  void run(const core::RunTrainer& command);
+  void limit(std::uint32_t cpu_milli);
+  // The part of the duty cycle in which nothing runs. One frozen between grants stays so.
+  void freeze_for_duty(bool frozen);
+  void pause();
+  void checkpoint();
+  void stop();
+  void kill();
+  // The process is gone: read what it said last, then report its end.
+  void ended(int wait_status);
+  // Another board's word, for a trainer that is there to hear it.
+  void tell(const std::string& line, bool may_drop);
+
+  [[nodiscard]] const core::ProcessRef& ref() const { return ref_; }
+  [[nodiscard]] int pid() const { return handle_.pid; }
+  void replace_by(const core::StartTrainer& next, core::TaskSpec spec);
+  [[nodiscard]] bool has_next() const { return has_next_; }
+  [[nodiscard]] const core::StartTrainer& next_start() const { return next_start_; }
+  [[nodiscard]] const core::TaskSpec& next_spec() const { return next_spec_; }
+
+ private:
+  void close_socket();
+  void close_output();
+  void set_frozen(bool frozen);
+  void apply_frozen();
+  void breach(const std::string& why);
+  void send(const std::string& line);
+  void write_socket();
+  void watch_socket();
+  void watch_output();
+  // A descriptor nobody may read now is taken out of the loop: a hang-up cannot be masked, and
+  // would be reported again and again until somebody may.
+  void watch(int fd, std::uint32_t& watched, std::uint32_t events, Loop::Ready ready);
+  void on_socket(std::uint32_t events);
+  // Reads within the allowance; false when the stream has ended.
+  bool read_some(Fd& fd, char* block, std::size_t size, std::size_t& got);
+  void refill_allowance();
+  void await_refill();
+  // Tells it to do what it answers, and listens for that.
+  void ask(std::string_view what);
+  void read_socket();
+  void on_message(const TrainerMessage& message);
+  // Once a grant: what comes after it belongs to none.
+  void on_yield(const TrainerMessage& message);
+  void on_share(const TrainerMessage& message);
+  // The end of a grant goes through at once; other reports by the pace.
+  void on_progress(const TrainerMessage& message);
+  void flush_progress();
+  // After what was there has been read: the latest report goes on now, or at the next look.
+  void settle();
+  void look();
+  void stop_looking();
+  void read_output();
+
+  TrainerHost& host_;
+  core::ProcessRef ref_;
+  core::TaskSpec spec_;
+  bool in_fleet_;
+  bool lines_only_;
+  std::unique_ptr<Cgroup> group_;
+  Process handle_;
+  BoundedLog log_;
+  LineBuffer lines_;
+  LineBuffer output_lines_;
+  std::string outgoing_;
+  std::uint32_t socket_watched_ = 0;  // for these events; 0: not in the loop
+  std::uint32_t output_watched_ = 0;
+  std::size_t bytes_left_ = 0;
+  int messages_left_ = 0;
+  int shares_left_ = 0;
+  TimeNs refill_at_ = 0;
+  Loop::TimerId refill_ = 0;  // once the allowance is used up
+  ReportPace pace_;
+  Loop::TimerId look_ = 0;
+  bool on_rounds_ = false;     // its socket is read when the pace says so, and not watched
+  bool is_answering_ = false;  // it was asked for something, and the answer does not wait
+  std::uint64_t until_ = 0;
+  bool grant_reported_ = true;  // the end of the grant has gone through
+  bool is_ready_ = false;       // it said so itself: never of one that only prints
+  std::uint64_t samples_ = 0;
+  std::uint32_t cpu_milli_ = 0;
+  bool grant_frozen_ = false;  // one that only prints, between its grants
+  bool duty_frozen_ = false;
+  bool frozen_ = false;
+  bool dying_ = false;
+  TrainerMessage pending_;
+  bool has_pending_ = false;
+  bool has_heard_ = false;  // a report, since the last look
+  // A start that has to wait until this process is gone.
+  bool has_next_ = false;
+  core::StartTrainer next_start_;
+  core::TaskSpec next_spec_;
+};
+
+}  // namespace laird::shell

@@ -1,0 +1,21 @@
+// Where a trainer lives: the loop that hears it, and who is told what it says.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "agent/core/event.hpp"
+#include "agent/shell/loop.hpp"
+
+namespace laird::shell {
+
+struct TrainerHost {
+  Loop& loop;
+  std::function<void(core::EventBody)> emit;
+  // What the trainer of a fleet task says to other boards: to one, or with an empty name to all its
+  // neighbours. Passes the core by.
+  std::function<void(core::TaskKey key, const std::string& to, std::string_view bytes)> shared;
+};
+
+}  // namespace laird::shell

@@ -1,0 +1,139 @@
+#include "agent/shell/trainer.hpp"
+
+#include <sys/wait.h>
+
+#include <fstream>
+#include <vector>
+
+#include "agent/shell/process.hpp"
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::shell;
+
+namespace {
+
+// A trainer of a few lines of shell in a process of its own, and what becomes of its words.
+struct OneTrainer {
+  explicit OneTrainer(const std::string& script) {
+    std::ofstream(folder.path() + "/trainer.sh") << script;
+    ProcessSpec spec;
+    spec.argv = {"/bin/sh", folder.path() + "/trainer.sh"};
+    spec.folder = folder.path();
+    Result<Process> started = start_process(spec, nullptr);
+    TEST_ASSERT_TRUE(started.has_value());
+    pid = started->pid;
+    trainer = std::make_unique<Trainer>(host, core::ProcessRef{1, 1}, core::TaskSpec{}, false,
+                                        nullptr, std::move(*started), folder.path());
+    trainer->begin(folder.path());
+  }
+  ~OneTrainer() {
+    trainer->kill();
+    ::waitpid(pid, nullptr, 0);
+  }
+
+  template <class Event>
+  const Event* last() const {
+    return events.empty() ? nullptr : std::get_if<Event>(&events.back());
+  }
+  template <class Done>
+  void run_until(Done done) {
+    while (!done()) {
+      TEST_ASSERT_TRUE(loop->run_once(kMinute).has_value());
+      ++wakes;
+    }
+  }
+
+  test::TemporaryFolder folder;
+  std::unique_ptr<Loop> loop = std::move(*Loop::create());
+  std::vector<core::EventBody> events;
+  TrainerHost host{*loop, [this](core::EventBody e) { events.push_back(std::move(e)); }, {}};
+  std::unique_ptr<Trainer> trainer;
+  int pid = 0;
+  int wakes = 0;
+};
+
+// Reports one sample after another until it has done what it may.
+constexpr const char* kChatty = R"(
+say() { eval "echo '$1' >&$LAIRD_FD"; }
+hear() { eval "read -r line <&$LAIRD_FD"; }
+hear
+say '{"type":"ready","v":1,"samples":0}'
+n=0
+while hear; do
+  until=${line##*:}; until=${until%\}}
+  while [ $n -lt $until ]; do
+    n=$((n + 1)); sleep 0.002
+    say '{"type":"progress","samples":'$n',"loss":0.5}'
+  done
+done
+)";
+
+}  // namespace
+
+TEST(a_chatty_trainer_wakes_the_agent_by_the_round_and_no_end_is_lost) {
+  OneTrainer one(kChatty);
+  one.run_until([&] { return one.last<core::TrainerReady>() != nullptr; });
+  std::uint64_t until = 0;
+  for (int grant = 0; grant < 3; ++grant) {
+    until += 200;
+    one.wakes = 0;
+    one.events.clear();
+    const TimeNs began = boot_now_ns();
+    one.trainer->run(core::RunTrainer{{1, 1}, until, 1000});
+    one.run_until([&] {
+      const auto* report = one.last<core::TrainerProgressed>();
+      return report != nullptr && report->samples >= until;
+    });
+    // However slow the machine: one look a round, and some more towards the end.
+    const auto rounds = static_cast<int>((boot_now_ns() - began) / kReportRound);
+    TEST_ASSERT_TRUE(one.wakes <= 2 * rounds + 40);
+    TEST_ASSERT_TRUE(one.events.size() <= static_cast<std::size_t>(rounds) + 3);
+    std::uint64_t before = until - 200;
+    for (const core::EventBody& event : one.events) {
+      const auto& report = std::get<core::TrainerProgressed>(event);
+      TEST_ASSERT_TRUE(report.samples > before);
+      before = report.samples;
+    }
+  }
+}
+
+TEST(an_answer_is_heard_in_the_middle_of_chatter) {
+  OneTrainer one(R"(
+say() { eval "echo '$1' >&$LAIRD_FD"; }
+eval "read -r line <&$LAIRD_FD"
+say '{"type":"ready","v":1,"samples":0}'
+n=0
+while [ $n -lt 100 ]; do
+  n=$((n + 1)); sleep 0.002
+  say '{"type":"progress","samples":'$n',"loss":0.5}'
+done
+say '{"type":"checkpointed","samples":100,"loss":0.5}'
+sleep 100
+)");
+  one.run_until([&] { return one.last<core::TrainerReady>() != nullptr; });
+  one.trainer->run(core::RunTrainer{{1, 1}, 1000, 1000});
+  one.run_until([&] { return one.events.size() > 3; });
+  one.trainer->pause();
+  one.run_until([&] { return one.last<core::TrainerCheckpointed>() != nullptr; });
+  // What it reported last goes before.
+  const auto& report = std::get<core::TrainerProgressed>(one.events[one.events.size() - 2]);
+  TEST_ASSERT_EQUAL_UINT64(100, report.samples);
+}
+
+TEST(what_a_chatty_trainer_said_before_it_died_is_heard) {
+  OneTrainer one(R"(
+say() { eval "echo '$1' >&$LAIRD_FD"; }
+eval "read -r line <&$LAIRD_FD"
+say '{"type":"ready","v":1,"samples":0}'
+for n in 1 2 3 4 5 6 7 8 9; do say '{"type":"progress","samples":'$n',"loss":0.5}'; done
+)");
+  one.run_until([&] { return one.last<core::TrainerReady>() != nullptr; });
+  one.trainer->run(core::RunTrainer{{1, 1}, 1000, 1000});
+  int status = 0;
+  TEST_ASSERT_EQUAL_INT(one.pid, ::waitpid(one.pid, &status, 0));
+  one.trainer->ended(status);
+  TEST_ASSERT_TRUE(one.last<core::TrainerExited>() != nullptr);
+  const auto& report = std::get<core::TrainerProgressed>(one.events[one.events.size() - 2]);
+  TEST_ASSERT_EQUAL_UINT64(9, report.samples);
+}
