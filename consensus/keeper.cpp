@@ -11,7 +11,7 @@ constexpr int kRepeatTicks = 1;   // between repetitions of a question to the ot
 constexpr int kSeldomTicks = 4;   // the same, to an account long silent
 constexpr int kRankTicks = 8;     // how much longer the next keeper waits before it proposes
 constexpr int kRoundsApartMax = 1;
-constexpr int kRoundTicks = 30;  // a round that gets no majority in this time is given up
+constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
 
 constexpr auto from_before = [](const auto& p, const Account& a) { return p.from < a; };
 
@@ -76,6 +76,7 @@ void Keeper::archive(Archive& ar) {
   ar(phase_since_);
   ar(sent_at_);
   ar(needed_since_);
+  ar(stepped_back_);
   ar(held_at_);
   ar.sequence(pending_, kRequestsMax);
   ar(fresh_);
@@ -109,6 +110,7 @@ void Keeper::adopt(Register value, TimeNs now) {
   votes_.clear();
   best_.clear();
   round_seen_ = 0;
+  stepped_back_ = false;
   needed_since_ = kNever;
   fresh_ = true;
   std::erase_if(certain_, [&](const Timed& t) { return decided_.find(t.account) == nullptr; });
@@ -302,6 +304,8 @@ DurationNs Keeper::patience(TimeNs now) const {
   for (; seats[at % seats.size()] != self_; ++at) {
     if (!out_of_turn(seats[at % seats.size()], now)) ++rank;
   }
+  // Whoever could not reach a majority goes to the end of the line: another may reach one.
+  if (stepped_back_) rank += static_cast<std::int64_t>(seats.size());
   const std::int64_t apart = 1 + std::min<std::int64_t>(round_seen_, kRoundsApartMax);
   // Whoever has the floor comes first, the owner too must wait then.
   const bool taken = promised_.round != 0 && promised_.node != self_.node &&
@@ -420,7 +424,8 @@ void Keeper::decide(TimeNs now, Out& out) {
   announce(before, out);
 }
 
-// Another one's ballot is under way: ours is over, and theirs gets time.
+// Another one's ballot is under way: ours is over, and theirs gets time, once: one that repeats its
+// question for long does not reach a majority, and another may.
 void Keeper::give_way(TimeNs now) {
   if (phase_ != Phase::kIdle && ballot_ < promised_) phase_ = Phase::kIdle;
   held_at_ = now;
@@ -436,8 +441,10 @@ void Keeper::on_prepare(const Account& from, const PrepareBody& body, TimeNs now
   if (!seated() || !decided_.is_keeper(from) || body.ballot.node != from.node) return;
   round_seen_ = std::max(round_seen_, body.ballot.round);
   if (body.ballot < promised_) return send(from.node, RefusedBody{body.version, promised_}, out);
-  promised_ = body.ballot;
-  give_way(now);
+  if (promised_ != body.ballot) {
+    promised_ = body.ballot;
+    give_way(now);
+  }
   send(from.node, PromiseBody{body.version, body.ballot, accepted_at_, accepted_}, out);
 }
 
@@ -475,9 +482,11 @@ void Keeper::on_accept(const Account& from, const AcceptBody& body, TimeNs now, 
   if (body.ballot.round == 0 && from != decided_.owner) return;
   round_seen_ = std::max(round_seen_, body.ballot.round);
   if (body.ballot < promised_) return send(from.node, RefusedBody{version, promised_}, out);
-  promised_ = accepted_at_ = body.ballot;
-  accepted_ = {body.value};
-  give_way(now);
+  if (accepted_.empty() || accepted_at_ != body.ballot) {
+    promised_ = accepted_at_ = body.ballot;
+    accepted_ = {body.value};
+    give_way(now);
+  }
   send(from.node, AcceptedBody{version, body.ballot}, out);
 }
 
@@ -513,7 +522,8 @@ void Keeper::on_tick(TimeNs now, Out& out) {
   if (phase_ == Phase::kPreparing || phase_ == Phase::kAccepting) {
     if (now - phase_since_ > kRoundTicks * timing_.tick) {
       phase_ = Phase::kIdle;
-      needed_since_ = now;
+      needed_since_ = held_at_ = now;
+      stepped_back_ = true;
     } else {
       repeat(now, out);
     }
