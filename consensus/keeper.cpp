@@ -76,7 +76,6 @@ void Keeper::archive(Archive& ar) {
   ar(phase_since_);
   ar(sent_at_);
   ar(needed_since_);
-  ar(stepped_back_);
   ar(held_at_);
   ar.sequence(pending_, kRequestsMax);
   ar(fresh_);
@@ -110,7 +109,6 @@ void Keeper::adopt(Register value, TimeNs now) {
   votes_.clear();
   best_.clear();
   round_seen_ = 0;
-  stepped_back_ = false;
   needed_since_ = kNever;
   fresh_ = true;
   std::erase_if(certain_, [&](const Timed& t) { return decided_.find(t.account) == nullptr; });
@@ -304,8 +302,6 @@ DurationNs Keeper::patience(TimeNs now) const {
   for (; seats[at % seats.size()] != self_; ++at) {
     if (!out_of_turn(seats[at % seats.size()], now)) ++rank;
   }
-  // Whoever could not reach a majority goes to the end of the line: another may reach one.
-  if (stepped_back_) rank += static_cast<std::int64_t>(seats.size());
   const std::int64_t apart = 1 + std::min<std::int64_t>(round_seen_, kRoundsApartMax);
   // Whoever has the floor comes first, the owner too must wait then.
   const bool taken = promised_.round != 0 && promised_.node != self_.node &&
@@ -523,7 +519,6 @@ void Keeper::on_tick(TimeNs now, Out& out) {
     if (now - phase_since_ > kRoundTicks * timing_.tick) {
       phase_ = Phase::kIdle;
       needed_since_ = held_at_ = now;
-      stepped_back_ = true;
     } else {
       repeat(now, out);
     }

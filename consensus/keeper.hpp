@@ -137,8 +137,7 @@ class Keeper {
   TimeNs phase_since_ = 0;
   TimeNs sent_at_ = 0;
   TimeNs needed_since_ = kNever;
-  bool stepped_back_ = false;  // a round of its own for this version got no majority
-  TimeNs held_at_ = 0;         // when it last waited for a doubt to ripen, or gave way
+  TimeNs held_at_ = 0;  // when it last waited for a doubt to ripen, or gave way
   // What the fleet wants of the register
   std::vector<Pending> pending_;  // sorted by account
   bool fresh_ = false;            // something new since the last look
