@@ -11,7 +11,7 @@ constexpr int kRepeatTicks = 1;   // between repetitions of a question to the ot
 constexpr int kSeldomTicks = 4;   // the same, to an account long silent
 constexpr int kRankTicks = 8;     // how much longer the next keeper waits before it proposes
 constexpr int kRoundsApartMax = 1;
-constexpr int kRoundTicks = 30;  // a round that gets no majority in this time is given up
+constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
 
 constexpr auto from_before = [](const auto& p, const Account& a) { return p.from < a; };
 
@@ -420,7 +420,8 @@ void Keeper::decide(TimeNs now, Out& out) {
   announce(before, out);
 }
 
-// Another one's ballot is under way: ours is over, and theirs gets time.
+// Another one's ballot is under way: ours is over, and theirs gets time, once: one that repeats its
+// question for long does not reach a majority, and another may.
 void Keeper::give_way(TimeNs now) {
   if (phase_ != Phase::kIdle && ballot_ < promised_) phase_ = Phase::kIdle;
   held_at_ = now;
@@ -436,8 +437,10 @@ void Keeper::on_prepare(const Account& from, const PrepareBody& body, TimeNs now
   if (!seated() || !decided_.is_keeper(from) || body.ballot.node != from.node) return;
   round_seen_ = std::max(round_seen_, body.ballot.round);
   if (body.ballot < promised_) return send(from.node, RefusedBody{body.version, promised_}, out);
-  promised_ = body.ballot;
-  give_way(now);
+  if (promised_ != body.ballot) {
+    promised_ = body.ballot;
+    give_way(now);
+  }
   send(from.node, PromiseBody{body.version, body.ballot, accepted_at_, accepted_}, out);
 }
 
@@ -475,9 +478,11 @@ void Keeper::on_accept(const Account& from, const AcceptBody& body, TimeNs now, 
   if (body.ballot.round == 0 && from != decided_.owner) return;
   round_seen_ = std::max(round_seen_, body.ballot.round);
   if (body.ballot < promised_) return send(from.node, RefusedBody{version, promised_}, out);
-  promised_ = accepted_at_ = body.ballot;
-  accepted_ = {body.value};
-  give_way(now);
+  if (accepted_.empty() || accepted_at_ != body.ballot) {
+    promised_ = accepted_at_ = body.ballot;
+    accepted_ = {body.value};
+    give_way(now);
+  }
   send(from.node, AcceptedBody{version, body.ballot}, out);
 }
 
@@ -513,7 +518,7 @@ void Keeper::on_tick(TimeNs now, Out& out) {
   if (phase_ == Phase::kPreparing || phase_ == Phase::kAccepting) {
     if (now - phase_since_ > kRoundTicks * timing_.tick) {
       phase_ = Phase::kIdle;
-      needed_since_ = now;
+      needed_since_ = held_at_ = now;
     } else {
       repeat(now, out);
     }

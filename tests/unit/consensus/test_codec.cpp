@@ -116,30 +116,30 @@ TEST(every_truncation_is_refused) {
   }
 }
 
-TEST(trailing_bytes_wrong_version_and_unknown_kind_are_refused) {
+TEST(trailing_bytes_another_version_and_another_kind_are_refused) {
   std::string bytes = written(samples().front());
   TEST_ASSERT_FALSE(decode(bytes + '\0').has_value());
-  bytes[0] = static_cast<char>(0x40);
+  bytes[0] = static_cast<char>(0x50);
   const auto other = decode(bytes);
   TEST_ASSERT_FALSE(other.has_value());
-  TEST_ASSERT_TRUE(other.error().context.find("version 4") != std::string::npos);
-  bytes[0] = static_cast<char>(0x3F);
+  TEST_ASSERT_TRUE(other.error().context.find("version 5") != std::string::npos);
+  bytes[0] = static_cast<char>(0x4F);
   TEST_ASSERT_FALSE(decode(bytes).has_value());
   TEST_ASSERT_FALSE(decode("").has_value());
 }
 
 TEST(hostile_lengths_and_numbers_are_refused) {
   // A referral whose keeper list is said to be 2^35 long, and one of eight where seven is the most.
-  TEST_ASSERT_FALSE(decode(std::string("\x33\x01\x01\x01\xFF\xFF\xFF\xFF\x7F", 9)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x43\x01\x01\x01\xFF\xFF\xFF\xFF\x7F", 9)).has_value());
   TEST_ASSERT_FALSE(
-      decode(std::string("\x33\x01\x01\x01\x08", 5) + std::string(16, '\x01')).has_value());
+      decode(std::string("\x43\x01\x01\x01\x08", 5) + std::string(16, '\x01')).has_value());
   // A number with a second way to say it, and one beyond 64 bits.
-  TEST_ASSERT_TRUE(decode(std::string("\x34\x01\x01\x05", 4)).has_value());
-  TEST_ASSERT_FALSE(decode(std::string("\x34\x01\x81\x00\x05", 5)).has_value());
-  TEST_ASSERT_FALSE(decode(std::string("\x34") + std::string(11, '\xFF')).has_value());
-  TEST_ASSERT_FALSE(decode(std::string(kMessageBytesMax + 1, '\x30')).has_value());
+  TEST_ASSERT_TRUE(decode(std::string("\x44\x01\x01\x05", 4)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x44\x01\x81\x00\x05", 5)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x44") + std::string(11, '\xFF')).has_value());
+  TEST_ASSERT_FALSE(decode(std::string(kMessageBytesMax + 1, '\x40')).has_value());
   // Nobody but an edge speaks as incarnation 0.
-  TEST_ASSERT_FALSE(decode(std::string("\x34\x01\x00\x05", 4)).has_value());
+  TEST_ASSERT_FALSE(decode(std::string("\x44\x01\x00\x05", 4)).has_value());
 }
 
 TEST(random_bytes_never_break_the_reader) {
@@ -153,7 +153,7 @@ TEST(random_bytes_never_break_the_reader) {
       bytes.push_back(static_cast<char>(state >> 56));
     }
     state = state * 6364136223846793005ULL + 1;
-    if (!bytes.empty()) bytes[0] = static_cast<char>(0x30 | (bytes[0] & 0x0F));
+    if (!bytes.empty()) bytes[0] = static_cast<char>(0x40 | (bytes[0] & 0x0F));
     const auto m = decode(bytes);
     if (m) {
       TEST_ASSERT_TRUE(written(*m) == bytes);
