@@ -23,7 +23,7 @@ def put(board, path, text, mode="0644", owner="root:root"):
 
 def put_package(board):
     with open(DEB, "rb") as file:
-        board.run("base64 -d > /root/laird.deb", stdin=base64.b64encode(file.read()).decode(),
+        board.run("base64 -d > /srv/laird.deb", stdin=base64.b64encode(file.read()).decode(),
                   wait_s=120, code=0)
 
 
