@@ -14,6 +14,7 @@
 #include "agent/ports/ports.hpp"
 #include "agent/shell/cgroup.hpp"
 #include "agent/shell/loop.hpp"
+#include "agent/shell/trainer_process.hpp"
 
 namespace laird::shell {
 
@@ -58,9 +59,8 @@ class TrainerPool final : public ports::Trainers {
   [[nodiscard]] bool empty() const { return running_.empty(); }
 
  private:
-  class Trainer;
-  friend class Trainer;
-  [[nodiscard]] Trainer* find(const core::ProcessRef& process);
+  [[nodiscard]] TrainerHands hands();
+  [[nodiscard]] TrainerProcess* find(const core::ProcessRef& process);
   void turn_duty();
   void start_now(const core::StartTrainer& command, const core::TaskSpec& spec);
 
@@ -71,7 +71,7 @@ class TrainerPool final : public ports::Trainers {
   Emit emit_;
   Log log_;
   Shared shared_;
-  std::map<int, std::unique_ptr<Trainer>> running_;  // by pid
+  std::map<int, std::unique_ptr<TrainerProcess>> running_;  // by pid
   // The freezer's duty cycle: all trainers run and are frozen together.
   std::int32_t run_permille_ = power::kLevelFull;
   bool duty_frozen_ = false;
