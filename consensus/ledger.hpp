@@ -24,6 +24,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "consensus/demand.hpp"
 #include "consensus/edge.hpp"
@@ -113,6 +114,10 @@ class Ledger {
   [[nodiscard]] bool dead() const { return dead_; }
   [[nodiscard]] std::uint64_t rejected() const { return rejected_; }
   [[nodiscard]] const LedgerConfig& config() const { return config_; }
+  [[nodiscard]] std::uint64_t ticks() const { return ticks_; }
+  // The most that would have to change hands across one of this node's edges for both ends to lack
+  // alike; nullopt: no neighbour has told its price. For reports, never for a decision.
+  [[nodiscard]] std::optional<Parts> disagreement(std::size_t resource) const;
   // As it was set: what a central answer would be worked out from.
   [[nodiscard]] const Demand& demand(std::size_t resource) const { return demand_[resource]; }
   void archive(Archive& ar);

@@ -57,6 +57,22 @@ Prices Ledger::prices() const {
   return out;
 }
 
+// Moving x from i to j lowers lambda_i by a_i x and raises lambda_j by a_j x: they meet at
+// x = |lambda_i - lambda_j| / (a_i + a_j). Prices above nothing count as nothing: there every wish
+// is met, and where a fleet has more than it wants they mean no more than that.
+std::optional<Parts> Ledger::disagreement(std::size_t resource) const {
+  const auto lack = [](std::int64_t price) { return std::min<Wide>(price, 0); };
+  const Wide own = lack(prices()[resource]);
+  std::optional<Parts> most;
+  for (const Edge& e : edges_) {
+    if (!priced(e)) continue;
+    const Wide gap = own - lack(predicted_price(e, resource));
+    const Wide meets = (gap < 0 ? -gap : gap) / (demand_of(resource).urgency + e.urgency[resource]);
+    most = std::max(most.value_or(0), static_cast<Parts>(std::min<Wide>(meets, kWhole)));
+  }
+  return most;
+}
+
 void Ledger::grant() {
   for (std::size_t r = 0; r < kResources; ++r) grant_resource(r);
 }

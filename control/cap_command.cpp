@@ -11,7 +11,6 @@
 namespace laird::control {
 namespace {
 
-using json::Kind;
 using json::Value;
 
 struct CapOptions {
@@ -91,16 +90,7 @@ int clear(const Reach& reach, const CapOptions& options) {
 int get(const Reach& reach) {
   const auto where = reach.where();
   if (!where) return complain(where.error());
-  if (where->local) {
-    const auto answer =
-        ask(where->socket, Value::object().set("op", Value::string("power")), where->timeout);
-    if (!answer) return complain(answer.error());
-    const Value* power = answer->find("power", Kind::kObject);
-    const Value* text = power == nullptr ? nullptr : power->find("text", Kind::kString);
-    if (text == nullptr) return complain({Code::kCorrupt, "the agent's answer has no power"});
-    std::printf("%s\n", reach.json() ? json::to_text(*power).c_str() : text->as_string().c_str());
-    return 0;
-  }
+  if (where->local) return show_local_power(*where, reach.json());
   const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!client) return complain(client.error());
   const FleetView& view = (*client)->view();

@@ -7,6 +7,7 @@
 #include "control/rows.hpp"
 #include "mqtt/client/address.hpp"
 #include "mqtt/codec/limits.hpp"
+#include "mqtt/codec/messages.hpp"
 #include "mqtt/sign/tls_files.hpp"
 #include "mqtt/sign/tls_probe.hpp"
 
@@ -143,7 +144,7 @@ void check_clocks(FleetClient& client, Findings& out) {
       const BoardView& board = client.view().boards().at(id);
       if (ahead.count(id) != 0 || seq(board) == first) continue;
       const Value* ts = board.report.find("ts", Kind::kString);
-      const auto at = ts == nullptr ? std::nullopt : parse_time_ms(ts->as_string());
+      const auto at = ts == nullptr ? std::nullopt : mqtt::parse_time_ms(ts->as_string());
       if (at) ahead[id] = static_cast<double>(*at - unix_ms_now()) / 1e3;
     }
     return ahead.size() == before.size();

@@ -72,6 +72,7 @@ class FleetView {
     return tasks_;
   }
   [[nodiscard]] std::deque<EventView>& events() { return events_; }
+  [[nodiscard]] const std::deque<EventView>& events() const { return events_; }
   [[nodiscard]] const std::optional<PlanView>& plan() const { return plan_; }
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "config/nearest.hpp"
+#include "control/local_client.hpp"
 #include "control/output.hpp"
 
 namespace laird::control {
@@ -119,6 +120,17 @@ int show_text(const Result<Value>& answer) {
   if (!answer) return complain(answer.error());
   const Value* text = answer->find("text", Kind::kString);
   std::printf("%s\n", text == nullptr ? "done" : text->as_string().c_str());
+  return 0;
+}
+
+int show_local_power(const Where& where, bool json) {
+  const auto answer =
+      ask(where.socket, Value::object().set("op", Value::string("power")), where.timeout);
+  if (!answer) return complain(answer.error());
+  const Value* power = answer->find("power", Kind::kObject);
+  const Value* text = power == nullptr ? nullptr : power->find("text", Kind::kString);
+  if (text == nullptr) return complain({Code::kCorrupt, "the agent's answer has no power"});
+  std::printf("%s\n", json ? json::to_text(*power).c_str() : text->as_string().c_str());
   return 0;
 }
 

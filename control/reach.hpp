@@ -41,6 +41,8 @@ void add_output(cli::Command* command, Reach& reach, bool wide);
                            const std::set<std::string>& asked, bool json);
 // The same over a local answer.
 [[nodiscard]] int show_text(const Result<json::Value>& answer);
+// The power, cap and throttle of this machine's board.
+[[nodiscard]] int show_local_power(const Where& where, bool json);
 
 [[nodiscard]] std::set<std::string> live_boards(const FleetView& view);
 // A board by name; says which there are when it is not one of them.

@@ -1,7 +1,8 @@
 #include "control/rows.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "mqtt/codec/messages.hpp"
 
 namespace laird::control {
 namespace {
@@ -26,7 +27,7 @@ std::string list_at(const Value& value, std::string_view path) {
 
 std::optional<double> age_s(const BoardView& board, std::int64_t now_ms) {
   const Value* ts = board.report.find("ts", Kind::kString);
-  const auto at = ts == nullptr ? std::nullopt : parse_time_ms(ts->as_string());
+  const auto at = ts == nullptr ? std::nullopt : mqtt::parse_time_ms(ts->as_string());
   if (!at) return std::nullopt;
   return std::max(0.0, static_cast<double>(now_ms - *at) / 1e3);
 }
@@ -45,37 +46,6 @@ std::string share_word(const BoardView& board) {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> parse_time_ms(std::string_view text) {
-  // 2026-11-16T05:56:45.123Z
-  if (text.size() != 24 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
-      text[16] != ':' || text[19] != '.' || text[23] != 'Z') {
-    return std::nullopt;
-  }
-  const auto part = [text](std::size_t at, std::size_t digits, std::int64_t& into) {
-    const char* begin = text.data() + at;
-    const auto [end, error] = std::from_chars(begin, begin + digits, into);
-    return error == std::errc() && end == begin + digits && into >= 0;
-  };
-  std::int64_t year = 0;
-  std::int64_t month = 0;
-  std::int64_t day = 0;
-  std::int64_t hour = 0;
-  std::int64_t minute = 0;
-  std::int64_t second = 0;
-  std::int64_t ms = 0;
-  if (!part(0, 4, year) || !part(5, 2, month) || !part(8, 2, day) || !part(11, 2, hour) ||
-      !part(14, 2, minute) || !part(17, 2, second) || !part(20, 3, ms) || month < 1 || month > 12 ||
-      day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) {
-    return std::nullopt;
-  }
-  // Years counted from March, so that the leap day comes last.
-  const std::int64_t y = month <= 2 ? year - 1 : year;
-  const std::int64_t m = month <= 2 ? month + 9 : month - 3;
-  const std::int64_t days =
-      y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719'468;
-  return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1'000 + ms;
-}
 
 std::vector<Column> board_columns(bool wide) {
   std::vector<Column> out = {

@@ -9,9 +9,6 @@
 
 namespace laird::control {
 
-// Unix time in ms of "2026-11-16T05:56:45.123Z"; nothing when it is not of that form.
-[[nodiscard]] std::optional<std::int64_t> parse_time_ms(std::string_view text);
-
 [[nodiscard]] std::vector<Column> board_columns(bool wide);
 [[nodiscard]] std::vector<std::string> board_row(const std::string& id, const BoardView& board,
                                                  bool wide, std::int64_t now_ms);

@@ -188,7 +188,7 @@ int top(const Reach& reach, const TopOptions& options) {
         {Code::kInvalid, "this needs a terminal; `lairctl top --once` prints one picture"});
   }
   const int signals = live ? open_signals() : -1;
-  const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!client) return complain(client.error());
   FrameOptions frame;
   frame.fleet = where->fleet.fleet;

@@ -197,13 +197,7 @@ int get_power(const Reach& reach) {
   if (!where->local) {
     say("`get power` asks this machine's agent; for the fleet see `lairctl fleet status`");
   }
-  const auto answer = ask(where->socket, request("power"), where->timeout);
-  if (!answer) return complain(answer.error());
-  const Value* power = answer->find("power", Kind::kObject);
-  const Value* text = power == nullptr ? nullptr : power->find("text", Kind::kString);
-  if (text == nullptr) return complain({Code::kCorrupt, "the agent's answer has no power"});
-  std::printf("%s\n", reach.json() ? json::to_text(*power).c_str() : text->as_string().c_str());
-  return 0;
+  return show_local_power(*where, reach.json());
 }
 
 int local_status(const Where& where, const Reach& reach) {

@@ -60,6 +60,11 @@ std::vector<std::pair<std::string, double>> neighbours_in(const std::vector<std:
   return out;
 }
 
+bool has_fleet_task(const core::State& state) {
+  return std::any_of(state.live.begin(), state.live.end(),
+                     [](const core::Task& task) { return is_fleet_task(task.spec); });
+}
+
 CoTrainingHub::Peer* CoTrainingHub::peer(const std::string& node) {
   if (node == self_) return nullptr;
   if (peers_.size() >= core::kMembersMax && peers_.count(node) == 0) return nullptr;

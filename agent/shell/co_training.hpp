@@ -26,6 +26,9 @@ inline constexpr std::size_t kWordTasksMax = 64;  // fleet tasks of one board
 [[nodiscard]] std::vector<std::pair<std::string, double>> neighbours_in(
     const std::vector<std::string>& members, const std::string& self);
 
+// Whether a fleet task is here, at work or to come: then others' words are of use.
+[[nodiscard]] bool has_fleet_task(const core::State& state);
+
 class CoTrainingHub {
  public:
   struct Hands {
@@ -48,6 +51,8 @@ class CoTrainingHub {
   // Something changed that refresh should look at before the next second.
   [[nodiscard]] bool dirty() const { return dirty_; }
   void touch() { dirty_ = true; }
+
+  void forget_others() { peers_.clear(); }
 
   // Boards in the group of the own task, itself included; 0 when it does not take part.
   [[nodiscard]] std::size_t boards(const std::string& task) const;

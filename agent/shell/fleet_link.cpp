@@ -6,6 +6,7 @@
 
 #include "agent/shell/fleet_report.hpp"
 #include "agent/shell/status.hpp"
+#include "base/require.hpp"
 
 namespace laird::shell {
 namespace {
@@ -74,15 +75,14 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
       {mqtt::config_topic(link->fleet_, mqtt::kEveryone), 1},
       {mqtt::config_topic(link->fleet_, link->node_), 1},
       {mqtt::node_topic(link->fleet_, "+", TopicKind::kCoop, link->node_), 0},
-      // Who is there, also under our own name; and who co-trains what.
-      {mqtt::node_topic(link->fleet_, "+", TopicKind::kStatus), 1},
-      {mqtt::node_topic(link->fleet_, "+", TopicKind::kCotrain), 1},
-      // Our own, of an earlier life.
+      // Our own: who else has our name, and what an earlier life said.
+      {link->topic(TopicKind::kStatus), 1},
       {link->topic(TopicKind::kInfo), 1},
   };
   Result<std::unique_ptr<mqtt::Client>> client = mqtt::Client::create(std::move(options));
   if (!client) return tl::make_unexpected(client.error());
   link->client_ = std::move(*client);
+  link->hear_others(has_fleet_task(agent.state()));
   link->door_ = std::make_unique<CommandDoor>(
       agent, clock, settings, config, link->events_,
       [self](mqtt::Outgoing out) { self->client_->publish(std::move(out)); });
@@ -121,6 +121,25 @@ void FleetLink::open_hub() {
   });
 }
 
+// All boards' states, to all boards, is the square of the fleet in one instant when a broker comes
+// back. Only a board with a fleet task needs them, and only as long as it has it.
+void FleetLink::hear_others(bool wanted) {
+  hears_others_ = wanted;
+  for (const TopicKind kind : {TopicKind::kStatus, TopicKind::kCotrain}) {
+    const std::string filter = mqtt::node_topic(fleet_, "+", kind);
+    const bool fits = wanted ? client_->subscribe(filter, 1) : client_->unsubscribe(filter);
+    LAIRD_REQUIRE(fits, "two filters among few");
+  }
+}
+
+void FleetLink::refresh_hub() {
+  const bool wanted = has_fleet_task(agent_.state());
+  if (wanted != hears_others_) hear_others(wanted);
+  // What is known of them grows old from now on.
+  if (!wanted) hub_->forget_others();
+  hub_->refresh(agent_.state(), agent_.now());
+}
+
 FleetLink::~FleetLink() {
   agent_.set_peers({});
   agent_.on_shared({});
@@ -155,7 +174,9 @@ void FleetLink::on_message(mqtt::Incoming& message) {
   const Result<mqtt::Topic> at = mqtt::parse_topic(message.topic);
   if (!at || at->fleet != fleet_) return;
   switch (at->kind) {
-    case TopicKind::kCotrain: hub_->on_word(at->node, message.payload); return;
+    case TopicKind::kCotrain:
+      if (hears_others_) hub_->on_word(at->node, message.payload);
+      return;
     case TopicKind::kCoop: {
       if (mqtt::is_model_part(message.payload)) {
         if (at->name == node_) hub_->on_part(at->node, message.payload, agent_.now());
@@ -178,7 +199,7 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       return;
     }
     case TopicKind::kStatus: {
-      hub_->on_status(at->node, message.payload);
+      if (hears_others_) hub_->on_status(at->node, message.payload);
       const Result<mqtt::NodeStatus> status = mqtt::parse_status(message.payload);
       const bool alive = status && status->state != mqtt::NodeState::kLost &&
                          status->state != mqtt::NodeState::kOffline;
@@ -298,7 +319,7 @@ void FleetLink::publish_shares() {
 void FleetLink::flush() {
   note_share();
   for (auto& [peer, writer] : outbound_) send_to(peer, writer);
-  if (joined_ && hub_->dirty()) hub_->refresh(agent_.state(), agent_.now());
+  if (joined_ && hub_->dirty()) refresh_hub();
 }
 
 void FleetLink::publish_word(const std::string& tasks) {
@@ -334,7 +355,7 @@ void FleetLink::every_second() {
   if (!joined_) return;
   publish_status();
   publish_report();
-  hub_->refresh(agent_.state(), agent_.now());
+  refresh_hub();
   publish_tasks();
   publish_telemetry();
   publish_shares();

@@ -67,6 +67,8 @@ class FleetLink {
   void publish_report();
   void publish_tasks();
   void open_hub();
+  void refresh_hub();
+  void hear_others(bool wanted);
   void publish_word(const std::string& tasks);
   void send_model(const std::string& peer, std::string payload);
   void publish_telemetry();
@@ -107,6 +109,7 @@ class FleetLink {
   bool seen_before_ = false;
   bool joined_ = false;
   bool join_planned_ = false;
+  bool hears_others_ = false;  // subscribed to all boards' states and fleet tasks
   std::string last_status_;
   std::string last_report_;
   TimeNs report_at_ = 0;

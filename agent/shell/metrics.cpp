@@ -59,8 +59,11 @@ void add_tasks(OpenMetrics& text, const MetricsInput& in) {
     }
   };
   const auto always = [](const TaskRow&) { return true; };
-  each("laird_task_share_ratio", "ratio", "Part of its lane's time since it was accepted.", always,
-       [](const TaskRow& row) { return row.share; });
+  text.family("laird_task_share_ratio", "gauge", "ratio",
+              "Part of its lane's time since it was accepted.");
+  for (const TaskRow& row : rows) {
+    text.sample(label("task", row.name) + "," + label("resource", row.lane), row.share);
+  }
   each(
       "laird_task_loss", "", "The last loss reported.",
       [](const TaskRow& row) { return row.loss_known; },
@@ -111,6 +114,43 @@ void add_counts(OpenMetrics& text, const MetricsInput& in) {
       count(state.counters.crashes));
 }
 
+// Whether the boards' agreement on their shares works, as far as this board can see.
+void add_agreement(OpenMetrics& text, const MetricsInput& in) {
+  const core::Fleet& fleet = in.state->fleet;
+  if (!fleet.ledger) return;
+  const consensus::Ledger& ledger = *fleet.ledger;
+  one(text, "laird_coop_rounds", "counter", "", "Rounds of the share ledger.",
+      count(ledger.ticks()));
+  std::uint64_t heard = 0;
+  std::uint64_t silent = 0;
+  for (const consensus::Edge& edge : ledger.edges()) {
+    if (edge.closing || edge.peer_dead) continue;
+    const bool is_heard =
+        edge.seq_heard != 0 && in.now - edge.heard_at <= kHeardRounds * ledger.config().tick;
+    (is_heard ? heard : silent) += 1;
+  }
+  text.family("laird_coop_neighbours", "gauge", "", "Boards it exchanges shares with.");
+  text.sample(label("state", "heard"), count(heard));
+  text.sample(label("state", "silent"), count(silent));
+  const bool fenced = fleet.fenced(in.now);
+  const TimeNs fence = std::min(ledger.fence_deadline(), in.now + core::kLeaseMax);
+  one(text, "laird_fleet_fenced_in_seconds", "gauge", "seconds",
+      "Until it falls to its floor, if its peers stay silent.",
+      fenced ? 0.0 : static_cast<double>(fence - in.now) * 1e-9);
+  // Outside or cut off it quotes no price that anybody would answer.
+  if (fenced || !ledger.entered()) return;
+  text.family("laird_coop_disagreement_ratio", "gauge", "ratio",
+              "Part of the divided budget that would have to move to or from one neighbour.");
+  for (const Resource resource : {Resource::kCpu, Resource::kGpu, Resource::kPower}) {
+    const auto r = static_cast<std::size_t>(resource);
+    if (fleet.plan.budget[r] == core::kUnlimited) continue;
+    const std::optional<consensus::Parts> parts = ledger.disagreement(r);
+    if (!parts) continue;
+    text.sample(label("resource", core::name(resource)),
+                static_cast<double>(*parts) / static_cast<double>(consensus::kWhole));
+  }
+}
+
 void add_fleet(OpenMetrics& text, const MetricsInput& in) {
   const core::Fleet& fleet = in.state->fleet;
   if (!fleet.member()) return;
@@ -118,6 +158,8 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
       fleet.fenced(in.now) ? 1.0 : 0.0);
   one(text, "laird_fleet_plan_revision", "gauge", "", "Revision of the plan in force.",
       count(fleet.plan.rev));
+  one(text, "laird_fleet_members", "gauge", "", "Boards of the plan, itself included.",
+      count(fleet.plan.members.size()));
   const auto power = static_cast<std::size_t>(Resource::kPower);
   if (fleet.enforced[power] != core::kUnlimited) {
     one(text, "laird_fleet_share_watts", "gauge", "watts", "This board's floor and share.",
@@ -144,6 +186,9 @@ void add_link(OpenMetrics& text, const MetricsInput& in) {
       in.connected ? 1.0 : 0.0);
   one(text, "laird_mqtt_connects", "counter", "", "Times the link came up.",
       count(in.link.connects));
+  text.family("laird_mqtt_messages", "counter", "", "Messages over the link.");
+  text.sample(label("direction", "sent"), count(in.link.sent));
+  text.sample(label("direction", "received"), count(in.link.received));
   text.family("laird_mqtt_dropped", "counter", "", "Messages given up, by what they were for.");
   constexpr std::string_view kNames[mqtt::kClasses] = {"peer", "telemetry", "state", "event",
                                                        "reply"};
@@ -168,6 +213,7 @@ std::string metrics_text(const MetricsInput& in) {
   add_tasks(text, in);
   add_counts(text, in);
   add_fleet(text, in);
+  add_agreement(text, in);
   add_link(text, in);
   one(text, "process_resident_memory_bytes", "gauge", "bytes", "Memory of the agent.",
       static_cast<double>(in.resident_bytes));

@@ -16,6 +16,9 @@ namespace laird::shell {
 // Every label of a task is a time series that somebody stores: the first so many have one.
 inline constexpr std::size_t kTasksLabelledMax = 64;
 
+// A neighbour counts as heard when something came from it within so many rounds of the ledger.
+inline constexpr int kHeardRounds = 5;
+
 struct MetricsInput {
   const core::State* state = nullptr;
   const power::Board* board = nullptr;

@@ -38,17 +38,18 @@ def free_port():
 
 class Fleet:
     def __init__(self, folder, programs, name="demo", boards=TESTBED, budget_w=90, tick="500ms",
-                 lease="10s", policy="foresight", slice_="500ms"):
+                 lease="10s", policy="foresight", slice_="500ms", checkpoint_every="10s"):
         self.folder, self.programs, self.name = os.path.abspath(folder), programs, name
         self.boards = {node: Board(node, kind, floor) for node, kind, floor in boards}
         self.budget_w, self.tick, self.lease = budget_w, tick, lease
-        self.policy, self.slice = policy, slice_
+        self.policy, self.slice, self.checkpoint_every = policy, slice_, checkpoint_every
         self.port = free_port()
         self.pki = os.path.join(self.folder, "pki")
         self.recording = os.path.join(self.folder, "recording.txt")
         self.broker = None
         self.recorder = None
         self.done = threading.Event()
+        self.leaving = False
 
     # --- making it ---
 
@@ -103,7 +104,7 @@ class Fleet:
             "power": {"source": "modelled", "every": "500ms"},
             "policy": self.policy,
             "slice": self.slice,
-            "timing": {"checkpoint_every": "10s"},
+            "timing": {"checkpoint_every": self.checkpoint_every},
             "fleet": {
                 "name": self.name,
                 "brokers": ["mqtts://localhost:%d" % self.port],
@@ -132,7 +133,7 @@ class Fleet:
         with open(os.path.join(self.folder, "mosquitto.log"), "ab") as log:
             self.broker = subprocess.Popen(
                 [MOSQUITTO, "-c", os.path.join(self.folder, "mosquitto", "mosquitto.conf")],
-                stdout=log, stderr=log)
+                stdout=log, stderr=log, start_new_session=True)
         for _ in range(250):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -163,7 +164,8 @@ class Fleet:
         def record():
             while not self.done.is_set():
                 with open(self.recording, "ab") as out:
-                    self.recorder = subprocess.Popen(args, stdout=out, stderr=subprocess.DEVNULL)
+                    self.recorder = subprocess.Popen(args, stdout=out, stderr=subprocess.DEVNULL,
+                                                     start_new_session=True)
                 self.recorder.wait()
                 self.done.wait(0.3)
 
@@ -193,6 +195,7 @@ class Fleet:
 
     def stop(self):
         """Boards say goodbye; the recorder hears them out."""
+        self.leaving = True
         for board in self.boards.values():
             if board.process is not None:
                 board.process.send_signal(signal.SIGTERM)

@@ -82,7 +82,7 @@ std::string svg_timeline(const Timeline& timeline) {
   const double until = timeline.until > 0.0 ? timeline.until : 1.0;
   const auto x_of = [&](double v) { return kNames + (right - kNames) * v / until; };
   const double bottom = 6 + kRowHeight * static_cast<double>(timeline.rows.size());
-  std::string out = open_svg(bottom + 34);
+  std::string out = "<div class=wide>" + open_svg(bottom + 34);
   for (std::size_t i = 0; i < timeline.rows.size(); ++i) {
     const double y = 6 + kRowHeight * static_cast<double>(i);
     out += "<rect x=" + px(kNames) + " y=" + px(y + 2) + " width=" + px(right - kNames) +
@@ -109,8 +109,11 @@ std::string svg_timeline(const Timeline& timeline) {
       out += line(x, y, x, y + kRowHeight - 4, "stroke:var(--fg);stroke-width:2");
     }
   }
-  const double step = std::pow(10.0, std::floor(std::log10(until))) / (until >= 500 ? 5.0 : 10.0) *
-                      (until < 500 && until >= 100 ? 2.0 : 1.0);
+  for (const double moment : timeline.moments) {
+    out += line(x_of(moment), 2, x_of(moment), bottom,
+                "stroke:var(--fg);stroke-dasharray:2 3;opacity:.7");
+  }
+  const double step = power::nice_step(until, 8);
   for (double v = 0.0; v <= until * 1.0001; v += step) {
     out += line(x_of(v), bottom, x_of(v), bottom + 4, "stroke:var(--soft)");
     out += "<text class=tx x=" + px(x_of(v)) + " y=" + px(bottom + 17) + ">" +
@@ -118,7 +121,7 @@ std::string svg_timeline(const Timeline& timeline) {
   }
   out += "<text class=ty x=" + px(right) + " y=" + px(bottom + 32) + ">" +
          escaped(timeline.x_unit) + "</text>";
-  return out + "</svg>";
+  return out + "</svg></div>";
 }
 
 std::string html_table(const std::vector<std::vector<std::string>>& rows) {

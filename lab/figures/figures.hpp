@@ -35,6 +35,7 @@ struct Timeline {
   std::vector<std::string> rows;
   std::vector<TimelineSpan> spans;
   std::vector<TimelineMark> marks;
+  std::vector<double> moments;  // lines through all rows
   double until = 1.0;
   std::string x_unit;
 };

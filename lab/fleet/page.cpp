@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "lab/figures/figures.hpp"
+#include "lab/fleet/plots.hpp"
 #include "power/report/svg_plot.hpp"
 
 namespace laird::lab {
 namespace {
 
 using power::escaped;
-using power::Plot;
-using power::PlotSeries;
+
+constexpr std::size_t kTextTasksMax = 64;
 
 std::string format(const char* pattern, double value) {
   char text[64];
@@ -18,182 +20,203 @@ std::string format(const char* pattern, double value) {
   return text;
 }
 
-PlotSeries series(std::string name, int colour, const std::vector<Sample>& samples,
-                  bool strong = false, bool stepped = false) {
-  PlotSeries out;
-  out.name = std::move(name);
-  out.colour = colour;
-  out.strong = strong;
-  out.stepped = stepped;
-  for (const Sample& s : samples) out.points.push_back({s.at_s, s.value, s.value, s.value});
-  return out;
+std::string counted(std::uint64_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
-// All boards' power at each second, from each one's newest reading not older than 3 s.
-std::vector<Sample> power_sum(const FleetRecording& recording) {
-  const double end = recording.seconds(recording.last_unix_us);
-  std::vector<Sample> out;
-  for (double t = 1.0; t <= end; t += 1.0) {
-    double sum = 0.0;
-    for (const auto& [id, node] : recording.nodes) {
-      const auto after = std::upper_bound(node.power_w.begin(), node.power_w.end(), t,
-                                          [](double at, const Sample& s) { return at < s.at_s; });
-      if (after == node.power_w.begin()) continue;
-      const Sample& newest = *(after - 1);
-      if (t - newest.at_s <= 3.0) sum += newest.value;
-    }
-    out.push_back({t, sum});
-  }
-  return out;
-}
-
-std::string section(const char* title, const char* says, const std::string& body) {
+std::string section(const char* title, const std::string& says, const std::string& body) {
   return std::string("<h2>") + title + "</h2><p>" + says + "</p>" + body;
 }
 
-std::string shares_plot(const FleetRecording& recording) {
-  Plot plot;
-  plot.x_unit = "s";
-  plot.y_unit = "W";
-  int colour = 0;
-  for (const auto& [id, node] : recording.nodes) {
-    std::vector<Sample> samples;
-    for (const SharePoint& p : node.shares) {
-      samples.push_back({recording.seconds(p.unix_us), static_cast<double>(p.enforced_mw) * 1e-3});
-    }
-    std::stable_sort(samples.begin(), samples.end(),
-                     [](const Sample& a, const Sample& b) { return a.at_s < b.at_s; });
-    plot.series.push_back(series(id, colour++ % power::kPlotColours, samples, false, true));
+// How a task ended, in a word or two.
+std::string end_of(const FleetTask& task) {
+  const StateChange last = task.states.empty() ? StateChange{} : task.states.back();
+  if (last.state == "missed" && task.out_of_reach) return "missed, by design";
+  return last.state.empty() ? "-" : last.state;
+}
+
+std::string end_at(const FleetTask& task) {
+  const bool over = !task.states.empty() && is_end(task.states.back().state);
+  return over ? format("%.0f s", task.states.back().at_s) : "-";
+}
+
+// What the forecast said half-way from the first word to the end.
+std::string likely_half_way(const FleetTask& task) {
+  if (task.forecasts.empty() || task.states.empty()) return "-";
+  const double half = (task.states.front().at_s + task.states.back().at_s) / 2;
+  const Forecast* seen = &task.forecasts.front();
+  for (const Forecast& f : task.forecasts) {
+    if (f.at_s <= half) seen = &f;
   }
-  return power::svg_lines(plot);
+  return format("%.0f%%", 100.0 * seen->probability);
 }
 
-std::string budget_plot(const FleetRecording& recording, const FleetVerdict& verdict) {
-  Plot plot;
-  plot.x_unit = "s";
-  plot.y_unit = "W";
-  plot.series.push_back(series("budget", 3, verdict.budget_w, true, true));
-  plot.series.push_back(series("caps enforced, all boards", 1, verdict.enforced_w, false, true));
-  plot.series.push_back(series("power drawn, all boards", 0, power_sum(recording), true));
-  return power::svg_lines(plot);
-}
-
-std::string power_plot(const FleetRecording& recording) {
-  Plot plot;
-  plot.x_unit = "s";
-  plot.y_unit = "W";
-  plot.gap_x = 5.0;
-  int colour = 0;
-  for (const auto& [id, node] : recording.nodes) {
-    plot.series.push_back(series(id, colour++ % power::kPlotColours, node.power_w));
-  }
-  return power::svg_lines(plot);
-}
-
-std::string task_rows(const FleetRecording& recording) {
-  std::string out =
-      "<table><tr><th>task</th><th>board</th><th>end</th><th>at</th><th>deadline</th>"
-      "<th>loss</th><th>target</th><th>energy</th></tr>";
+std::vector<std::vector<std::string>> task_table(const FleetRecording& recording) {
+  std::vector<std::vector<std::string>> rows = {
+      {"task", "board", "end", "at", "deadline", "loss", "target", "likely half-way", "energy"}};
   for (const FleetTask& task : recording.tasks) {
-    const StateChange end = task.states.empty() ? StateChange{} : task.states.back();
-    out += "<tr><td>" + escaped(task.name) + "</td><td>" + escaped(task.node) + "</td><td>" +
-           escaped(end.state) + "</td><td>" + format("%.0f s", end.at_s) + "</td><td>" +
-           format("%.0f s", task.deadline_at_s) + "</td><td>" +
-           (task.loss.empty() ? "-" : format("%.4g", task.loss.back().value)) + "</td><td>" +
-           format("%.4g", task.target) + "</td><td>" +
-           (task.energy_j < 0 ? "-" : format("%.0f J", task.energy_j)) + "</td></tr>";
+    rows.push_back({task.name, task.node, end_of(task), end_at(task),
+                    format("%.0f s", task.deadline_at_s),
+                    task.loss.empty() ? "-" : format("%.4g", task.loss.back().value),
+                    format("%.4g", task.target), likely_half_way(task),
+                    task.energy_j < 0 ? "-" : format("%.0f J", task.energy_j)});
   }
-  return out + "</table>";
+  return rows;
 }
 
-std::string task_plots(const FleetRecording& recording) {
-  std::string out =
-      "<div style=\"display:grid;grid-template-columns:repeat(auto-fit,"
-      "minmax(420px,1fr));gap:1rem\">";
-  for (const FleetTask& task : recording.tasks) {
-    if (task.loss.size() < 2) continue;
-    Plot plot;
-    plot.x_unit = "s";
-    plot.y_unit = "loss";
-    plot.width = 460;
-    plot.height = 200;
-    plot.series.push_back(series("loss", 0, task.loss, true));
-    plot.series.push_back(series("forecast at the deadline", 2, task.forecast));
-    const std::vector<Sample> target = {{task.loss.front().at_s, task.target},
-                                        {task.loss.back().at_s, task.target}};
-    plot.series.push_back(series("target", 3, target));
-    out += "<div><b>" + escaped(task.name) + "</b> on " + escaped(task.node) +
-           power::svg_lines(plot) + "</div>";
-  }
-  return out + "</div>";
-}
-
-std::string event_rows(const FleetRecording& recording) {
-  std::string out = "<table><tr><th>at</th><th>board</th><th>what</th><th></th></tr>";
+std::string event_table(const FleetRecording& recording, const FleetVerdict& verdict) {
   std::vector<FleetEvent> all = recording.events;
   for (const auto& [id, node] : recording.nodes) {
     for (const StateChange& s : node.states) all.push_back({s.at_s, id, "status", s.state});
   }
+  for (const FleetMark& mark : marks_of(recording, verdict)) {
+    all.push_back({mark.at_s, "", "done to it", mark.text});
+  }
   std::stable_sort(all.begin(), all.end(),
                    [](const FleetEvent& a, const FleetEvent& b) { return a.at_s < b.at_s; });
+  std::vector<std::vector<std::string>> rows = {{"at", "board", "kind", "what"}};
   for (const FleetEvent& e : all) {
-    out += "<tr><td>" + format("%.1f s", e.at_s) + "</td><td>" + escaped(e.node) + "</td><td>" +
-           escaped(e.kind) + "</td><td>" + escaped(e.text) + "</td></tr>";
+    rows.push_back({format("%.1f s", e.at_s), e.node, e.kind, e.text});
   }
-  return out + "</table>";
+  return "<div class=said>" + html_table(rows) + "</div>";
 }
 
-std::string yes_or_no(bool good, const std::string& text) {
-  return std::string("<li>") + (good ? "&#10003; " : "<b>&#10007; BROKEN</b> ") + escaped(text) +
-         "</li>";
+std::string comeback_text(const Comeback& back) {
+  std::string out =
+      back.node + " was away for " + format("%.1f s", back.back_at_s - back.silent_at_s);
+  for (const Comeback::Resumed& r : back.tasks) {
+    out += r.samples_after > 0.0
+               ? "; " + r.task + " went on from sample " + format("%.0f", r.samples_after) +
+                     " (its last word before: " + format("%.0f", r.samples_before) + ")"
+               : "; " + r.task + " began anew";
+  }
+  return out;
+}
+
+std::string tasks_text(const FleetVerdict& v) {
+  const std::uint64_t could = v.tasks - v.tasks_out_of_reach;
+  const std::uint64_t did = v.tasks_succeeded - v.out_of_reach_succeeded;
+  std::string out =
+      std::to_string(did) + " of " + counted(could, "task") + " reached the target loss in time";
+  if (v.tasks_out_of_reach > 0) {
+    out += "; " + std::to_string(v.tasks_out_of_reach) + " more " +
+           (v.tasks_out_of_reach == 1 ? "was" : "were") + " out of reach by design, and " +
+           (v.out_of_reach_succeeded == 0
+                ? "missed it"
+                : std::to_string(v.out_of_reach_succeeded) + " of them reached it all the same");
+  }
+  return out;
 }
 
 std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
   const double most =
       100.0 * static_cast<double>(v.most_parts) / static_cast<double>(v.whole_parts);
   std::vector<std::pair<bool, std::string>> out;
-  out.emplace_back(v.shares_kept(), "shares never exceeded the budget: at most " +
-                                        format("%.6f", most) + "% given out at once, checked at " +
-                                        std::to_string(v.instants) + " instants");
-  out.emplace_back(v.budget_kept(),
-                   "the boards' power caps together stayed within the budget" +
-                       (v.cut_settled_s > 0.0 ? "; a cut was in force everywhere after " +
-                                                    format("%.1f s", v.cut_settled_s)
-                                              : std::string()));
-  out.emplace_back(v.tasks_ended_twice == 0,
-                   std::to_string(v.tasks_ended) + " of " + std::to_string(v.tasks) +
-                       " tasks ended, none twice; " + std::to_string(v.tasks_succeeded) +
-                       " reached their target in time");
+  out.emplace_back(v.shares_kept(), "shares never added up to more than the budget: at most " +
+                                        format("%.6g", most) + "% at once, at " +
+                                        std::to_string(v.instants) + " changes");
+  std::string caps = "the power caps of all boards together stayed within the budget";
+  if (v.cuts > 0) {
+    caps += v.cut_settled_s < 0.1
+                ? "; a cut of it held everywhere within 0.1 s"
+                : "; a cut of it held everywhere after " + format("%.1f s", v.cut_settled_s);
+  }
+  out.emplace_back(v.budget_kept(), caps);
+  out.emplace_back(v.tasks_ended_twice == 0, std::to_string(v.tasks_ended) + " of " +
+                                                 counted(v.tasks, "task") +
+                                                 " ended, none of them twice");
+  for (const Comeback& back : v.comebacks) {
+    const bool anew = std::any_of(back.tasks.begin(), back.tasks.end(),
+                                  [](const auto& r) { return r.samples_after <= 0.0; });
+    out.emplace_back(!anew, comeback_text(back));
+  }
   return out;
 }
+
+std::string card(const std::string& number, const std::string& what) {
+  return "<div class=card><b>" + escaped(number) + "</b><span>" + escaped(what) + "</span></div>";
+}
+
+std::string cards(const FleetRecording& recording, const FleetVerdict& v) {
+  std::string budget;
+  for (const BudgetChange& b : recording.budgets) {
+    budget += (budget.empty() ? "" : " → ") + format("%g W", static_cast<double>(b.mw) * 1e-3);
+  }
+  double energy_j = 0.0;
+  for (const FleetTask& task : recording.tasks) energy_j += std::max(0.0, task.energy_j);
+  const std::uint64_t could = v.tasks - v.tasks_out_of_reach;
+  return "<div class=cards>" +
+         card(std::to_string(v.tasks_succeeded - v.out_of_reach_succeeded) + " of " +
+                  std::to_string(could),
+              "tasks reached their target") +
+         (v.tasks_out_of_reach > 0
+              ? card(std::to_string(v.tasks_out_of_reach), "out of reach by design")
+              : "") +
+         card(budget.empty() ? "none" : budget, "power budget") +
+         card(format("%.6g%%", 100.0 * static_cast<double>(v.most_parts) /
+                                   static_cast<double>(v.whole_parts)),
+              "of it given out, at most") +
+         card(format("%.0f J", energy_j), "spent on the tasks") + "</div>";
+}
+
+std::string verdict_box(const FleetVerdict& verdict) {
+  std::string out = "<div class=\"card verdict\"><ul>";
+  for (const auto& [good, text] : findings(verdict)) {
+    out += std::string("<li>") +
+           (good ? "<i class=ok>&#10003;</i>" : "<i class=bad>&#10007; BROKEN</i>") + " " +
+           escaped(text) + "</li>";
+  }
+  out += "<li><i>&#8226;</i> " + escaped(tasks_text(verdict)) + "</li>";
+  return out + "</ul></div>";
+}
+
+std::string power_is(const FleetRecording& recording) {
+  const bool modelled =
+      std::any_of(recording.nodes.begin(), recording.nodes.end(),
+                  [](const auto& n) { return n.second.power_source == "modelled"; });
+  return modelled ? "Power is modelled from the boards' files, not measured."
+                  : "Power is what the boards report.";
+}
+
+constexpr const char* kStyle =
+    "<style>.verdict ul{list-style:none;padding:0;margin:4px 0}.verdict li{padding:2px 0 2px 26px;"
+    "text-indent:-26px}.verdict i{font-style:normal;display:inline-block;min-width:22px;"
+    "text-indent:0}"
+    ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));"
+    "gap:1.2rem 1rem}"
+    ".said td:last-child,.said th:last-child{text-align:left;white-space:normal;width:60%}</style>";
 
 }  // namespace
 
 std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verdict) {
-  std::string verdicts = "<ul style=\"list-style:none;padding-left:0\">";
-  for (const auto& [good, text] : findings(verdict)) verdicts += yes_or_no(good, text);
-  verdicts += "</ul>";
-  const std::string title = "A fleet of " + std::to_string(recording.nodes.size()) + " boards";
-  const std::string summary =
-      "<p>" + format("%.0f s", recording.seconds(recording.last_unix_us)) + ", " +
-      std::to_string(recording.messages) +
-      " messages, recorded at the broker; power is what the boards report.</p>";
-  return power::page(
-      title,
-      "<h1>" + title + "</h1>" + summary + verdicts +
-          section(
-              "Power against the budget",
-              "The budget, the sum of the caps in force, and what all boards drew (means of 5 s).",
+  const std::string title = "A fleet of " + counted(recording.nodes.size(), "board");
+  const std::string summary = "<p>" + format("%.0f s", recording.seconds(recording.last_unix_us)) +
+                              ", " + std::to_string(recording.messages) +
+                              " messages, recorded at the broker. " + power_is(recording) + "</p>";
+  const std::string body =
+      "<h1>" + title + "</h1>" + summary + cards(recording, verdict) + verdict_box(verdict) +
+      section("Power against the budget",
+              "The budget, the caps in force added up, and what all boards drew: means of five "
+              "seconds, so what is drawn follows a cut that much later.",
               budget_plot(recording, verdict)) +
-          section("Shares", "The power cap of each board: its floor and its share of the rest.",
-                  shares_plot(recording)) +
-          section("Power", "What each board drew, means of five seconds.", power_plot(recording)) +
-          section("Tasks", "", task_rows(recording)) +
-          section("Learning curves and forecasts",
-                  "The loss as reported, and the forecast of the loss at the deadline as it was "
-                  "at each time.",
-                  task_plots(recording)) +
-          section("What happened", "", event_rows(recording)));
+      section("Who may draw how much",
+              "The power cap of each board, its floor and its share of the rest, one upon the "
+              "other. They fill the budget and never exceed it. What a silent board held, and what "
+              "was on its way to it, is nobody's until its lease ends.",
+              shares_plot(recording, verdict)) +
+      section("What each board drew", "Means of five seconds.", power_plot(recording, verdict)) +
+      section("Tasks",
+              "The higher the blue, the more of the time the task ran; a grey line: it waited. A "
+              "green dot: it reached its target; an upright bar: its deadline. <i>Likely "
+              "half-way</i> is the forecast of success half-way to its end.",
+              tasks_timeline(recording, verdict) + html_table(task_table(recording))) +
+      section("Learning curves and forecasts",
+              "The loss as reported, and the forecast of the loss at the deadline as it was at "
+              "each time.",
+              task_plots(recording)) +
+      section("What happened", "Events and states as the boards told them.",
+              event_table(recording, verdict));
+  return power::page(title, kStyle + body);
 }
 
 std::string fleet_text(const FleetRecording& recording, const FleetVerdict& verdict) {
@@ -201,9 +224,30 @@ std::string fleet_text(const FleetRecording& recording, const FleetVerdict& verd
   for (const auto& [good, text] : findings(verdict)) {
     out += (good ? "ok      " : "BROKEN  ") + text + "\n";
   }
+  out += "tasks   " + tasks_text(verdict) + "\n";
   if (recording.unreadable > 0) {
     out += "note    " + std::to_string(recording.unreadable) + " lines could not be read\n";
   }
+  return out;
+}
+
+std::string tasks_table_text(const FleetRecording& recording) {
+  const auto rows = task_table(recording);
+  std::vector<std::size_t> wide(rows.front().size(), 0);
+  const std::size_t shown = std::min(rows.size(), kTextTasksMax + 1);
+  for (std::size_t r = 0; r < shown; ++r) {
+    for (std::size_t c = 0; c < wide.size(); ++c) wide[c] = std::max(wide[c], rows[r][c].size());
+  }
+  std::string out;
+  for (std::size_t r = 0; r < shown; ++r) {
+    std::string line;
+    for (std::size_t c = 0; c < wide.size(); ++c) {
+      const std::string pad(wide[c] - rows[r][c].size(), ' ');
+      line += (c == 0 ? "" : "  ") + (c < 3 ? rows[r][c] + pad : pad + rows[r][c]);
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  if (shown < rows.size()) out += "... and " + std::to_string(rows.size() - shown) + " more\n";
   return out;
 }
 

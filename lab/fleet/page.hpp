@@ -11,4 +11,7 @@ namespace laird::lab {
 // The same in a few lines for a terminal.
 [[nodiscard]] std::string fleet_text(const FleetRecording& recording, const FleetVerdict& verdict);
 
+// A line for each of the first tasks: where, how and when it ended.
+[[nodiscard]] std::string tasks_table_text(const FleetRecording& recording);
+
 }  // namespace laird::lab

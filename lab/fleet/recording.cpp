@@ -67,7 +67,10 @@ class Reader {
   void take(const mqtt::Topic& topic, const Value& body, std::string_view payload) {
     switch (topic.kind) {
       case TopicKind::kStatus: change(out_.nodes[topic.node].states, text(body, "state")); return;
-      case TopicKind::kInfo: out_.nodes[topic.node].model = text(body, "model"); return;
+      case TopicKind::kInfo:
+        out_.nodes[topic.node].model = text(body, "model");
+        out_.nodes[topic.node].power_source = text(body, "power_source");
+        return;
       case TopicKind::kReport: report(out_.nodes[topic.node], body); return;
       case TopicKind::kTask: task(topic, body); return;
       case TopicKind::kTelemetry: telemetry(topic, body); return;
@@ -101,7 +104,18 @@ class Reader {
     node.heard_unix_us = now_us_;
   }
 
+  // By what only a living agent says: a will comes late, and from the broker.
+  void live(FleetNode& node, const Value& body) {
+    const double epoch = number(body, "epoch", 0.0);
+    if (epoch == 0.0) return;
+    if (node.lives.empty() || node.lives.back().epoch < epoch) {
+      node.lives.push_back({epoch, at(), at()});
+    }
+    if (node.lives.back().epoch == epoch) node.lives.back().to_s = at();
+  }
+
   void report(FleetNode& node, const Value& body) {
+    live(node, body);
     const Value* shares = body.find("shares", Kind::kObject);
     const Value* power = shares == nullptr ? nullptr : shares->find("power", Kind::kObject);
     if (power == nullptr) return;
@@ -126,32 +140,34 @@ class Reader {
       if (t.node == topic.node && t.name == topic.name) found = &t;
     }
     if (found == nullptr) {
-      out_.tasks.push_back({topic.node,
-                            topic.name,
-                            number(body, "target_loss", 0.0),
-                            {},
-                            {},
-                            {},
-                            {},
-                            -1.0,
-                            at() + number(body, "deadline_in_s", 0.0)});
-      found = &out_.tasks.back();
+      found = &out_.tasks.emplace_back();
+      found->node = topic.node;
+      found->name = topic.name;
+      found->target = number(body, "target_loss", 0.0);
+      found->deadline_at_s = at() + number(body, "deadline_in_s", 0.0);
     }
     change(found->states, text(body, "state"));
     found->energy_j = number(body, "energy_j", found->energy_j);
     if (const Value* loss = body.find("loss"); loss != nullptr && loss->is_number()) {
       found->loss.push_back({at(), loss->as_double()});
     }
+    found->samples.push_back({at(), number(body, "samples", 0.0)});
+    found->busy_s.push_back({at(), number(body, "busy_s", 0.0)});
     if (const Value* forecast = body.find("forecast", Kind::kObject)) {
-      found->forecast.push_back({at(), number(*forecast, "loss", 0.0)});
-      found->probability.push_back({at(), number(*forecast, "probability", 0.0)});
+      const double loss = number(*forecast, "loss", 0.0);
+      found->forecasts.push_back({at(), loss, number(*forecast, "low", loss),
+                                  number(*forecast, "high", loss),
+                                  number(*forecast, "probability", 0.0)});
     }
   }
 
   void telemetry(const mqtt::Topic& topic, const Value& body) {
     FleetNode& node = out_.nodes[topic.node];
+    live(node, body);
     if (topic.name == "power") {
-      const double watts = number(body, "power_mean_w", number(body, "power_w", -1.0));
+      // An agent that has just started has no mean yet, and one reading is no substitute.
+      const bool has_mean = body.find("power_mean_w") != nullptr;
+      const double watts = number(body, has_mean ? "power_mean_w" : "power_w", -1.0);
       if (watts >= 0.0) node.power_w.push_back({at(), watts});
       return;
     }

@@ -37,8 +37,26 @@ struct StateChange {
   std::string state;
 };
 
+// One run of a board's agent, from its first word to its last.
+struct Life {
+  double epoch = 0.0;
+  double from_s = 0.0;
+  double to_s = 0.0;
+};
+
+// What a task was expected to come to by its deadline, at that time.
+struct Forecast {
+  double at_s = 0.0;
+  double loss = 0.0;
+  double low = 0.0;  // nine of ten lie between
+  double high = 0.0;
+  double probability = 0.0;
+};
+
 struct FleetNode {
   std::string model;
+  std::string power_source;
+  std::vector<Life> lives;
   std::vector<SharePoint> shares;
   std::vector<DemandPoint> demands;
   std::int64_t heard_unix_us = 0;  // its last word on its shares
@@ -52,18 +70,27 @@ struct FleetTask {
   std::string node;
   std::string name;
   double target = 0.0;
-  std::vector<Sample> loss;
-  std::vector<Sample> forecast;
-  std::vector<Sample> probability;
-  std::vector<StateChange> states;
-  double energy_j = -1.0;
   double deadline_at_s = 0.0;
+  double energy_j = -1.0;
+  std::vector<Sample> loss;
+  std::vector<Sample> samples;
+  std::vector<Sample> busy_s;  // how long it had run
+  std::vector<Forecast> forecasts;
+  std::vector<StateChange> states;
+  // Whoever submitted it knew that it would not reach its target; nothing the boards are told.
+  bool out_of_reach = false;
 };
 
 struct FleetEvent {
   double at_s = 0.0;
   std::string node;
   std::string kind;
+  std::string text;
+};
+
+// What whoever made the recording did to the fleet.
+struct FleetMark {
+  double at_s = 0.0;
   std::string text;
 };
 
@@ -81,6 +108,7 @@ struct FleetRecording {
   std::vector<FleetTask> tasks;  // in the order they were first seen
   std::vector<FleetEvent> events;
   std::vector<BudgetChange> budgets;
+  std::vector<FleetMark> marks;
 
   [[nodiscard]] double seconds(std::int64_t unix_us) const {
     return static_cast<double>(unix_us - first_unix_us) * 1e-6;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <string_view>
+#include <set>
 
 #include "consensus/limits.hpp"
 
@@ -67,16 +67,12 @@ std::int64_t budget_now(const FleetRecording& recording, std::int64_t unix_us) {
   return now;
 }
 
-bool is_end(std::string_view state) {
-  constexpr std::array<std::string_view, 5> kEnds = {"succeeded", "missed", "exhausted", "failed",
-                                                     "cancelled"};
-  return std::find(kEnds.begin(), kEnds.end(), state) != kEnds.end();
-}
-
 void judge_tasks(const FleetRecording& recording, FleetVerdict& out) {
   std::map<std::string, std::vector<std::string>> ends;
+  std::set<std::string> out_of_reach;
   for (const FleetTask& task : recording.tasks) {
     std::vector<std::string>& of = ends[task.name];
+    if (task.out_of_reach) out_of_reach.insert(task.name);
     std::vector<std::string> here;
     for (const StateChange& s : task.states) {
       if (is_end(s.state)) here.push_back(s.state);
@@ -88,11 +84,47 @@ void judge_tasks(const FleetRecording& recording, FleetVerdict& out) {
     ++out.tasks;
     if (!of.empty()) ++out.tasks_ended;
     if (of.size() > 1) ++out.tasks_ended_twice;
-    if (of.size() == 1 && of[0] == "succeeded") ++out.tasks_succeeded;
+    const bool succeeded = of.size() == 1 && of[0] == "succeeded";
+    if (succeeded) ++out.tasks_succeeded;
+    if (out_of_reach.count(name) == 0) continue;
+    ++out.tasks_out_of_reach;
+    if (succeeded) ++out.out_of_reach_succeeded;
+  }
+}
+
+void judge_comebacks(const FleetRecording& recording, FleetVerdict& out) {
+  for (const auto& [id, node] : recording.nodes) {
+    for (std::size_t i = 1; i < node.lives.size(); ++i) {
+      Comeback back{id, node.lives[i - 1].to_s, node.lives[i].from_s, {}};
+      for (const FleetTask& task : recording.tasks) {
+        const bool over = std::any_of(
+            task.states.begin(), task.states.end(),
+            [&](const StateChange& s) { return is_end(s.state) && s.at_s <= back.silent_at_s; });
+        if (task.node != id || over) continue;
+        const Sample* before = nullptr;
+        const Sample* least = nullptr;
+        for (const Sample& s : task.samples) {
+          if (s.at_s <= back.silent_at_s) {
+            before = &s;
+          } else if (least == nullptr || s.value < least->value) {
+            least = &s;
+          }
+        }
+        if (before == nullptr || least == nullptr || before->value <= 0.0) continue;
+        back.tasks.push_back({task.name, before->value, least->value});
+      }
+      out.comebacks.push_back(std::move(back));
+    }
   }
 }
 
 }  // namespace
+
+bool is_end(std::string_view state) {
+  constexpr std::array<std::string_view, 5> kEnds = {"succeeded", "missed", "exhausted", "failed",
+                                                     "cancelled"};
+  return std::find(kEnds.begin(), kEnds.end(), state) != kEnds.end();
+}
 
 FleetVerdict judge(const FleetRecording& recording) {
   FleetVerdict out;
@@ -111,15 +143,15 @@ FleetVerdict judge(const FleetRecording& recording) {
     }
     ++out.instants;
     const std::int64_t budget = budget_now(recording, change.unix_us);
-    if (budget < budget_before) cut_at = change.unix_us;
+    if (budget < budget_before) {
+      cut_at = change.unix_us;
+      ++out.cuts;
+    }
     budget_before = budget;
-    if (cut_at >= 0 && enforced > budget) {
+    if (cut_at >= 0) {
       out.cut_settled_s =
           std::max(out.cut_settled_s, static_cast<double>(change.unix_us - cut_at) * 1e-6);
-    } else if (cut_at >= 0 && enforced <= budget) {
-      out.cut_settled_s =
-          std::max(out.cut_settled_s, static_cast<double>(change.unix_us - cut_at) * 1e-6);
-      cut_at = -1;
+      if (enforced <= budget) cut_at = -1;
     }
     out.most_parts = std::max(out.most_parts, parts);
     out.most_over_mw =
@@ -136,6 +168,7 @@ FleetVerdict judge(const FleetRecording& recording) {
     out.budget_w.push_back({recording.seconds(recording.last_unix_us), out.budget_w.back().value});
   }
   judge_tasks(recording, out);
+  judge_comebacks(recording, out);
   return out;
 }
 

@@ -9,11 +9,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lab/fleet/recording.hpp"
 
 namespace laird::lab {
+
+// A board whose agent went silent and began anew, and its tasks that were not over.
+struct Comeback {
+  std::string node;
+  double silent_at_s = 0.0;
+  double back_at_s = 0.0;
+  struct Resumed {
+    std::string task;
+    double samples_before = 0.0;  // its last word
+    double samples_after = 0.0;   // the least it said since
+  };
+  std::vector<Resumed> tasks;
+};
 
 struct FleetVerdict {
   std::int64_t whole_parts = 0;
@@ -24,13 +38,19 @@ struct FleetVerdict {
   std::uint64_t tasks = 0;
   std::uint64_t tasks_ended = 0;
   std::uint64_t tasks_succeeded = 0;
-  std::uint64_t tasks_ended_twice = 0;  // a task with two different ends, or on two boards
-  std::vector<Sample> enforced_w;       // the sum over time
+  std::uint64_t tasks_ended_twice = 0;   // a task with two different ends, or on two boards
+  std::uint64_t tasks_out_of_reach = 0;  // by design
+  std::uint64_t out_of_reach_succeeded = 0;
+  std::uint64_t cuts = 0;  // of the budget
+  std::vector<Comeback> comebacks;
+  std::vector<Sample> enforced_w;  // the sum over time
   std::vector<Sample> budget_w;
 
   [[nodiscard]] bool shares_kept() const { return most_parts <= whole_parts; }
   [[nodiscard]] bool budget_kept() const { return most_over_mw <= 0; }
 };
+
+[[nodiscard]] bool is_end(std::string_view state);
 
 // How long a new budget may take to reach every board before the sum is held against it.
 inline constexpr std::int64_t kCutGraceUs = 3'000'000;

@@ -22,6 +22,8 @@
 
 namespace laird::mqtt {
 
+inline constexpr std::size_t kFiltersMax = 64;  // subscribed to, and as many left
+
 struct Options {
   std::vector<std::string> brokers;  // mqtts://host:port, tried in turn; mqtt:// see insecure_lab
   std::string client_id;             // a board's id; two clients of one id throw each other out
@@ -96,6 +98,12 @@ class Client {
 
   // Never blocks.
   void publish(Outgoing message);
+
+  // Adds to Options::subscriptions, or takes from what they have become. A filter that was left
+  // stays left over connections: the broker's session may know it from an earlier life of ours.
+  // Never blocks; false when the filter is malformed or there are too many.
+  bool subscribe(const std::string& filter, int qos);
+  bool unsubscribe(const std::string& filter);
 
   // As if the broker had told that another client has our id, which not every broker does.
   void yield_to_other();

@@ -242,11 +242,20 @@ PahoLink::Handed PahoLink::publish(const Outgoing& m, void* context) {
   return Handed::kHanded;
 }
 
-PahoLink::Handed PahoLink::subscribe() {
+PahoLink::Handed PahoLink::subscribe(const std::vector<std::pair<std::string, int>>& filters) {
   try {
-    for (const auto& [filter, qos] : parts_->options.subscriptions) {
+    for (const auto& [filter, qos] : filters) {
       parts_->client->subscribe(filter, qos, nullptr, parts_->on_subscribe);
     }
+  } catch (const std::exception& e) {
+    return broken_or_unfit(e);
+  }
+  return Handed::kHanded;
+}
+
+PahoLink::Handed PahoLink::unsubscribe(const std::vector<std::string>& filters) {
+  try {
+    for (const std::string& filter : filters) parts_->client->unsubscribe(filter);
   } catch (const std::exception& e) {
     return broken_or_unfit(e);
   }

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "mqtt/client/client.hpp"
 #include "mqtt/client/message.hpp"
@@ -47,7 +49,9 @@ class PahoLink {
   // link now. Unfit: it can never be sent.
   enum class Handed : std::uint8_t { kHanded, kBroken, kUnfit };
   [[nodiscard]] Handed publish(const Outgoing& message, void* context);
-  [[nodiscard]] Handed subscribe();
+  [[nodiscard]] Handed subscribe(const std::vector<std::pair<std::string, int>>& filters);
+  // Nothing follows: a filter that the broker does not know is no error.
+  [[nodiscard]] Handed unsubscribe(const std::vector<std::string>& filters);
   void disconnect();
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "base/require.hpp"
@@ -104,6 +105,37 @@ std::string time_text(std::int64_t unix_ms) {
   put_two(out, of_day % 100);
   out += 'Z';
   return out;
+}
+
+std::optional<std::int64_t> parse_time_ms(std::string_view text) {
+  // 2026-11-16T05:56:45.123Z
+  if (text.size() != 24 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
+      text[16] != ':' || text[19] != '.' || text[23] != 'Z') {
+    return std::nullopt;
+  }
+  const auto part = [text](std::size_t at, std::size_t digits, std::int64_t& into) {
+    const char* begin = text.data() + at;
+    const auto [end, error] = std::from_chars(begin, begin + digits, into);
+    return error == std::errc() && end == begin + digits && into >= 0;
+  };
+  std::int64_t year = 0;
+  std::int64_t month = 0;
+  std::int64_t day = 0;
+  std::int64_t hour = 0;
+  std::int64_t minute = 0;
+  std::int64_t second = 0;
+  std::int64_t ms = 0;
+  if (!part(0, 4, year) || !part(5, 2, month) || !part(8, 2, day) || !part(11, 2, hour) ||
+      !part(14, 2, minute) || !part(17, 2, second) || !part(20, 3, ms) || month < 1 || month > 12 ||
+      day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60) {
+    return std::nullopt;
+  }
+  // Years counted from March, so that the leap day comes last.
+  const std::int64_t y = month <= 2 ? year - 1 : year;
+  const std::int64_t m = month <= 2 ? month + 9 : month - 3;
+  const std::int64_t days =
+      y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719'468;
+  return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1'000 + ms;
 }
 
 Result<Value> parse_message(std::string_view payload, std::string_view schema) {

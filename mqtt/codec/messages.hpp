@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ inline constexpr std::int64_t kUnixMsMax = 253'402'300'799'999;  // the year 999
 
 // "2026-11-16T05:56:45.123Z"
 [[nodiscard]] std::string time_text(std::int64_t unix_ms);
+// The other way; nothing when it is not of that form.
+[[nodiscard]] std::optional<std::int64_t> parse_time_ms(std::string_view text);
 
 // An object whose "s" is `schema` with major version 1, within the limits of a payload.
 [[nodiscard]] Result<json::Value> parse_message(std::string_view payload, std::string_view schema);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kLeft = 56;
 constexpr double kRight = 12;
-constexpr double kTop = 10;
+constexpr double kTop = 24;  // room for the unit above the axis
 constexpr double kBottom = 34;
 
 std::string fixed(double v, int decimals) {
@@ -21,14 +21,6 @@ std::string fixed(double v, int decimals) {
 
 // The coordinates of one picture: a tenth of a pixel is enough.
 std::string px(double v) { return fixed(v, 1); }
-
-// 1, 2 or 5 times a power of ten, so that about `count` of them cover the span.
-double nice_step(double span, int count) {
-  const double rough = span / count;
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
-  const double lead = rough / power;
-  return (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10) * power;
-}
 
 struct Axis {
   double low = 0;
@@ -68,10 +60,10 @@ std::string frame(const Axis& x, const Axis& y, std::string_view x_unit, std::st
     out += "<text class=tx x=" + px(x.at(v)) + " y=" + px(y.from + 17) + ">" +
            tick_text(v, x.step) + "</text>";
   }
-  out += "<text class=tx x=" + px(x.to - 4) + " y=" + px(y.from + 31) + ">" + escaped(x_unit) +
-         "</text>";
-  out += "<text class=unit x=" + px(x.from + 6) + " y=" + px(y.to + 10) + ">" + escaped(y_unit) +
-         "</text>";
+  out +=
+      "<text class=ty x=" + px(x.to) + " y=" + px(y.from + 31) + ">" + escaped(x_unit) + "</text>";
+  out += "<text class=\"ty unit\" x=" + px(x.from - 8) + " y=" + px(y.to - 11) + ">" +
+         escaped(y_unit) + "</text>";
   return out;
 }
 
@@ -109,6 +101,29 @@ std::string band_path(const PlotSeries& s, const Axis& x, const Axis& y, double 
   return d;
 }
 
+// Names stand above the axes, those too close to the one before in a second row.
+std::string mark_lines(const std::vector<PlotMark>& marks, const Axis& x, const Axis& y) {
+  constexpr double kLetter = 6.2;
+  std::string out;
+  double row_end[2] = {-1e9, -1e9};
+  for (const PlotMark& mark : marks) {
+    if (mark.x < x.low || mark.x > x.high) continue;
+    const double at = x.at(mark.x);
+    const double wide = kLetter * static_cast<double>(mark.text.size());
+    const bool left = at + wide > x.to;  // no room on its right
+    const double begin = left ? at - wide : at;
+    const int row = begin < row_end[0] + 8 ? 1 : 0;
+    row_end[row] = begin + wide;
+    const double text_y = y.to - 3 - 12 * row;
+    out += "<line class=mark x1=" + px(at) + " x2=" + px(at) + " y1=" + px(text_y + 2) +
+           " y2=" + px(y.from) + " />";
+    out += std::string("<text class=\"mark") + (left ? " ty" : "") +
+           "\" x=" + px(left ? at - 3 : at + 3) + " y=" + px(text_y) + ">" + escaped(mark.text) +
+           "</text>";
+  }
+  return out;
+}
+
 std::string legend(const Plot& plot) {
   std::string out = "<div class=legend>";
   for (const PlotSeries& s : plot.series) {
@@ -141,6 +156,13 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+double nice_step(double span, int count) {
+  const double rough = span / count;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  const double lead = rough / power;
+  return (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10) * power;
+}
+
 std::string short_number(double v) {
   const double size = std::fabs(v);
   return fixed(v, size >= 100 ? 0 : size >= 10 ? 1 : 2);
@@ -153,11 +175,15 @@ std::string svg_lines(const Plot& plot) {
     for (const PlotPoint& p : s.points) {
       x_low = std::min(x_low, p.x);
       x_high = std::max(x_high, p.x);
-      y_low = std::min(y_low, s.strong ? p.low : p.mean);
-      y_high = std::max(y_high, s.strong ? p.high : p.mean);
+      y_low = std::min(y_low, s.strong || s.filled ? p.low : p.mean);
+      y_high = std::max(y_high, s.strong || s.filled ? p.high : p.mean);
     }
   }
   if (!(x_high >= x_low)) return "<p class=none>No values.</p>";
+  if (plot.x_to > plot.x_from) {
+    x_low = std::min(x_low, plot.x_from);
+    x_high = std::max(x_high, plot.x_to);
+  }
   if (plot.from_zero) y_low = std::min(0.0, y_low);
   // A first point just after zero must not cost the axis its zero.
   if (x_low > 0 && x_low < 0.02 * x_high) x_low = 0;
@@ -167,19 +193,26 @@ std::string svg_lines(const Plot& plot) {
   x.to = plot.width - kRight;
   y.from = plot.height - kBottom;
   y.to = kTop;
-  std::string out = legend(plot) + open_svg(plot.width, plot.height);
+  // A wide picture on a narrow screen is moved under the finger, not made too small to read.
+  std::string out = legend(plot) + (plot.width > 700 ? "<div class=wide>" : "<div>") +
+                    open_svg(plot.width, plot.height);
   out += frame(x, y, plot.x_unit, plot.y_unit);
   for (const PlotSeries& s : plot.series) {
     const std::string colour = "var(--c" + std::to_string(s.colour % kPlotColours) + ")";
+    if (s.filled) {
+      out += "<path class=area style=\"fill:" + colour + "\" d=\"" +
+             band_path(s, x, y, plot.gap_x) + "\"><title>" + escaped(s.name) + "</title></path>";
+      continue;
+    }
     if (s.strong) {
       out += "<path class=band style=\"fill:" + colour + "\" d=\"" +
              band_path(s, x, y, plot.gap_x) + "\"/>";
     }
     out += "<path class=\"line" + std::string(s.strong ? " strong" : "") +
-           "\" style=\"stroke:" + colour + "\" d=\"" + line_path(s, x, y, plot.gap_x) +
-           "\"><title>" + escaped(s.name) + "</title></path>";
+           (s.dashed ? " dashed" : "") + "\" style=\"stroke:" + colour + "\" d=\"" +
+           line_path(s, x, y, plot.gap_x) + "\"><title>" + escaped(s.name) + "</title></path>";
   }
-  return out + "</svg>";
+  return out + mark_lines(plot.marks, x, y) + "</svg></div>";
 }
 
 std::string svg_histogram(const std::vector<Bar>& bars, std::string_view x_unit,
@@ -227,7 +260,9 @@ svg text{fill:var(--soft);font-size:11.5px;font-variant-numeric:tabular-nums}
 .ty{text-anchor:end}.tx{text-anchor:middle}.unit{font-weight:600}
 .grid{stroke:var(--line);stroke-width:1}.tick{stroke:var(--soft);stroke-width:1}
 .line{fill:none;stroke-width:1.3;stroke-linejoin:round}.line.strong{stroke-width:1.9}
-.band{opacity:.16}.bar{fill:var(--c0);opacity:.8}
+.line.dashed{stroke-dasharray:5 4}.band{opacity:.16}.area{opacity:.72}
+line.mark{stroke:var(--fg);stroke-width:1;stroke-dasharray:2 3;opacity:.7}svg text.mark{fill:var(--fg)}
+.bar{fill:var(--c0);opacity:.8}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;margin:2px 0 6px 56px;font-size:13px;color:var(--soft)}
 .legend i{display:inline-block;width:14px;height:3px;border-radius:2px;margin-right:6px;vertical-align:middle}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
@@ -235,7 +270,7 @@ th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line)}
 td{white-space:nowrap}th{color:var(--soft);font-weight:600;font-size:13px}
 th:first-child,td:first-child{text-align:left;padding-left:0}
 .ok{color:var(--c2)}.bad{color:var(--c1);font-weight:600}
-.scroll{overflow-x:auto}
+.scroll,.wide{overflow-x:auto}.wide svg{min-width:680px}
 )css";
   std::string out = "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport ";
   out +=

@@ -22,12 +22,24 @@ struct PlotSeries {
   std::vector<PlotPoint> points;
   bool strong = false;  // drawn thicker, with the spread between low and high shaded
   bool stepped = false;
+  bool dashed = false;
+  bool filled = false;  // only the area between low and high
+};
+
+// Something that happened at one moment: a line from top to bottom, with its name.
+struct PlotMark {
+  double x = 0;
+  std::string text;
 };
 
 struct Plot {
   std::string x_unit;
   std::string y_unit;
   std::vector<PlotSeries> series;
+  std::vector<PlotMark> marks;  // ascending
+  // The axis covers at least this, so that plots of one time stand under each other.
+  double x_from = 0;
+  double x_to = 0;
   // Points further apart than this are not joined; 0 joins everything.
   double gap_x = 0;
   double width = 960;
@@ -47,6 +59,8 @@ struct Bar {
 
 // Text safe inside HTML and SVG.
 [[nodiscard]] std::string escaped(std::string_view text);
+// 1, 2 or 5 times a power of ten, so that about `count` of them cover the span.
+[[nodiscard]] double nice_step(double span, int count);
 // A number with as few digits as show three figures.
 [[nodiscard]] std::string short_number(double v);
 

@@ -138,6 +138,8 @@ void tell_counters(const Client& client) {
 bool obey(Client& client, const Value& order) {
   const std::string op = text(order, "op");
   if (op == "publish") client.publish(outgoing(order));
+  if (op == "subscribe" && !client.subscribe(text(order, "filter"), 1)) say(event("refused"));
+  if (op == "unsubscribe" && !client.unsubscribe(text(order, "filter"))) say(event("refused"));
   if (op == "counters") tell_counters(client);
   if (op == "flood") {
     Outgoing message = outgoing(order);

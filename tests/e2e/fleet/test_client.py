@@ -100,6 +100,45 @@ class Delivery(FleetTest):
         counters = node.counters()
         self.assertEqual((counters["refused"], counters["sent"]), (5, 0))
 
+    def test_what_is_heard_follows_the_subscriptions_over_connections_and_lives(self):
+        state, own = TOP + "node/n-2/status", TOP + "ctl/n-1/cmd/ping"
+        operator, other = self.up("op-alice"), self.up("n-2")
+        other.publish(state, "one", kind="state", qos=1, retained=True)
+        other.counters()
+        # The session at the broker knows the filter when the next life begins, which leaves it.
+        former = self.up("n-1", subscriptions=[TOP + "node/+/status"])
+        self.assertEqual(former.message(state)["payload"], b"one")
+        former.kill()
+        node = self.client("n-1", subscriptions=[TOP + "ctl/n-1/#"])
+        node.tell("unsubscribe", filter=TOP + "node/+/status")
+        node.expect_up()
+
+        def hears(word):
+            """Whether the state comes before a command that was sent after it."""
+            other.publish(state, word, kind="state", qos=1, retained=True)
+            self.assertTrue(wait_until(lambda: other.counters()["sent"] >= hears.sent, 5, 0.05))
+            hears.sent += 1
+            operator.publish(own, word, kind="event", qos=1)
+            seen = []
+            while not seen or seen[-1] != (own, word.encode()):
+                event = node.message()
+                seen.append((event["topic"], event["payload"]))
+            return (state, word.encode()) in seen
+        hears.sent = other.counters()["sent"] + 1
+        self.assertFalse(hears("two"))
+        node.tell("subscribe", filter=TOP + "node/+/status")
+        self.assertEqual(node.message(state)["payload"], b"two")  # it was retained
+        self.assertTrue(hears("three"))
+        node.tell("unsubscribe", filter=TOP + "node/+/status")
+        node.tell("subscribe", filter="bad/#/filter")
+        node.expect("refused")
+        self.assertTrue(wait_until(lambda: not hears("four"), 5, 0.05))
+        self.broker.kill()
+        self.broker.start()
+        for each in (operator, other, node):
+            each.expect_up()
+        hears.sent = other.counters()["sent"] + 1
+        self.assertFalse(hears("five"))
 
     def test_the_connection_does_not_wait_and_is_not_inherited(self):
         node = self.up("n-1", subscriptions=[TOP + "ctl/n-1/#"])

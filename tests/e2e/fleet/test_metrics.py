@@ -42,8 +42,8 @@ def parse(text):
 
 class Metrics(OperatedFleet):
 
-    boards = ("n-1",)
-    nodes = ("n-1",)
+    boards = ("n-1", "n-2")
+    nodes = boards
 
     @classmethod
     def setUpClass(cls):
@@ -77,6 +77,20 @@ class Metrics(OperatedFleet):
         self.assertGreater(samples["laird_energy_joules_total", None], 0)
         self.assertGreater(samples["process_resident_memory_bytes", None], 1e6)
         self.assertLess(samples["process_resident_memory_bytes", None], 1e8)
+        # The fleet of two agrees on its shares, in rounds.
+        self.assertTrue(wait_until(lambda: parse(self.get()).get(
+            ("laird_coop_neighbours", '{state="heard"}')) == 1, 20, 0.3))
+        agreed = parse(self.get())
+        self.assertEqual(agreed["laird_coop_neighbours", '{state="silent"}'], 0)
+        self.assertEqual(agreed["laird_fleet_members", None], 2)
+        self.assertEqual(agreed["laird_fleet_fenced", None], 0)
+        self.assertGreater(agreed["laird_fleet_fenced_in_seconds", None], 0)
+        self.assertLessEqual(agreed["laird_coop_disagreement_ratio", '{resource="power"}'], 1)
+        rounds = agreed["laird_coop_rounds_total", None]
+        self.assertTrue(wait_until(
+            lambda: parse(self.get())["laird_coop_rounds_total", None] > rounds, 20, 0.3))
+        self.assertTrue(wait_until(lambda: parse(self.get())[
+            "laird_coop_disagreement_ratio", '{resource="power"}'] < 0.01, 40, 0.3))
         self.lairctl("cancel", "scraped", "--yes")
         self.assertTrue(wait_until(lambda: parse(self.get())[
             "laird_tasks_ended_total", '{outcome="cancelled"}'] == 1, 15, 0.3))

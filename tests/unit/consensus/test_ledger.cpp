@@ -426,3 +426,48 @@ TEST(no_claim_of_a_peer_makes_a_number_overflow) {
     }
   }
 }
+
+TEST(disagreement_is_what_would_have_to_change_hands_and_ends_with_it) {
+  Bench bench(2);
+  TEST_ASSERT_FALSE(bench.ledgers[0].disagreement(2).has_value());  // nobody has spoken yet
+  bench.ticks(40);
+  for (const Ledger& l : bench.ledgers) TEST_ASSERT_EQUAL_INT64(0, l.disagreement(2).value());
+  // Each holds a half, which the one wants; the other, twice as urgently, wants nine tenths. Prices
+  // 1 (1/2 - 1/2) and 2 (1/2 - 9/10) meet when 8/10 / (1 + 2) has moved.
+  Demand content;
+  content.demand = kWhole / 2;
+  Demand more;
+  more.demand = 9 * (kWhole / 10);
+  more.urgency = 2 * kUrgencyOne;
+  const Parts half = bench.ledgers[0].holding()[2];
+  TEST_ASSERT_INT64_WITHIN(kWhole / 1000, kWhole / 2, half);
+  bench.ledgers[0].set_demand(2, content);
+  bench.ledgers[1].set_demand(2, more);
+  const Parts due = 8 * (kWhole / 10) / 3;
+  Parts before = kWhole;
+  bool seen = false;
+  for (int k = 0; k < 60; ++k) {
+    bench.tick();
+    const Parts now = bench.ledgers[0].disagreement(2).value();
+    seen = seen || now > due / 2;
+    TEST_ASSERT_TRUE(now <= due + kWhole / 1000);
+    before = now;
+  }
+  TEST_ASSERT_TRUE(seen);
+  TEST_ASSERT_TRUE(before < kWhole / 1000);
+  TEST_ASSERT_INT64_WITHIN(kWhole / 100, half - due, bench.ledgers[0].holding()[2]);
+  TEST_ASSERT_EQUAL_UINT64(100, bench.ledgers[0].ticks());
+}
+
+TEST(where_everybody_has_enough_there_is_nothing_to_disagree_about) {
+  Bench bench(3);
+  Demand little;
+  little.demand = kWhole / 10;
+  little.cap = kWhole / 5;  // all of them together cannot use the whole
+  for (NodeId i = 0; i < 3; ++i) {
+    little.urgency = static_cast<std::uint16_t>((i + 1) * kUrgencyOne);
+    bench.ledgers[i].set_demand(2, little);
+  }
+  bench.ticks(60);
+  for (const Ledger& l : bench.ledgers) TEST_ASSERT_EQUAL_INT64(0, l.disagreement(2).value());
+}

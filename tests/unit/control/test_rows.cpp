@@ -23,17 +23,6 @@ TaskView task(const char* text) { return {"n-1", *json::parse(text, "task")}; }
 
 }  // namespace
 
-TEST(times_are_read_back_as_they_are_written) {
-  for (const std::int64_t ms : {std::int64_t{0}, std::int64_t{951'782'400'123},
-                                std::int64_t{1'794'811'802'417}, mqtt::kUnixMsMax}) {
-    TEST_ASSERT_TRUE(parse_time_ms(mqtt::time_text(ms)) == ms);
-  }
-  for (const char* bad : {"", "2026-11-16T05:56:45Z", "2026-13-16T05:56:45.123Z",
-                          "2026-11-16 05:56:45.123Z", "abcd-11-16T05:56:45.123Z"}) {
-    TEST_ASSERT_FALSE(parse_time_ms(bad).has_value());
-  }
-}
-
 TEST(rows_have_a_cell_for_each_column) {
   FleetView view;
   add_board(view, "n-1", mqtt::NodeState::kReady, 20'000);

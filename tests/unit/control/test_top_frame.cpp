@@ -95,3 +95,43 @@ TEST(bars_show_the_part_and_the_mark_and_stay_in_their_width) {
   TEST_ASSERT_EQUAL_STRING("", text(0.0, 0.0, 0.0).c_str());
   TEST_ASSERT_EQUAL_STRING("", text(-3.0, -1.0, 10.0).c_str());
 }
+
+TEST(on_eighty_columns_every_row_keeps_its_numbers_and_long_names_their_gap) {
+  FleetView view = fleet(2, 2);
+  view.take({TopicKind::kStatus, "lab", "n-xavier-nx-1", ""},
+            mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kReady, 1, 1}));
+  view.take({TopicKind::kTask, "lab", "n-xavier-nx-1", "garments-softmax"},
+            R"({"s":"laird.task/1.0","name":"garments-softmax","state":"running","share":0.5,)"
+            R"("deadline_in_s":61,"forecast":{"loss":1,"low":0.5,"high":2,"probability":0.9}})");
+  for (const std::size_t width : {80U, 100U, 160U}) {
+    FrameOptions options;
+    options.width = width;
+    options.blocks = false;
+    const std::string text = all_text(top_frame(view, options), width);
+    for (const char* part :
+         {"n-xavier-nx-1 ready", "WAIT", "garments-softmax n-xavier-nx-1 running", "DEADLINE",
+          "SHARE", " 50%", "1m01s"}) {
+      TEST_ASSERT_TRUE_MESSAGE(text.find(part) != std::string::npos, (text + part).c_str());
+    }
+    TEST_ASSERT_EQUAL_INT(width >= 100, text.find("FORECAST") != std::string::npos);
+  }
+}
+
+TEST(what_happened_last_is_shown_where_there_is_room) {
+  FleetView view = fleet(2, 2);
+  for (int i = 0; i < 20; ++i) {
+    mqtt::NodeEvent event;
+    event.unix_ms = 1'794'811'802'417;
+    event.kind = "task";
+    event.text = "number-" + std::to_string(i) + ": done";
+    view.take({TopicKind::kEvent, "lab", "n-0", "task"}, mqtt::to_text(event));
+  }
+  FrameOptions options;
+  options.height = 40;
+  const std::string text = all_text(top_frame(view, options), 100);
+  TEST_ASSERT_TRUE(text.find("EVENTS") != std::string::npos);
+  TEST_ASSERT_TRUE(text.find("06:50:02  n-0  task  number-19: done") != std::string::npos);
+  TEST_ASSERT_TRUE(text.find("number-13") == std::string::npos);
+  options.height = 14;
+  TEST_ASSERT_TRUE(all_text(top_frame(view, options), 100).find("EVENTS") == std::string::npos);
+}

@@ -97,6 +97,23 @@ TEST(a_line_is_broken_where_readings_are_missing) {
   TEST_ASSERT_EQUAL_UINT64(2, count(path.substr(0, path.find('"')), "M"));
 }
 
+TEST(marks_are_named_and_two_close_ones_do_not_overlap) {
+  Plot plot;
+  plot.series.push_back(PlotSeries{"x", 0, {{0, 1, 1, 1}, {100, 1, 1, 1}}, false, false});
+  plot.marks = {{50, "kill -9 n-1"}, {51, "n-1 back"}, {99, "at <the> end"}, {400, "outside"}};
+  const std::string svg = svg_lines(plot);
+  TEST_ASSERT_EQUAL_UINT64(3, count(svg, "<line class=mark"));
+  TEST_ASSERT_TRUE(has(svg, "at &lt;the&gt; end</text>"));
+  TEST_ASSERT_FALSE(has(svg, "outside"));
+  // The second stands a row higher, the last one on the left of its line.
+  const auto row_of = [&svg](const char* name) {
+    const std::size_t text = svg.rfind(" y=", svg.find(name));
+    return std::stod(svg.substr(text + 3));
+  };
+  TEST_ASSERT_TRUE(row_of("n-1 back") < row_of("kill -9 n-1"));
+  TEST_ASSERT_EQUAL_UINT64(1, count(svg, "\"mark ty\""));
+}
+
 TEST(openmetrics_follows_its_grammar) {
   const Board board = *find_board("orin-nano-8gb", "");
   Meter meter(MeterConfig::for_board(board));

@@ -224,3 +224,30 @@ TEST(a_board_says_why_it_cannot_take_a_fleet_task) {
   spec.params = "{}";
   TEST_ASSERT_EQUAL_STRING("", fleet_task_problem(spec, trainers, false).c_str());
 }
+
+TEST(a_board_needs_others_words_from_the_acceptance_of_a_fleet_task_to_its_end) {
+  Rig rig;
+  for (const core::TaskState state : {core::TaskState::kQueued, core::TaskState::kPausing,
+                                      core::TaskState::kStarting, core::TaskState::kRunning}) {
+    rig.state.live[0].state = state;
+    TEST_ASSERT_TRUE(has_fleet_task(rig.state));
+  }
+  rig.state.live[0].spec.params = R"({"note":"fleet"})";
+  TEST_ASSERT_FALSE(has_fleet_task(rig.state));
+  rig.state.ended = {fleet_task(core::TaskState::kEnded)};
+  rig.state.live.clear();
+  TEST_ASSERT_FALSE(has_fleet_task(rig.state));
+}
+
+TEST(who_was_forgotten_is_no_member_until_heard_again) {
+  Rig rig;
+  rig.works("n-2");
+  rig.refresh();
+  TEST_ASSERT_EQUAL_UINT64(2, rig.hub.boards("shared"));
+  rig.hub.forget_others();
+  rig.refresh();
+  TEST_ASSERT_EQUAL_UINT64(1, rig.hub.boards("shared"));
+  rig.works("n-2");
+  rig.refresh();
+  TEST_ASSERT_EQUAL_UINT64(2, rig.hub.boards("shared"));
+}

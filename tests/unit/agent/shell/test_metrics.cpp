@@ -117,6 +117,7 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   in.connected = true;
   in.link.connects = 2;
   in.link.dropped[1] = 5;
+  in.link.received = 9;
   const auto samples = strictly_parsed(metrics_text(in));
   const auto expect = [&](const char* id, double v) {
     TEST_ASSERT_EQUAL_UINT64_MESSAGE(1, samples.count(id), id);
@@ -135,6 +136,78 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   expect("laird_mqtt_connected", 1);
   expect("laird_mqtt_connects_total", 2);
   expect("laird_mqtt_dropped_total{class=\"telemetry\"}", 5);
+  expect("laird_mqtt_messages_total{direction=\"received\"}", 9);
+  expect("laird_task_share_ratio{task=\"night-run\",resource=\"cpu\"}", 0.0);
+}
+
+TEST(how_the_agreement_stands_is_in_it) {
+  Board board;
+  core::Fleet& fleet = board.state.fleet;
+  fleet.plan.epoch = 1;
+  fleet.plan.founders = {"n-1", "n-2", "n-3"};
+  for (const std::string& id : fleet.plan.founders) fleet.plan.members.push_back({id, {}});
+  fleet.plan.budget[2] = 60'000;
+  const auto samples_at = [&board](TimeNs now) {
+    MetricsInput in = board.input();
+    in.now = now;
+    return strictly_parsed(metrics_text(in));
+  };
+  TEST_ASSERT_EQUAL_UINT64(0, samples_at(kHour).count("laird_coop_rounds_total"));
+  const auto overlay = core::overlay_of_founders(fleet.plan);
+  core::FleetConfig config;
+  config.plan = fleet.plan;
+  const consensus::LedgerConfig terms = core::ledger_config(config, 1);
+  std::map<consensus::NodeId, consensus::Ledger> others;
+  TimeNs now = kHour;
+  const consensus::NodeId self = core::node_number("n-1");
+  fleet.ledger = std::make_unique<consensus::Ledger>(terms, self, 1, overlay, overlay, now);
+  for (const char* id : {"n-2", "n-3"}) {
+    const consensus::NodeId number = core::node_number(id);
+    others.emplace(number, consensus::Ledger(terms, number, 1, overlay, overlay, now));
+  }
+  const auto of = [&](consensus::NodeId id) -> consensus::Ledger& {
+    return id == self ? *fleet.ledger : others.at(id);
+  };
+  // Everybody hears everybody, but for a while at the end nobody is heard by n-1.
+  const auto tick = [&](bool deaf) {
+    now += terms.tick;
+    for (const consensus::NodeId id : overlay->members()) {
+      consensus::Out out;
+      of(id).on_tick(now, out);
+      for (std::size_t i = 0; i < out.messages.size(); ++i) {
+        const consensus::Outgoing message = out.messages[i];
+        if (deaf && message.to == self) continue;
+        consensus::Out back;
+        of(message.to).on_message(id, message.message, now, back);
+      }
+    }
+  };
+  for (int k = 0; k < 4; ++k) tick(false);
+  auto samples = samples_at(now);
+  TEST_ASSERT_EQUAL_DOUBLE(4, samples.at("laird_coop_rounds_total"));
+  TEST_ASSERT_EQUAL_DOUBLE(3, samples.at("laird_fleet_members"));
+  TEST_ASSERT_EQUAL_DOUBLE(0, samples.at("laird_fleet_fenced"));
+  TEST_ASSERT_TRUE(samples.at("laird_fleet_fenced_in_seconds") > 1.0);
+  TEST_ASSERT_EQUAL_DOUBLE(2, samples.at("laird_coop_neighbours{state=\"heard\"}"));
+  TEST_ASSERT_EQUAL_DOUBLE(0, samples.at("laird_coop_neighbours{state=\"silent\"}"));
+  TEST_ASSERT_DOUBLE_WITHIN(1e-6, 0.0,
+                            samples.at("laird_coop_disagreement_ratio{resource=\"power\"}"));
+  // Only what has a budget is divided.
+  TEST_ASSERT_EQUAL_UINT64(0, samples.count("laird_coop_disagreement_ratio{resource=\"cpu\"}"));
+  consensus::Demand all;
+  all.demand = consensus::kWhole;
+  fleet.ledger->set_demand(2, all);
+  const double want = samples_at(now).at("laird_coop_disagreement_ratio{resource=\"power\"}");
+  TEST_ASSERT_TRUE(want > 0.2 && want <= 1.0);
+  for (int k = 0; k <= kHeardRounds; ++k) tick(true);
+  samples = samples_at(now);
+  TEST_ASSERT_EQUAL_DOUBLE(0, samples.at("laird_coop_neighbours{state=\"heard\"}"));
+  TEST_ASSERT_EQUAL_DOUBLE(2, samples.at("laird_coop_neighbours{state=\"silent\"}"));
+  for (int k = 0; k < 40; ++k) tick(true);
+  samples = samples_at(now);
+  TEST_ASSERT_EQUAL_DOUBLE(1, samples.at("laird_fleet_fenced"));
+  TEST_ASSERT_EQUAL_DOUBLE(0, samples.at("laird_fleet_fenced_in_seconds"));
+  TEST_ASSERT_EQUAL_UINT64(0, samples.count("laird_coop_disagreement_ratio{resource=\"power\"}"));
 }
 
 TEST(time_over_the_cap_counts_by_the_mean_and_not_over_gaps) {

@@ -94,3 +94,25 @@ TEST(a_recording_without_a_message_is_an_error_that_says_how_to_record) {
   TEST_ASSERT_TRUE(empty.error().context.find("mosquitto_sub") != std::string::npos);
   TEST_ASSERT_TRUE(lab::read_recording("/nowhere").error().code == Code::kNotFound);
 }
+
+TEST(lives_are_told_apart_by_what_only_a_living_agent_says) {
+  const auto power = [](const char* at, const char* epoch, const char* rest) {
+    return std::string(at) + R"( laird/v1/lab/node/n-1/tele/power {"epoch":)" + epoch + rest +
+           "}\n";
+  };
+  const auto got = read(power("100", "7", R"(,"power_w":9,"power_mean_w":5.5)") +
+                        power("104", "7", R"(,"power_w":9,"power_mean_w":6.5)") +
+                        // The will of the first life, from the broker and late.
+                        R"(109 laird/v1/lab/node/n-1/status {"state":"lost","epoch":7})"
+                        "\n" +
+                        power("112", "8", R"(,"power_w":20,"power_mean_w":null)") +
+                        power("113", "8", R"(,"power_w":20,"power_mean_w":7.5)"));
+  TEST_ASSERT_TRUE(got.has_value());
+  const lab::FleetNode& node = got->nodes.at("n-1");
+  TEST_ASSERT_EQUAL_UINT64(2, node.lives.size());
+  TEST_ASSERT_DOUBLE_WITHIN(1e-6, 4.0, node.lives[0].to_s);
+  TEST_ASSERT_DOUBLE_WITHIN(1e-6, 12.0, node.lives[1].from_s);
+  // Without a mean there is no point: one reading of 20 W is not what was drawn.
+  TEST_ASSERT_EQUAL_UINT64(3, node.power_w.size());
+  TEST_ASSERT_EQUAL_DOUBLE(7.5, node.power_w[2].value);
+}

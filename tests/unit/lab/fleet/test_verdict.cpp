@@ -103,3 +103,38 @@ TEST(a_task_ends_once_on_one_board) {
   TEST_ASSERT_EQUAL_UINT64(1, got.tasks_succeeded);
   TEST_ASSERT_EQUAL_UINT64(2, got.tasks_ended_twice);
 }
+
+TEST(a_board_that_was_away_is_told_with_where_its_tasks_went_on) {
+  FleetRecording recording = two({}, {});
+  recording.nodes["n-1"].lives = {{7.0, 0.0, 20.0}, {8.0, 28.5, 90.0}};
+  lab::FleetTask went_on = task("n-1", "goes-on", {"running"});
+  went_on.samples = {{10.0, 4000.0}, {19.0, 9000.0}, {30.0, 8000.0}, {35.0, 12000.0}};
+  lab::FleetTask anew = task("n-1", "anew", {"running"});
+  anew.samples = {{19.0, 500.0}, {30.0, 0.0}, {35.0, 700.0}};
+  lab::FleetTask over = task("n-1", "over", {"running", "succeeded"});
+  over.samples = {{10.0, 100.0}, {40.0, 100.0}};
+  lab::FleetTask elsewhere = task("n-2", "elsewhere", {"running"});
+  elsewhere.samples = {{10.0, 100.0}, {40.0, 200.0}};
+  recording.tasks = {went_on, anew, over, elsewhere};
+  const FleetVerdict got = judge(recording);
+  TEST_ASSERT_EQUAL_UINT64(1, got.comebacks.size());
+  TEST_ASSERT_EQUAL_STRING("n-1", got.comebacks[0].node.c_str());
+  TEST_ASSERT_EQUAL_DOUBLE(20.0, got.comebacks[0].silent_at_s);
+  TEST_ASSERT_EQUAL_DOUBLE(28.5, got.comebacks[0].back_at_s);
+  TEST_ASSERT_EQUAL_UINT64(2, got.comebacks[0].tasks.size());
+  TEST_ASSERT_EQUAL_DOUBLE(9000.0, got.comebacks[0].tasks[0].samples_before);
+  TEST_ASSERT_EQUAL_DOUBLE(8000.0, got.comebacks[0].tasks[0].samples_after);
+  TEST_ASSERT_EQUAL_DOUBLE(0.0, got.comebacks[0].tasks[1].samples_after);
+}
+
+TEST(tasks_out_of_reach_by_design_are_counted_apart) {
+  FleetRecording recording = two({}, {});
+  recording.tasks = {task("n-1", "a", {"succeeded"}), task("n-1", "b", {"missed"}),
+                     task("n-2", "c", {"missed"}), task("n-2", "d", {"succeeded"})};
+  recording.tasks[2].out_of_reach = recording.tasks[3].out_of_reach = true;
+  const FleetVerdict got = judge(recording);
+  TEST_ASSERT_EQUAL_UINT64(4, got.tasks);
+  TEST_ASSERT_EQUAL_UINT64(2, got.tasks_succeeded);
+  TEST_ASSERT_EQUAL_UINT64(2, got.tasks_out_of_reach);
+  TEST_ASSERT_EQUAL_UINT64(1, got.out_of_reach_succeeded);
+}

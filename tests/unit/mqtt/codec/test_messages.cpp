@@ -11,6 +11,7 @@ using laird::mqtt::CoopWriter;
 using laird::mqtt::from_base64;
 using laird::mqtt::NodeState;
 using laird::mqtt::parse_coop;
+using laird::mqtt::parse_time_ms;
 using laird::mqtt::time_text;
 using laird::mqtt::to_base64;
 
@@ -161,4 +162,15 @@ TEST(a_full_container_takes_no_more_and_a_broken_one_is_refused) {
   std::string many = "\1";
   for (std::size_t i = 0; i <= laird::mqtt::kCoopFramesMax; ++i) many += std::string("\1\0x", 3);
   TEST_ASSERT_FALSE(parse_coop(many).has_value());
+}
+
+TEST(times_are_read_back_as_they_are_written) {
+  for (const std::int64_t ms : {std::int64_t{0}, std::int64_t{951'782'400'123},
+                                std::int64_t{1'794'811'802'417}, laird::mqtt::kUnixMsMax}) {
+    TEST_ASSERT_TRUE(parse_time_ms(time_text(ms)) == ms);
+  }
+  for (const char* bad : {"", "2026-11-16T05:56:45Z", "2026-13-16T05:56:45.123Z",
+                          "2026-11-16 05:56:45.123Z", "abcd-11-16T05:56:45.123Z"}) {
+    TEST_ASSERT_FALSE(parse_time_ms(bad).has_value());
+  }
 }

@@ -1,0 +1,22 @@
+// The pictures of a fleet's page.
+#pragma once
+
+#include <string>
+
+#include "lab/fleet/verdict.hpp"
+
+namespace laird::lab {
+
+// What happened at which moment, for every picture: what was done to the fleet, or else what the
+// messages show of it.
+[[nodiscard]] std::vector<FleetMark> marks_of(const FleetRecording& recording,
+                                              const FleetVerdict& verdict);
+
+[[nodiscard]] std::string budget_plot(const FleetRecording& recording, const FleetVerdict& verdict);
+[[nodiscard]] std::string shares_plot(const FleetRecording& recording, const FleetVerdict& verdict);
+[[nodiscard]] std::string power_plot(const FleetRecording& recording, const FleetVerdict& verdict);
+[[nodiscard]] std::string tasks_timeline(const FleetRecording& recording,
+                                         const FleetVerdict& verdict);
+[[nodiscard]] std::string task_plots(const FleetRecording& recording);
+
+}  // namespace laird::lab
