@@ -53,8 +53,8 @@ inline constexpr std::size_t kRequestBytesMax = 256;
 // Refuses a mode that is not in the live-modes file, or that cannot be reached from `from` without
 // a reboot.
 [[nodiscard]] Status check_power_mode(const Place& place, std::int64_t from, std::int64_t id);
-// Runs nvpmodel for a mode that was checked, without a shell or an environment, for at most ten seconds, and
-// asks it afterwards which mode holds.
+// Runs nvpmodel for a mode that was checked, without a shell or an environment, for at most ten
+// seconds, and asks it afterwards which mode holds.
 [[nodiscard]] Result<std::int64_t> set_power_mode(const Place& place, std::int64_t id);
 [[nodiscard]] Result<std::int64_t> query_power_mode(const Place& place);
 

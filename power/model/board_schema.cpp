@@ -199,8 +199,9 @@ constexpr Field kModeFields[] = {
     {.name = "name", .type = Type::kText, .why = "Its name.", .min = 1, .max = 32},
     {.name = "live",
      .type = Type::kBool,
-     .why = "Seen to switch without a reboot, on hardware. For people: the governor may use what the "
-            "machine's /etc/laird/live_modes lists.",
+     .why =
+         "Seen to switch without a reboot, on hardware. For people: the governor may use what the "
+         "machine's /etc/laird/live_modes lists.",
      .fallback = "false"},
 };
 constexpr Schema kMode{"mode", "An nvpmodel mode.", kModeFields};
