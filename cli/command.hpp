@@ -58,6 +58,7 @@ class Option {
   Option* show_default();                  // --help names the value that is there now
   Option* group(const std::string& name);  // a heading of --help
   Option* delimiter(char between);         // one word may hold several values
+  Option* take_all();                      // may be given again and again; for lists
 
  private:
   CLI::Option& parsed_;

@@ -58,7 +58,7 @@ constexpr std::size_t kBarMin = 6;
 constexpr std::size_t kBoardNumbers = 38;   // state, watts, cap, running, waiting
 constexpr std::size_t kBoardOptional = 20;  // floor, cpu, gpu
 constexpr std::size_t kNote = 20;
-constexpr std::size_t kTaskNumbers = 53;  // all but the names and the forecast
+constexpr std::size_t kTaskNumbers = 48;  // all but the names and the forecast
 constexpr std::size_t kForecast = 18;
 
 Layout layout_for(const FleetView& view, std::size_t width) {
@@ -70,6 +70,9 @@ Layout layout_for(const FleetView& view, std::size_t width) {
   out.floor = out.node + kBoardNumbers + kBoardOptional + kNote + kBarMin <= width;
   const std::size_t rest = out.node + kBoardNumbers + (out.floor ? kBoardOptional : 0) + kNote;
   out.bar = std::clamp<std::size_t>(width > rest ? width - rest : 0, kBarMin, 20);
+  // Names give way to numbers.
+  const std::size_t beside = out.node + kTaskNumbers;
+  out.task = std::min(out.task, std::max<std::size_t>(10, width > beside ? width - beside : 0));
   out.forecast = out.task + out.node + kTaskNumbers + kForecast <= width;
   return out;
 }
@@ -149,7 +152,7 @@ Line task_head(const Layout& at) {
   return {{padded("TASK", at.task) + padded("NODE", at.node) + padded("STATE", 10) +
                padded("LOSS", 8, true) + padded("TARGET", 8, true) +
                (at.forecast ? padded("FORECAST", kForecast, true) : std::string()) +
-               padded("LIKELY", 8, true) + padded("DEADLINE", 10, true) + padded("SHARE", 7, true),
+               padded("LIKELY", 7, true) + padded("DEADLINE", 9, true) + padded("SHARE", 6, true),
            Colour::kDim}};
 }
 
@@ -174,9 +177,9 @@ Line task_line(const TaskView& task, const Layout& at) {
                padded(short_number(task.number("target_loss")), 8, true) +
                (at.forecast ? padded(forecast, kForecast, true) : std::string()),
            tone},
-          {padded(ended ? "-" : percent(likely), 8, true), hope},
-          {padded(ended ? "-" : span_text(task.number("deadline_in_s")), 10, true) +
-               padded(percent(task.number("share")), 7, true),
+          {padded(ended ? "-" : percent(likely), 7, true), hope},
+          {padded(ended ? "-" : span_text(task.number("deadline_in_s")), 9, true) +
+               padded(percent(task.number("share")), 6, true),
            tone}};
 }
 

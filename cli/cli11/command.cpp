@@ -45,6 +45,11 @@ Option* Option::delimiter(char between) {
   return this;
 }
 
+Option* Option::take_all() {
+  parsed_.take_all();
+  return this;
+}
+
 Command::Command(const std::string& about)
     : about_(about), root_(std::make_unique<CLI::App>(about)), parser_(*root_) {}
 

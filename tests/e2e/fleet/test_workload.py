@@ -40,7 +40,8 @@ class Workload(unittest.TestCase):
     def test_many_cores_help_only_as_far_as_one_trainer_goes(self):
         core = workload.REFERENCE_PER_CORE
         self.assertAlmostEqual(workload.pace_of(workload.REFERENCE_PER_S, core), 1.0)
-        self.assertAlmostEqual(workload.pace_of(64 * core, core), 2.0)
+        self.assertAlmostEqual(workload.pace_of(64 * core, core), 1.5)
+        self.assertEqual(workload.pace_of(640 * core, 10 * core), workload.PACE_MAX)
         self.assertAlmostEqual(workload.pace_of(workload.REFERENCE_PER_S / 4, core / 4), 0.25)
 
     def test_calibration_trains_and_says_how_fast(self):

@@ -19,6 +19,7 @@ struct Program {
   int nodes = 3;
   double loss = 0.25;
   std::string output = "text";
+  std::vector<std::string> marks;
   bool yes = false;
   int runs = 0;
   cli::Command* run = nullptr;
@@ -32,6 +33,7 @@ struct Program {
     run->add_option("--nodes", nodes, "How many")->check(cli::range(1, 10))->show_default();
     run->add_option("--loss", loss, "How much")->check(cli::range(0.0, 1.0));
     run->add_option("-o,--output", output, "How")->check(cli::one_of({"text", "json"}));
+    run->add_option("--mark", marks, "What was done")->take_all();
     run->add_flag("-y,--yes", yes, "Do not ask");
     run->callback([this] { ++runs; });
   }
@@ -72,6 +74,13 @@ TEST(runs_the_command_that_was_named_with_its_values) {
   TEST_ASSERT_EQUAL_STRING("json", p.output.c_str());
   TEST_ASSERT_TRUE(p.yes);
   TEST_ASSERT_TRUE(p.run->given("--nodes"));
+}
+
+TEST(a_list_may_be_given_word_by_word) {
+  Program p;
+  TEST_ASSERT_FALSE(p.parse({"run", "a.json", "--mark", "a", "--mark", "b"}).has_value());
+  TEST_ASSERT_EQUAL_UINT(2, p.marks.size());
+  TEST_ASSERT_EQUAL_STRING("b", p.marks[1].c_str());
 }
 
 TEST(an_option_that_is_not_given_keeps_its_value) {

@@ -448,7 +448,7 @@ TEST(disagreement_is_what_would_have_to_change_hands_and_ends_with_it) {
   bool seen = false;
   for (int k = 0; k < 60; ++k) {
     bench.tick();
-    const Parts now = bench.ledgers[0].disagreement(2).value();
+    const Parts now = bench.ledgers[1].disagreement(2).value();  // of the one that lacks
     seen = seen || now > due / 2;
     TEST_ASSERT_TRUE(now <= due + kWhole / 1000);
     before = now;

@@ -132,6 +132,6 @@ TEST(what_happened_last_is_shown_where_there_is_room) {
   TEST_ASSERT_TRUE(text.find("EVENTS") != std::string::npos);
   TEST_ASSERT_TRUE(text.find("06:50:02  n-0  task  number-19: done") != std::string::npos);
   TEST_ASSERT_TRUE(text.find("number-13") == std::string::npos);
-  options.height = 14;
+  options.height = 13;
   TEST_ASSERT_TRUE(all_text(top_frame(view, options), 100).find("EVENTS") == std::string::npos);
 }
