@@ -192,6 +192,20 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   return std::unique_ptr<Reader>(new Reader(std::move(impl)));
 }
 
+bool is_only_begun(const std::string& path) {
+  Result<std::unique_ptr<Database>> db = Database::open(path, OpenMode::kRead);
+  if (!db || !(*db)->checks_out()) return false;
+  const auto any = [&db](const char* sql) -> Result<bool> {
+    Result<Statement> rows = (*db)->prepare(sql);
+    if (!rows) return tl::make_unexpected(rows.error());
+    return rows->step();
+  };
+  const Result<bool> table = any("SELECT 1 FROM sqlite_master WHERE name = 'snapshot'");
+  if (!table || !*table) return table.has_value();
+  const Result<bool> row = any("SELECT 1 FROM snapshot LIMIT 1");
+  return row && !*row;
+}
+
 core::State Reader::take_first_state() { return std::move(impl_->first_state); }
 
 Status Reader::skip_to_newest_snapshot() {

@@ -27,6 +27,10 @@ struct Record {
   std::uint64_t state_hash = 0;
 };
 
+// Whether an agent was killed while it made this file: sound, but without the state that a file
+// begins with, which is written before the first event.
+[[nodiscard]] bool is_only_begun(const std::string& path);
+
 class Reader {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Reader>> open(const std::string& path);

@@ -104,6 +104,8 @@ Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progr
   }
   ReplayResult result;
   Replayer replayer(result, progress, watch);
+  // The agent goes on without such a file, so there is nothing to replay in it.
+  if (files.size() > 1 && journal::is_only_begun(files.back())) files.pop_back();
   for (const std::string& file : files) {
     if (const Status ok = replayer.file(file); !ok) return tl::make_unexpected(ok.error());
     if (result.difference) break;

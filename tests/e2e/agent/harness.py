@@ -339,11 +339,18 @@ def decode_trainer_event(body):
 
 
 def read_journal(folder):
-    """Rows (seq, at_ns, kind, body, commands or None) of all files, oldest first."""
+    """Rows (seq, at_ns, kind, body, commands or None) of all files, oldest first.
+
+    An agent may be killed while it makes the next file, which then has no tables yet, and no rows.
+    """
     rows = []
-    for path in sorted(glob.glob(os.path.join(folder, "journal-*.db"))):
+    paths = sorted(glob.glob(os.path.join(folder, "journal-*.db")))
+    for path in paths:
         db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         with contextlib.closing(db):
+            tables = {name for name, in db.execute("SELECT name FROM sqlite_master")}
+            if path == paths[-1] and not {"event", "outcome"} <= tables:
+                continue
             for seq, at_ns, kind, body, commands in db.execute(
                     "SELECT e.seq, at_ns, kind, body, commands FROM event e"
                     " LEFT JOIN outcome o ON e.seq = o.seq ORDER BY e.seq"):

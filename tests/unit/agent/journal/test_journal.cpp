@@ -8,6 +8,7 @@
 
 #include "agent/core/step.hpp"
 #include "agent/journal/reader.hpp"
+#include "agent/journal/sqlite/database.hpp"
 #include "lab/replay/replay.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"
@@ -64,6 +65,29 @@ std::string copy_cut(const std::string& from, const std::string& to, std::uintma
 }
 
 }  // namespace
+
+TEST(a_file_that_was_only_begun_is_nothing_to_replay) {
+  const test::TemporaryFolder folder;
+  {
+    Recorded run(folder.path(), {}, kDayOne);
+    run.live(10 * kSecond);
+  }
+  const std::string next = folder.path() + "/journal-000099-20241004.db";
+  std::ofstream(next).close();  // nothing in it at all
+  TEST_ASSERT_TRUE(journal::is_only_begun(next));
+  for (const char* sql : {"CREATE TABLE meta(key TEXT PRIMARY KEY, value)",
+                          "CREATE TABLE snapshot(seq INTEGER PRIMARY KEY, body BLOB NOT NULL)"}) {
+    const auto db = journal::Database::open(next, journal::OpenMode::kWrite);
+    TEST_ASSERT_TRUE(db.has_value());
+    TEST_ASSERT_TRUE((*db)->run(sql).has_value());
+    const auto result = lab::replay(folder.path(), {});
+    TEST_ASSERT_TRUE_MESSAGE(result.has_value(), sql);
+    TEST_ASSERT_TRUE(!result->difference && result->damage.empty());
+  }
+  std::ofstream(next) << std::string(5000, 'x');
+  TEST_ASSERT_FALSE(journal::is_only_begun(next));
+  TEST_ASSERT_FALSE(lab::replay(folder.path(), {}).has_value());
+}
 
 TEST(what_was_recorded_replays_identically) {
   const test::TemporaryFolder folder;
