@@ -68,6 +68,9 @@ int main(int argc, char** argv) {
     if (arg == "--file" && i + 1 < argc) file = argv[++i];
     if (arg == "--name" && i + 1 < argc) name = argv[++i];
   }
+  // Nothing is left in the buffer when a test forks: under ThreadSanitizer _exit() writes it out,
+  // in the child, to whatever stands in for its output by then.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   UnityBegin(argv[0]);
   int ran = 0;
   for (const Case& c : cases()) {
