@@ -81,17 +81,25 @@ class Machine:
 
     def cut_power(self):
         """As pulling the plug: what the machine had in memory is gone. It starts again at once."""
+        before = self.boot_id()
         self._monitor.sendall(b'{"execute":"system_reset"}\n')
-        self.await_boot()
+        self._await_other_boot(before)
 
     def reboot(self):
-        boot = self.run("cat /proc/sys/kernel/random/boot_id")
-        self.run("systemctl --no-block reboot")
+        before = self.boot_id()
+        # A moment later, so that the door is still there to answer this.
+        self.run("(sleep 1; systemctl reboot) >/dev/null 2>&1 &")
+        self._await_other_boot(before)
+
+    def boot_id(self, **more):
+        return self.run("cat /proc/sys/kernel/random/boot_id", **more)
+
+    def _await_other_boot(self, before):
         until = time.monotonic() + 180 * self.patience
         while True:
             # Who goes down does not answer; what was asked meanwhile is answered after the start.
             with contextlib.suppress(TimeoutError):
-                if self.run("cat /proc/sys/kernel/random/boot_id", wait_s=2) not in (boot, ""):
+                if self.boot_id(wait_s=2) not in (before, ""):
                     break
             if time.monotonic() > until:
                 raise TimeoutError("the machine does not come back; its console: " + self.console)
