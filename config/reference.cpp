@@ -7,12 +7,13 @@ namespace laird::config {
 namespace {
 
 std::string amount(const Field& field, double v) {
+  // Bounds of plain numbers may be beyond any integer.
+  if (field.type == Type::kNumber) return json::to_text(json::Value::number(v));
   const auto whole = static_cast<std::int64_t>(v);
   switch (field.type) {
     case Type::kDuration: return format_duration(whole);
     case Type::kSize: return format_size(whole);
     case Type::kPower: return format_power(whole);
-    case Type::kNumber: return json::to_text(json::Value::number(v));
     default: return std::to_string(whole);
   }
 }

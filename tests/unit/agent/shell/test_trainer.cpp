@@ -113,7 +113,7 @@ sleep 100
 )");
   one.run_until([&] { return one.last<core::TrainerReady>() != nullptr; });
   one.trainer->run(core::RunTrainer{{1, 1}, 1000, 1000});
-  one.run_until([&] { return one.events.size() > 3; });
+  one.run_until([&] { return one.events.size() > 1; });
   one.trainer->pause();
   one.run_until([&] { return one.last<core::TrainerCheckpointed>() != nullptr; });
   // What it reported last goes before.
