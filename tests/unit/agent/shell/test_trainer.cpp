@@ -103,6 +103,7 @@ TEST(an_answer_is_heard_in_the_middle_of_chatter) {
 say() { eval "echo '$1' >&$LAIRD_FD"; }
 eval "read -r line <&$LAIRD_FD"
 say '{"type":"ready","v":1,"samples":0}'
+eval "read -r line <&$LAIRD_FD"
 n=0
 while [ $n -lt 100 ]; do
   n=$((n + 1)); sleep 0.002
@@ -126,6 +127,7 @@ TEST(what_a_chatty_trainer_said_before_it_died_is_heard) {
 say() { eval "echo '$1' >&$LAIRD_FD"; }
 eval "read -r line <&$LAIRD_FD"
 say '{"type":"ready","v":1,"samples":0}'
+eval "read -r line <&$LAIRD_FD"
 for n in 1 2 3 4 5 6 7 8 9; do say '{"type":"progress","samples":'$n',"loss":0.5}'; done
 )");
   one.run_until([&] { return one.last<core::TrainerReady>() != nullptr; });
