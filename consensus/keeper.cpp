@@ -413,6 +413,18 @@ void Keeper::count_vote(const Account& from) {
   if (std::find(votes_.begin(), votes_.end(), from) == votes_.end()) votes_.push_back(from);
 }
 
+void Keeper::hand_over(Out& out) const {
+  for (const Account& k : decided_.keepers) {
+    if (std::find(votes_.begin(), votes_.end(), k) != votes_.end()) continue;
+    send(k.node, DecidedBody{decided_}, out);
+    send(k.node, ProbeBody{decided_.version}, out);
+  }
+}
+
+void Keeper::on_receipt(const Account& from, const RequestBody& body) {
+  if (body.version >= decided_.version) count_vote(from);
+}
+
 void Keeper::decide(TimeNs now, Out& out) {
   const Register before = decided_;
   adopt(std::move(proposal_), now);

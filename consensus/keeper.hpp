@@ -45,6 +45,11 @@ class Keeper {
   void on_refused(const Account& from, const RefusedBody& body, TimeNs now);
   void on_decided(const Register& value, TimeNs now);
   void on_tick(TimeNs now, Out& out);
+  // Having left by the version it holds: repeats that version to the keepers it names until a
+  // majority of them has shown to have it. Else it could be lost with this one.
+  void hand_over(Out& out) const;
+  void on_receipt(const Account& from, const RequestBody& body);
+  [[nodiscard]] bool handed_over() const { return votes_.size() >= majority(); }
   // What the register says of an account it knows; nullopt of one it does not.
   [[nodiscard]] std::optional<StatementBody> statement_for(const Account& account) const;
   void archive(Archive& ar);

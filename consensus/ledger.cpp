@@ -239,9 +239,19 @@ void Ledger::retire_edges(TimeNs now) {
   }
 }
 
+bool Ledger::released() const {
+  if (!resigning() || keeper_.value().version != version_) return false;
+  const auto word = keeper_.statement_for(self_);
+  return word && word->certain;
+}
+
 void Ledger::on_tick(TimeNs now, Out& out) {
   ++ticks_;
   if (left_) return;
+  if (released()) {
+    keeper_.hand_over(out);
+    return;
+  }
   if (resigning()) {
     // Not a word to the neighbours, so that nobody is kept unfenced by it, until the register has
     // entered that: else a neighbour that fell silent as well could never be settled.

@@ -44,6 +44,10 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
     return;
   }
   if (const auto* b = std::get_if<RequestBody>(&m.body)) {
+    if (released()) {
+      keeper_.on_receipt(from, *b);
+      left_ = keeper_.handed_over();
+    }
     if (keeper_.seated()) {
       keeper_.on_request(from, *b, now, out);
     } else if (keepers_version_ > b->version) {
@@ -91,7 +95,8 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   behind_ = false;
   if (s.dead) {
     dead_ = true;
-    left_ = leaving_ && s.certain;
+    // Whoever kept the version that says so may be the only one to have it: it hands it over first.
+    left_ = leaving_ && s.certain && keeper_.value().version < version_;
     return;
   }
   base_ = s.base;

@@ -270,6 +270,33 @@ TEST(a_board_that_leaves_hands_over_what_it_holds) {
   TEST_ASSERT_TRUE(b.settled(2));
 }
 
+TEST(the_last_keeper_leaves_only_once_its_successor_knows) {
+  Bench b(2);
+  b.ticks(20);
+  TEST_ASSERT_EQUAL_UINT64(1, b.ledgers[0].registered().keepers.size());
+  TEST_ASSERT_EQUAL_UINT32(0, b.ledgers[0].registered().keepers[0].node);
+  b.ledgers[0].leave();
+  // The first five times it says who follows, nobody hears it.
+  int lost = 0;
+  for (int waited = 0; waited < 150 && !b.ledgers[0].left(); ++waited) {
+    b.tick();
+    const auto said = std::find_if(b.flight.begin(), b.flight.end(), [](const auto& f) {
+      return f.first == 0 && std::holds_alternative<DecidedBody>(f.second.message.body) &&
+             std::get<DecidedBody>(f.second.message.body).value.is_keeper({1, 1});
+    });
+    if (said == b.flight.end() || lost == 5) continue;
+    b.flight.erase(said);
+    ++lost;
+    TEST_ASSERT_FALSE(b.ledgers[0].left());
+  }
+  TEST_ASSERT_EQUAL_INT(5, lost);
+  TEST_ASSERT_TRUE(b.ledgers[0].left());
+  TEST_ASSERT_TRUE(b.ledgers[1].registered().is_keeper({1, 1}));
+  b.silent[0] = true;
+  b.ticks(100);
+  for (std::size_t r = 0; r < kResources; ++r) TEST_ASSERT_EQUAL_INT64(kWhole, b.total(r));
+}
+
 TEST(a_heir_that_dies_hands_on_what_it_inherited) {
   Bench b(7);
   b.ticks(10);
