@@ -4,6 +4,9 @@
 // (write, read) and the replay check (hash) can never disagree on what belongs to it. The encoding
 // is little-endian and fixed width, so a journal from a board reads the same on a laptop.
 //
+// What a type gains later it reads only where it was written: `if (ar.since(2)) ar(c);`, with the
+// format that the reader was opened for. Writers and hashers know the newest one only.
+//
 // A reader never trusts a length: it checks it against the bytes left and against a limit, and a
 // failed read leaves the value as it was, sets failed() and makes all later reads no-ops.
 #pragma once
@@ -25,8 +28,11 @@ class Archive {
   enum class Mode : std::uint8_t { kWrite, kRead, kHash };
 
   [[nodiscard]] static Archive writer(Bytes& out) { return Archive(Mode::kWrite, &out, {}); }
-  [[nodiscard]] static Archive reader(std::string_view in) {
-    return Archive(Mode::kRead, nullptr, in);
+  static constexpr std::int64_t kNewestFormat = INT64_MAX;
+  [[nodiscard]] static Archive reader(std::string_view in, std::int64_t format = kNewestFormat) {
+    Archive ar(Mode::kRead, nullptr, in);
+    ar.format_ = format;
+    return ar;
   }
   [[nodiscard]] static Archive reader(const Bytes& in) {
     return reader(std::string_view(reinterpret_cast<const char*>(in.data()), in.size()));
@@ -39,6 +45,8 @@ class Archive {
   [[nodiscard]] static Archive hasher() { return Archive(Mode::kHash, nullptr, {}); }
 
   [[nodiscard]] bool reading() const { return mode_ == Mode::kRead; }
+  // Whether what this format brought is part of what is written, read or hashed.
+  [[nodiscard]] bool since(std::int64_t format) const { return format_ >= format; }
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool at_end() const { return in_.empty(); }
   [[nodiscard]] std::uint64_t digest() const;
@@ -124,6 +132,7 @@ class Archive {
   bool failed_ = false;
   Bytes* out_;
   std::string_view in_;
+  std::int64_t format_ = kNewestFormat;
   std::uint64_t hash_ = 0x9E3779B97F4A7C15ULL;
 };
 

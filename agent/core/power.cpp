@@ -17,6 +17,7 @@ constexpr std::uint32_t kPpmPerPermille = kShareWholePpm / 1000;
 constexpr std::int64_t kKeptGain = 8;
 constexpr std::int64_t kKeptPpmMin = kShareWholePpm / 2;
 constexpr std::int64_t kTemperatureMcMax = 250'000;
+constexpr double kSeenSumMax = static_cast<double>(kDay);
 
 std::string power_text(std::int64_t mw) {
   return mw % 1000 == 0 ? std::to_string(mw / 1000) + "W" : std::to_string(mw) + "mW";
@@ -37,7 +38,11 @@ void advance_seen(LaneGate& gate, bool busy, TimeNs now) {
   const DurationNs passed = std::clamp<DurationNs>(now - gate.seen_at, 0, kHour);
   const double ratio = static_cast<double>(passed) / static_cast<double>(kMeterLag);
   const double target = busy ? 1.0 : 0.0;
-  gate.seen = std::clamp(target + (gate.seen - target) * exact::exp(-ratio), 0.0, 1.0);
+  const double left = exact::exp(-ratio);
+  const double sum = target * static_cast<double>(passed) +
+                     (gate.seen - target) * static_cast<double>(kMeterLag) * (1.0 - left);
+  gate.seen_sum_ns = std::min(gate.seen_sum_ns + std::max(sum, 0.0), kSeenSumMax);
+  gate.seen = std::clamp(target + (gate.seen - target) * left, 0.0, 1.0);
   gate.seen_at = now;
 }
 
@@ -103,12 +108,17 @@ void LaneGate::archive(Archive& ar) {
   ar(kept_ppm);
   ar(seen);
   ar(seen_at);
+  if (!ar.since(2)) return;
+  ar(seen_then);
+  ar(seen_sum_ns);
 }
 
 bool LaneGate::fits_limits() const {
   bool fits = ceiling_ppm <= kShareWholePpm && kept_ppm <= kShareWholePpm &&
               is_instant(busy_from) && is_instant(busy_until) && is_instant(seen_at) &&
-              turn_left <= kSliceMax && turn_left >= -kTimeMax && seen >= 0.0 && seen <= 1.0;
+              turn_left <= kSliceMax && turn_left >= -kTimeMax && seen >= 0.0 && seen <= 1.0 &&
+              seen_then >= 0.0 && seen_then <= 1.0 && seen_sum_ns >= 0.0 &&
+              seen_sum_ns <= kSeenSumMax;
   std::uint64_t shares = 0;
   for (const TurnPart& part : turn) shares += part.share_ppm;
   return fits && shares <= kShareWholePpm;
@@ -153,6 +163,7 @@ void PowerState::archive(Archive& ar) {
   ar(mean_mw);
   ar(hottest_mc);
   ar(mean_at);
+  if (ar.since(2)) ar(read_at);
 }
 
 TimeNs rest_ends_at(const LaneGate& gate) {
@@ -422,6 +433,31 @@ bool Stepper::continue_turn(std::uint32_t index) {
     grant(index, task, part.share_ppm, piece);
   }
   return !lane.running.empty();
+}
+
+// By how much mean power since the last reading lay above the mean of that reading and this one.
+std::int64_t Stepper::between_readings_mw() {
+  PowerState& p = s_.power;
+  const DurationNs passed = s_.now - p.read_at;
+  const std::int64_t others = other_rungs_permille(p.governor);
+  double between_mw = 0.0;
+  for (Lane& lane : s_.lanes) {
+    LaneGate& gate = lane.gate;
+    advance_seen(gate, !lane.running.empty(), s_.now);
+    if (passed > 0) {
+      const double mean = gate.seen_sum_ns / static_cast<double>(passed);
+      const double part = static_cast<double>(part_permille(lane) * others) * 1e-6;
+      const std::int64_t kind_mw =
+          lane.config.kind == LaneKind::kGpu ? p.weights.gpu_mw() : p.weights.cpu_mw();
+      between_mw +=
+          static_cast<double>(kind_mw) * part * (mean - (gate.seen_then + gate.seen) / 2.0);
+    }
+    gate.seen_then = gate.seen;
+    gate.seen_sum_ns = 0.0;
+  }
+  p.read_at = s_.now;
+  constexpr auto kMost = static_cast<double>(kCapMwMax);
+  return static_cast<std::int64_t>(std::clamp(between_mw, -kMost, kMost));
 }
 
 // What the board would draw on average at the present ceilings, by a reading and by what ran.

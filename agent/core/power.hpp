@@ -17,6 +17,8 @@
 //   mean = reading + sum over gated lanes of w * (c * kept - s)
 // `kept` is the part of its ceiling the lane really got, measured per cycle: timers are late, never
 // early. The mean of s over time is c * kept, so a wrong w makes the estimate noisy, not biased.
+// The energy meter is told the same way how far the mean of an interval lay from that of its ends:
+//   between = sum over lanes of w * (mean of s over the interval - mean of s at its two ends)
 #pragma once
 
 #include <array>
@@ -84,6 +86,8 @@ struct LaneGate {
   std::uint32_t kept_ppm = kShareWholePpm;
   double seen = 0.0;  // use as a reading would show it, 0 to 1
   TimeNs seen_at = 0;
+  double seen_then = 0.0;    // the same at the last reading
+  double seen_sum_ns = 0.0;  // and its integral since
   void archive(Archive& ar);
   [[nodiscard]] bool fits_limits() const;
 };
@@ -99,6 +103,7 @@ struct PowerState {
   std::optional<std::int64_t> mean_mw;  // what the governor made its last step with
   std::optional<std::int64_t> hottest_mc;
   TimeNs mean_at = 0;
+  TimeNs read_at = 0;  // the last reading with a total
 
   // For the fleet's part of the core; takes effect within the same step. Absent: no cap of its.
   void set_fleet_cap_mw(std::optional<std::int64_t> cap_mw) { fleet_cap_mw = cap_mw; }

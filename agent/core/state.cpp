@@ -182,9 +182,9 @@ Status check_snapshot(const State& state) {
 
 }  // namespace
 
-Result<State> decode_state(std::string_view bytes) {
+Result<State> decode_state(std::string_view bytes, std::int64_t format) {
   State state;
-  Archive ar = Archive::reader(bytes);
+  Archive ar = Archive::reader(bytes, format);
   ar(state);
   if (ar.failed() || !ar.at_end()) {
     return fail(Code::kCorrupt,

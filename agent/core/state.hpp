@@ -80,6 +80,8 @@ struct State {
 };
 
 [[nodiscard]] Bytes encode(State& state);
-[[nodiscard]] Result<State> decode_state(std::string_view bytes);
+// `format`: of the journal it comes from (agent/journal/reader.hpp).
+[[nodiscard]] Result<State> decode_state(std::string_view bytes,
+                                         std::int64_t format = Archive::kNewestFormat);
 
 }  // namespace laird::core

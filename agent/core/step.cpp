@@ -49,7 +49,7 @@ void Stepper::on(const PowerSampled& e) {
   power::PowerReading reading = e.reading;
   reading.at = s_.now;
   s_.meter_source = reading.source;
-  s_.meter.on_reading(reading);
+  s_.meter.on_reading(reading, reading.total_mw ? between_readings_mw() : 0);
   govern_reading(reading);
 }
 

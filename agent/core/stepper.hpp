@@ -115,6 +115,7 @@ class Stepper {
   [[nodiscard]] bool is_wanted(const Lane& lane) const;
   [[nodiscard]] std::int64_t part_permille(const Lane& lane) const;
   [[nodiscard]] std::int64_t mean_power_mw(std::int64_t total_mw);
+  [[nodiscard]] std::int64_t between_readings_mw();
   [[nodiscard]] DurationNs piece_of(const Lane& lane, DurationNs slice) const;
   [[nodiscard]] bool continue_turn(std::uint32_t index);
   [[nodiscard]] std::uint64_t gated_samples(const Lane& lane, const Task& task,

@@ -334,6 +334,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
   FileName newest;
   if (!files.empty()) parse_name(fs::path(files.back()).filename().string(), newest);
   bool whole = false;
+  bool current_format = true;
   // From the newest file back, until one can be read at least to its first snapshot.
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     Result<std::unique_ptr<Reader>> reader = Reader::open(*file);
@@ -351,7 +352,13 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
     if (!folded) recovery.notes.push_back(*file + ": " + folded.error().context);
     const std::string damage = (*reader)->damage();
     const bool sound = folded.has_value() && (*reader)->can_go_on();
+    const std::int64_t format = (*reader)->format();
     reader->reset();
+    if (format != kFormat) {
+      recovery.notes.push_back(*file + " was written by an older release (format " +
+                               std::to_string(format) + "); its state goes on in a new file");
+    }
+    current_format = format == kFormat;
     whole = sound && file == files.rbegin();
     if (!damage.empty()) recovery.notes.push_back(*file + ": " + damage);
     if (!sound) {
@@ -364,12 +371,13 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
   const std::string today = day_of(wall_ns);
   const std::string current = folder + "/" + name_of(newest);
   Status ready;
-  if (whole && newest.day == today && size_on_disk(current) < limits.file_bytes_max) {
+  if (whole && current_format && newest.day == today &&
+      size_on_disk(current) < limits.file_bytes_max) {
     ready = impl->open_file(newest);
     impl->snapshot_seq = impl->next_seq - std::min(impl->next_seq, recovery.events_replayed);
   } else {
     ready = impl->create_file(FileName{newest.number + 1, today}, recovery.state, wall_ns);
-    if (!ready && whole) {  // no room for a new file: go on with the one there is
+    if (!ready && whole && current_format) {  // no room for a new file: go on with the one there is
       recovery.notes.push_back(ready.error().context + "; going on with " + current);
       impl->let_go();
       remove_file(impl->path);

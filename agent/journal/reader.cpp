@@ -48,6 +48,7 @@ struct Reader::Impl {
   Statement events;
   Statement outcomes;
   core::State first_state;
+  std::int64_t format = kFormat;
   std::uint64_t first_seq = 0;
   std::uint64_t next_seq = 0;
   std::string damage;
@@ -74,7 +75,7 @@ struct Reader::Impl {
       if (began && can_go_on && ends_inside_a_frame(log, page_bytes)) {
         damage = "its write-ahead log ends inside a write; what was being written is lost";
       }
-      if (began) return {};
+      if (began || began.error().code == Code::kInvalid) return began;
       plain = began.error();
     }
     if (missing > 0) note(cut);
@@ -83,7 +84,7 @@ struct Reader::Impl {
            " bytes, cannot be read; what is in it is missing here (" + plain.context + ")");
     }
     const Status began = begin(OpenMode::kSalvage);
-    if (began) return {};
+    if (began || began.error().code == Code::kInvalid) return began;
     return fail(Code::kCorrupt,
                 path + " holds nothing that can be read: " +
                     (plain.context.empty() ? began.error().context : plain.context));
@@ -93,10 +94,24 @@ struct Reader::Impl {
     Result<std::unique_ptr<Database>> opened = Database::open(path, mode);
     if (!opened) return tl::make_unexpected(opened.error());
     db = std::move(*opened);
+    if (Status ok = read_format(); !ok) return ok;
     if (Status ok = load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq LIMIT 1"); !ok) {
       return ok;
     }
     return {};
+  }
+
+  // Before anything else: a snapshot of another format does not decode, which is not damage.
+  Status read_format() {
+    Result<Statement> meta = db->prepare("SELECT value FROM meta WHERE key = 'format'");
+    if (!meta) return {};  // what is left of a damaged file may still hold its events
+    const Result<bool> row = meta->step();
+    if (!row || !*row) return {};
+    format = meta->integer(0);
+    if (format >= kFormatOldest && format <= kFormat) return {};
+    return fail(Code::kInvalid, path + " has journal format " + std::to_string(format) +
+                                    ", this program reads " + std::to_string(kFormatOldest) +
+                                    " to " + std::to_string(kFormat) + "; use its own release");
   }
 
   // Prepares reading from the snapshot that the query yields.
@@ -109,7 +124,7 @@ struct Reader::Impl {
     const auto seq = static_cast<std::uint64_t>(snapshot->integer(0));
     const std::optional<std::string_view> body = unsealed(snapshot->bytes(1), seq);
     if (!body) return fail(Code::kCorrupt, path + ": its snapshot is damaged");
-    Result<core::State> state = core::decode_state(*body);
+    Result<core::State> state = core::decode_state(*body, format);
     if (!state) return fail(Code::kCorrupt, path + ": " + state.error().context);
     Result<Statement> all = db->prepare("SELECT seq, body FROM event WHERE seq >= ? ORDER BY seq");
     if (!all) return tl::make_unexpected(all.error());
@@ -131,7 +146,7 @@ struct Reader::Impl {
     record.state_hash = static_cast<std::uint64_t>(outcomes.integer(1));
     const auto commands = unsealed(outcomes.bytes(0), record.seq ^ record.state_hash);
     if (commands) {
-      Archive ar = Archive::reader(*commands);
+      Archive ar = Archive::reader(*commands, format);
       ar.sequence(record.commands, kCommandsMax);
       record.has_outcome = !ar.failed() && ar.at_end();
     } else {
@@ -153,7 +168,7 @@ struct Reader::Impl {
     Record record;
     record.seq = static_cast<std::uint64_t>(events.integer(0));
     const auto body = unsealed(events.bytes(1), record.seq);
-    Archive ar = Archive::reader(body.value_or(""));
+    Archive ar = Archive::reader(body.value_or(""), format);
     if (body) ar(record.event);
     if (record.seq != next_seq || !body || ar.failed() || !ar.at_end()) {
       ended = true;
@@ -179,15 +194,6 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   impl->path = path;
   if (const Status opened = impl->open_best(); !opened) {
     return tl::make_unexpected(opened.error());
-  }
-  Result<Statement> format = impl->db->prepare("SELECT value FROM meta WHERE key = 'format'");
-  if (format) {
-    const Result<bool> row = format->step();
-    if (row && *row && format->integer(0) != kFormat) {
-      return fail(Code::kInvalid, path + " has journal format " +
-                                      std::to_string(format->integer(0)) + ", this program reads " +
-                                      std::to_string(kFormat) + "; use its own release");
-    }
   }
   return std::unique_ptr<Reader>(new Reader(std::move(impl)));
 }
@@ -215,6 +221,7 @@ Status Reader::skip_to_newest_snapshot() {
 std::optional<Record> Reader::next() { return impl_->next(); }
 const std::string& Reader::damage() const { return impl_->damage; }
 bool Reader::can_go_on() const { return impl_->can_go_on; }
+std::int64_t Reader::format() const { return impl_->format; }
 std::uint64_t Reader::first_seq() const { return impl_->first_seq; }
 const std::string& Reader::path() const { return impl_->path; }
 

@@ -16,7 +16,12 @@
 
 namespace laird::journal {
 
-inline constexpr std::int64_t kFormat = 1;
+// What a newer release adds to the state or to an event raises the format and is read by
+// Archive::since, so that an upgraded agent goes on with the journal it finds. An older release
+// refuses a newer format and leaves it alone.
+//   2  what the meter knows of the time between two readings
+inline constexpr std::int64_t kFormat = 2;
+inline constexpr std::int64_t kFormatOldest = 1;
 
 // One event and, where it was recorded, what the core answered then.
 struct Record {
@@ -48,6 +53,7 @@ class Reader {
   // Nothing that was committed is lost, so the file can be written on. A log that ends inside a
   // write is damage by a cut or by a kill in that instant; either way SQLite goes on before it.
   [[nodiscard]] bool can_go_on() const;
+  [[nodiscard]] std::int64_t format() const;
   [[nodiscard]] std::uint64_t first_seq() const;
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::string meta(const char* key);

@@ -85,6 +85,8 @@ int run(const Wishes& wishes) {
                                                      static_cast<double>(verdict.whole_parts)))
                     .set("most_over_budget_w",
                          Value::number(static_cast<double>(verdict.most_over_mw) * 1e-3))
+                    .set("drawn_most_w", Value::number(verdict.drawn_most_w))
+                    .set("drawn_budget_w", Value::number(verdict.drawn_budget_w))
                     .set("cut_settled_s", Value::number(verdict.cut_settled_s))
                     .set("tasks", count(verdict.tasks))
                     .set("tasks_ended", count(verdict.tasks_ended))
@@ -101,7 +103,10 @@ int run(const Wishes& wishes) {
     if (wishes.tasks) std::printf("%s\n", tasks_table_text(*recording).c_str());
     std::fputs(fleet_text(*recording, verdict).c_str(), stdout);
   }
-  return verdict.shares_kept() && verdict.budget_kept() && verdict.tasks_ended_twice == 0 ? 0 : 1;
+  return verdict.shares_kept() && verdict.budget_kept() && verdict.drawn_kept() &&
+                 verdict.tasks_ended_twice == 0
+             ? 0
+             : 1;
 }
 
 }  // namespace

@@ -122,6 +122,12 @@ std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
                 : "; a cut of it held everywhere after " + format("%.1f s", v.cut_settled_s);
   }
   out.emplace_back(v.budget_kept(), caps);
+  if (v.drawn_most_w > 0.0) {
+    out.emplace_back(v.drawn_kept(), "the boards drew at most " + format("%.1f W", v.drawn_most_w) +
+                                         format(" of %.0f W", v.drawn_budget_w) +
+                                         format(" together, at %.0f s", v.drawn_at_s) +
+                                         format(" (means of %.0f s)", kDrawnWindowS));
+  }
   out.emplace_back(v.tasks_ended_twice == 0, std::to_string(v.tasks_ended) + " of " +
                                                  counted(v.tasks, "task") +
                                                  " ended, none of them twice");

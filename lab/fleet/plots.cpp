@@ -14,7 +14,6 @@ using power::Plot;
 using power::PlotSeries;
 
 constexpr double kStackSteps = 600;  // across a picture: about as many as can be seen
-constexpr double kPowerFreshS = 3.0;
 constexpr const char* kSince = "seconds since the first message";
 
 PlotSeries series(std::string name, int colour, const std::vector<Sample>& samples,
@@ -37,24 +36,6 @@ Plot time_plot(const FleetRecording& recording, const FleetVerdict& verdict) {
     plot.marks.push_back({mark.at_s, mark.text});
   }
   return plot;
-}
-
-// All boards' power at each second, from each one's newest mean that is not too old.
-std::vector<Sample> power_sum(const FleetRecording& recording) {
-  const double end = recording.seconds(recording.last_unix_us);
-  std::vector<Sample> out;
-  for (double t = 1.0; t <= end; t += 1.0) {
-    double sum = 0.0;
-    for (const auto& [id, node] : recording.nodes) {
-      const auto after = std::upper_bound(node.power_w.begin(), node.power_w.end(), t,
-                                          [](double at, const Sample& s) { return at < s.at_s; });
-      if (after == node.power_w.begin()) continue;
-      const Sample& newest = *(after - 1);
-      if (t - newest.at_s <= kPowerFreshS) sum += newest.value;
-    }
-    out.push_back({t, sum});
-  }
-  return out;
 }
 
 std::vector<Sample> caps_of(const FleetRecording& recording, const FleetNode& node) {
@@ -149,7 +130,7 @@ std::string budget_plot(const FleetRecording& recording, const FleetVerdict& ver
   Plot plot = time_plot(recording, verdict);
   plot.series.push_back(series("budget", 3, verdict.budget_w, true, true));
   plot.series.push_back(series("caps in force, all boards", 1, verdict.enforced_w, false, true));
-  plot.series.push_back(series("power drawn, all boards", 0, power_sum(recording), true));
+  plot.series.push_back(series("power drawn, all boards", 0, verdict.drawn_w, true));
   return power::svg_lines(plot);
 }
 

@@ -67,6 +67,40 @@ std::int64_t budget_now(const FleetRecording& recording, std::int64_t unix_us) {
   return now;
 }
 
+// All boards' power at each second, from each one's newest mean that is not too old.
+std::vector<Sample> power_sum(const FleetRecording& recording) {
+  const double end = recording.seconds(recording.last_unix_us);
+  std::vector<Sample> out;
+  for (double t = 1.0; t <= end; t += 1.0) {
+    double sum = 0.0;
+    for (const auto& [id, node] : recording.nodes) {
+      const auto after = std::upper_bound(node.power_w.begin(), node.power_w.end(), t,
+                                          [](double at, const Sample& s) { return at < s.at_s; });
+      if (after == node.power_w.begin()) continue;
+      const Sample& newest = *(after - 1);
+      if (t - newest.at_s <= kPowerFreshS) sum += newest.value;
+    }
+    out.push_back({t, sum});
+  }
+  return out;
+}
+
+// Once a cut had its grace and the means reach back no further than that.
+void judge_drawn(const FleetRecording& recording, FleetVerdict& out) {
+  out.drawn_w = power_sum(recording);
+  for (const Sample& drawn : out.drawn_w) {
+    const auto at_us = recording.first_unix_us + static_cast<std::int64_t>(drawn.at_s * 1e6);
+    const auto window_us = static_cast<std::int64_t>(kDrawnWindowS * 1e6);
+    const std::int64_t budget_mw = std::max(budget_allowing_grace(recording, at_us - window_us),
+                                            budget_allowing_grace(recording, at_us));
+    const double budget_w = static_cast<double>(budget_mw) * 1e-3;
+    if (budget_w <= 0.0 || drawn.value * out.drawn_budget_w < out.drawn_most_w * budget_w) continue;
+    out.drawn_most_w = drawn.value;
+    out.drawn_budget_w = budget_w;
+    out.drawn_at_s = drawn.at_s;
+  }
+}
+
 void judge_tasks(const FleetRecording& recording, FleetVerdict& out) {
   std::map<std::string, std::vector<std::string>> ends;
   std::set<std::string> out_of_reach;
@@ -167,6 +201,7 @@ FleetVerdict judge(const FleetRecording& recording) {
   if (!out.budget_w.empty()) {
     out.budget_w.push_back({recording.seconds(recording.last_unix_us), out.budget_w.back().value});
   }
+  judge_drawn(recording, out);
   judge_tasks(recording, out);
   judge_comebacks(recording, out);
   return out;

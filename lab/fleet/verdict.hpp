@@ -29,12 +29,23 @@ struct Comeback {
   std::vector<Resumed> tasks;
 };
 
+// Boards tell the mean of so many seconds, and an older one than this counts no more.
+inline constexpr double kDrawnWindowS = 5.0;
+inline constexpr double kPowerFreshS = 3.0;
+// A cap is held on the mean, from readings that come now and then.
+inline constexpr double kDrawnTolerance = 0.03;
+
 struct FleetVerdict {
   std::int64_t whole_parts = 0;
   std::int64_t most_parts = 0;    // of the whole, given out at once
   std::int64_t most_over_mw = 0;  // enforced above the budget, once a cut had time to arrive
   double cut_settled_s = 0.0;     // longest from a cut of the budget to being within it
-  std::uint64_t instants = 0;     // at which the sums were checked
+  // What the boards drew together, against the budget of then: where the first came closest to the
+  // second, or exceeded it most.
+  double drawn_most_w = 0.0;
+  double drawn_budget_w = 0.0;
+  double drawn_at_s = 0.0;
+  std::uint64_t instants = 0;  // at which the sums were checked
   std::uint64_t tasks = 0;
   std::uint64_t tasks_ended = 0;
   std::uint64_t tasks_succeeded = 0;
@@ -45,9 +56,13 @@ struct FleetVerdict {
   std::vector<Comeback> comebacks;
   std::vector<Sample> enforced_w;  // the sum over time
   std::vector<Sample> budget_w;
+  std::vector<Sample> drawn_w;  // at each second, means of kDrawnWindowS
 
   [[nodiscard]] bool shares_kept() const { return most_parts <= whole_parts; }
   [[nodiscard]] bool budget_kept() const { return most_over_mw <= 0; }
+  [[nodiscard]] bool drawn_kept() const {
+    return drawn_most_w <= drawn_budget_w * (1.0 + kDrawnTolerance);
+  }
 };
 
 [[nodiscard]] bool is_end(std::string_view state);

@@ -90,7 +90,10 @@ struct Totals {
 
 int tick_or_limit(int ticks) { return ticks < 0 ? INT32_MAX : ticks; }
 
-json::Value summary(const Totals& totals) {
+// Within so many ticks a board that stays down is settled.
+std::int64_t reclaim_limit(const Options& o) { return o.lease + 10; }
+
+json::Value summary(const Options& o, const Totals& totals) {
   Parts excess = 0;
   double stranded = 0;
   std::int64_t reclaim = -1;
@@ -106,6 +109,8 @@ json::Value summary(const Totals& totals) {
     per_neighbour += r.bytes_per_neighbour_tick / static_cast<double>(totals.converged.size());
   }
   std::int64_t operators = 0;
+  std::int64_t settled = 0;
+  std::int64_t late = 0;
   for (const ScheduleResult& r : totals.scheduled) {
     excess = std::max(excess, r.excess_max);
     if (r.needs_operator.empty()) {
@@ -114,6 +119,8 @@ json::Value summary(const Totals& totals) {
       ++operators;
     }
     reclaim = std::max(reclaim, r.reclaim_ticks);
+    settled += r.reclaim_ticks >= 0 ? 1 : 0;
+    late += r.reclaim_ticks > reclaim_limit(o) ? 1 : 0;
   }
   std::vector<int> waits;
   for (const ReclaimResult& r : totals.reclaimed) {
@@ -133,7 +140,11 @@ json::Value summary(const Totals& totals) {
   v.set("stranded_max", json::Value::number(stranded));
   v.set("reclaim_ticks_max", json::Value::integer(reclaim));
   if (!waits.empty()) v.set("reclaim_ticks", spread(waits));
-  if (!totals.scheduled.empty()) v.set("needs_operator", json::Value::integer(operators));
+  if (!totals.scheduled.empty()) {
+    v.set("needs_operator", json::Value::integer(operators));
+    v.set("reclaims", json::Value::integer(settled));
+    v.set("reclaims_late", json::Value::integer(late));
+  }
   return v;
 }
 
@@ -169,6 +180,11 @@ std::string replay_command(const Options& o, std::uint64_t seed) {
 int report_failures(const Options& o, const std::vector<ScheduleResult>& results) {
   int failures = 0;
   for (const ScheduleResult& r : results) {
+    if (r.reclaim_ticks > reclaim_limit(o)) {
+      std::fprintf(stderr, "seed %llu: settled only after %lld ticks, lease %d\n  replay: %s\n",
+                   static_cast<unsigned long long>(r.seed), static_cast<long long>(r.reclaim_ticks),
+                   o.lease, replay_command(o, r.seed).c_str());
+    }
     const bool broken = !r.first_break.empty();
     if (!broken && (r.stranded <= 1e-6 || !r.needs_operator.empty())) continue;
     ++failures;
@@ -265,7 +281,7 @@ int run(const Options& o) {
       return 1;
     }
   }
-  const json::Value v = summary(totals);
+  const json::Value v = summary(o, totals);
   std::printf("%s\n", (o.json ? json::to_text(v) : json::to_pretty_text(v)).c_str());
   return failures > 0 || v.find("excess_max_parts")->as_integer() > 0 ? 1 : 0;
 }

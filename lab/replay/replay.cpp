@@ -32,6 +32,10 @@ class Replayer {
   Status file(const std::string& path) {
     Result<std::unique_ptr<journal::Reader>> reader = journal::Reader::open(path);
     if (!reader) return tl::make_unexpected(reader.error());
+    if ((*reader)->format() != journal::kFormat) {
+      result_.older.push_back(path);
+      return {};
+    }
     core::State first = (*reader)->take_first_state();
     if (started_ && whole_ && first.digest() != state_.digest()) {
       result_.difference = Difference{path,
@@ -110,11 +114,19 @@ Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progr
     if (const Status ok = replayer.file(file); !ok) return tl::make_unexpected(ok.error());
     if (result.difference) break;
   }
+  if (result.older.size() == files.size()) {
+    return fail(Code::kInvalid, files.back() +
+                                    " was written by an older release, which decided by "
+                                    "its own rules: replay it with that release");
+  }
   return result;
 }
 
 std::string report(const ReplayResult& result) {
   std::string out;
+  for (const std::string& file : result.older) {
+    out += "left out: " + file + " is of an older release; replay it with that release\n";
+  }
   for (const std::string& damage : result.damage) out += "damaged: " + damage + "\n";
   if (!result.difference) {
     out += "identical: " + std::to_string(result.events) + " events, " +

@@ -387,7 +387,8 @@ std::optional<Move> Governor::follow_cap(TimeNs at) {
   const std::optional<std::int64_t> before = followed_cap_mw_;
   followed_cap_mw_ = cap;
   if (cap && !before) return first_guess(at, *cap);
-  if (!cap || !before || *cap == *before || !throttling()) return std::nullopt;
+  if (!cap || !before || *cap == *before) return std::nullopt;
+  if (!throttling()) return *cap < *before ? first_guess(at, *cap) : std::nullopt;
   const std::int64_t change_permille = std::abs(*cap - *before) * 1000 / *before;
   if (change_permille < config_.band_permille) {
     followed_cap_mw_ = before;  // many small steps add up to one that counts

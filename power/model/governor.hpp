@@ -26,8 +26,9 @@
 //   bursts    Power lags, so each time a throttle begins to hold a burst the first readings lie
 //             below what it allows. Over many short bursts that would add up: the target is raised
 //             by the mean of it, trim_permille of the cap at most, so that the mean is held.
-//   cap moved the level follows at once by the same law; a first cap starts the gate where the
-//             board file's dynamic power puts it, so that there is no overshoot to take back.
+//   cap moved the level follows at once by the same law; a first cap, or a lower one while nothing
+//             was held back, starts the gate where the board file's dynamic power puts it, so that
+//             there is no overshoot to take back.
 // A cap above what the board draws ends with every level at 1000.
 //
 // Temperature: at limit_mc and above, an inner cap takes thermal_cut_permille off the power drawn

@@ -184,7 +184,7 @@ void Meter::clear_interval() {
   }
 }
 
-void Meter::on_reading(const PowerReading& reading) {
+void Meter::on_reading(const PowerReading& reading, std::int64_t between_mw) {
   ++totals_.readings;
   if (!reading.total_mw) ++totals_.readings_without_total;
   if (last_mw_ && reading.at <= last_at_) {
@@ -200,7 +200,7 @@ void Meter::on_reading(const PowerReading& reading) {
   totals_.resolution_mw = std::max(totals_.resolution_mw, sane_mw(reading.resolution_mw));
   const std::int64_t mw = sane_mw(*reading.total_mw);
   if (last_mw_) {
-    integrate(last_at_, reading.at, *last_mw_, mw);
+    integrate(reading.at, mw, between_mw);
   } else if (restarted_) {
     count_gap(std::max<DurationNs>(0, reading.at - last_at_));
   }
@@ -216,17 +216,21 @@ void Meter::count_gap(DurationNs length) {
   totals_.longest_gap_ns = std::max(totals_.longest_gap_ns, length);
 }
 
-void Meter::integrate(TimeNs from, TimeNs to, std::int64_t mw_from, std::int64_t mw_to) {
-  const DurationNs dt = to - from;
+void Meter::integrate(TimeNs to, std::int64_t mw, std::int64_t between_mw) {
+  const DurationNs dt = to - last_at_;
   if (dt > config_.gap_max_ns) {
     count_gap(dt);
     return;
   }
-  const std::int64_t energy = (mw_from + mw_to) * dt;  // half mW ns
+  const std::int64_t between =
+      std::clamp<std::int64_t>(between_mw, -kMeterPowerMaxMw, kMeterPowerMaxMw);
+  const std::int64_t twice_mw =
+      std::clamp<std::int64_t>(*last_mw_ + mw + 2 * between, 0, 2 * kMeterPowerMaxMw);
+  const std::int64_t energy = twice_mw * dt;  // half mW ns
   totals_.board.add(energy);
   totals_.metered_ns += dt;
   totals_.resolution_worst.add(totals_.resolution_mw * dt);
-  totals_.sampling.add(std::abs(mw_to - mw_from) * dt);
+  totals_.sampling.add(std::abs(mw - *last_mw_) * dt);
   const std::int64_t dt_ms = dt / kMillisecond;
   totals_.sum_dt_squared_ms2 += dt_ms * dt_ms;
   attribute(energy, dt);

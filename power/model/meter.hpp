@@ -6,6 +6,11 @@
 // Only the instantaneous number of each rail is used; the mean tegrastats prints beside it runs
 // from the start of tegrastats and would count the past again.
 //
+// A throttle that lets work run in short bursts makes power change faster than it is read, and
+// readings may fall into step with it. What ran between them is known, so the caller may say by how
+// much the mean of the interval lay above the mean of its ends (`between`), and
+//   E = sum over k of ((P[k-1] + P[k]) / 2 + between[k]) * (t[k] - t[k-1])
+//
 // Gaps: two readings further apart than gap_max are not joined. The time between counts as
 // unmetered, and is reported beside the energy.
 //
@@ -140,7 +145,9 @@ class Meter {
 
   // What runs from `at` on, all lanes together; replaces what was said before.
   void on_running(TimeNs at, std::span<const Running> running);
-  void on_reading(const PowerReading& reading);
+  // `between_mw`: by how much mean power since the last reading with a total exceeded the mean of
+  // that reading and this one, by what is known to have run; 0 where nothing is known.
+  void on_reading(const PowerReading& reading, std::int64_t between_mw = 0);
   // Samples trained so far and the loss now, as the trainer reports them.
   void on_progress(TaskKey task, std::int64_t samples, double loss);
   // Closes the account and returns it; the energy stays in the totals.
@@ -168,7 +175,7 @@ class Meter {
   void clear_interval();
   void add_rails(const PowerReading& reading);
   void count_gap(DurationNs length);
-  void integrate(TimeNs from, TimeNs to, std::int64_t mw_from, std::int64_t mw_to);
+  void integrate(TimeNs to, std::int64_t mw, std::int64_t between_mw);
   void attribute(std::int64_t energy, DurationNs dt);
 
   MeterConfig config_;

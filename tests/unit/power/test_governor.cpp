@@ -147,6 +147,27 @@ TEST(a_moved_cap_carries_the_levels_along_at_once) {
   TEST_ASSERT_INT32_WITHIN(3, before / 2, move->level_permille);
 }
 
+TEST(a_cap_lowered_while_nothing_is_held_back_does_not_wait_for_a_reading) {
+  GovernorConfig config = ladder();
+  config.dynamic_mw = 20'000;
+  Governor governor(config);
+  governor.set_cap(0, config.idle_mw + 30'000);
+  TimeNs now = 0;
+  feed(governor, now, 5 * kSecond, config.idle_mw + 20'000);
+  TEST_ASSERT_FALSE(governor.throttling());
+  governor.set_cap(now, config.idle_mw + 10'000);
+  const auto move = governor.step({now, std::nullopt, std::nullopt, 0});
+  TEST_ASSERT_TRUE(move.has_value() && move->reason == MoveReason::kCapMoved);
+  TEST_ASSERT_INT32_WITHIN(3, 499, move->level_permille);
+  // One that rises asks for nothing.
+  governor.set_cap(now, config.idle_mw + 40'000);
+  Governor free(config);
+  free.set_cap(0, config.idle_mw + 30'000);
+  static_cast<void>(free.step({0, std::nullopt, std::nullopt, 0}));
+  free.set_cap(0, config.idle_mw + 40'000);
+  TEST_ASSERT_FALSE(free.step({0, std::nullopt, std::nullopt, 0}).has_value());
+}
+
 TEST(a_rounded_clock_is_noticed_and_the_level_is_the_one_read_back) {
   GovernorConfig config = ladder();
   for (std::size_t i = 0; i < 3; ++i) config.rungs[i].available = false;

@@ -51,6 +51,16 @@ TEST(constant_power_is_exact) {
   TEST_ASSERT_EQUAL_INT64(18'000LL * 1'000'000, meter.rails()[0].energy.uj());
 }
 
+TEST(what_is_known_of_the_time_between_two_readings_counts) {
+  Meter meter;
+  // Read at the top of every burst, 20 W; in truth half of the time it was 10 W.
+  for (int i = 0; i <= 100; ++i) meter.on_reading(reading(i * kSecond, 20'000), -5'000);
+  TEST_ASSERT_EQUAL_INT64(1500LL * 1'000'000, meter.totals().board.uj());
+  // Never less than nothing, whatever is said.
+  meter.on_reading(reading(101 * kSecond, 20'000), INT64_MIN);
+  TEST_ASSERT_EQUAL_INT64(1500LL * 1'000'000, meter.totals().board.uj());
+}
+
 TEST(jittered_sampling_stays_within_one_percent_of_the_exact_integral) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     // 10 W + 5 W sin over whole periods, 1 Hz with half a period of jitter.

@@ -213,6 +213,29 @@ TEST(mean_power_is_held_at_the_cap_and_rises_when_it_is_taken_back) {
   }
 }
 
+TEST(what_is_metered_is_what_was_drawn_however_readings_fall_into_the_bursts) {
+  // 250 ms is the gate's own period: readings alone would show the same moment of every burst.
+  for (const DurationNs period : {kSecond, 500 * kMillisecond, 250 * kMillisecond}) {
+    Powered powered(capped_board(), period);
+    fill_lanes(powered.board);
+    powered.board.tell(CapRequested{1, 12'000, 0});
+    powered.run_for(30 * kSecond);
+    double worst = 0.0;
+    for (int window = 0; window < 24; ++window) {
+      powered.clear_mean();
+      const std::int64_t before_uj = powered.board.state.meter.totals().board.uj();
+      powered.run_for(5 * kSecond);
+      const auto metered =
+          static_cast<double>(powered.board.state.meter.totals().board.uj() - before_uj) / 5e3;
+      worst = std::max(worst, std::fabs(metered / powered.mean_mw() - 1));
+    }
+    char message[80];
+    std::snprintf(message, sizeof message, "read every %lld ms: off by %.1f %%",
+                  static_cast<long long>(period / kMillisecond), worst * 100);
+    TEST_ASSERT_TRUE_MESSAGE(worst < 0.05, message);
+  }
+}
+
 TEST(a_restart_keeps_the_cap_and_the_gate) {
   Powered powered(capped_board());
   fill_lanes(powered.board);

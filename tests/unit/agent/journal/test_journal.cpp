@@ -235,6 +235,42 @@ TEST(a_journal_of_another_format_is_refused_and_left_alone) {
   TEST_ASSERT_TRUE(fs::exists(path));
 }
 
+TEST(an_upgraded_agent_goes_on_with_the_journal_of_the_release_before) {
+  // Recorded by that release: six tasks, a clean stop, a start and a kill.
+  const test::TemporaryFolder folder;
+  const std::string old = folder.path() + "/journal-000003-20241004.db";
+  fs::copy_file(std::string(LAIRD_SOURCE_DIR) + "/tests/unit/agent/journal/formats/format_1.db",
+                old);
+  fs::permissions(old, fs::perms::owner_read | fs::perms::owner_write);
+  Recovery recovery;
+  std::string fresh;
+  {
+    auto log = Journal::open(folder.path(), {}, kDayOne, "test", recovery);
+    TEST_ASSERT_TRUE_MESSAGE(log.has_value(), log ? "" : log.error().context.c_str());
+    TEST_ASSERT_EQUAL_UINT64(6, recovery.state.live.size());
+    TEST_ASSERT_TRUE(recovery.events_replayed > 40);
+    TEST_ASSERT_EQUAL_UINT64(1, recovery.notes.size());
+    TEST_ASSERT_TRUE(recovery.notes[0].find("an older release (format 1)") != std::string::npos);
+    const Task* svm = recovery.state.find_named("boots-svm");
+    TEST_ASSERT_TRUE(svm != nullptr && svm->checkpoint_samples > 0);
+    fresh = (*log)->path();
+    TEST_ASSERT_TRUE(fresh != old);
+  }
+  // What it goes on in is of this release's format, and joins up; the old file is left as it was.
+  const std::uint64_t state = recovery.state.digest();
+  auto again = Journal::open(folder.path(), {}, kDayOne, "test", recovery);
+  TEST_ASSERT_TRUE(again.has_value());
+  TEST_ASSERT_EQUAL_STRING(fresh.c_str(), (*again)->path().c_str());
+  TEST_ASSERT_EQUAL_HEX64(state, recovery.state.digest());
+  TEST_ASSERT_TRUE(fs::exists(old));
+  const auto alone = lab::replay(old, {});
+  TEST_ASSERT_FALSE(alone.has_value());
+  TEST_ASSERT_TRUE(alone.error().context.find("older release") != std::string::npos);
+  const auto both = lab::replay(folder.path(), {});
+  TEST_ASSERT_TRUE(both.has_value() && both->older.size() == 1);
+  TEST_ASSERT_TRUE(lab::report(*both).find("left out: " + old) == 0);
+}
+
 TEST(a_failed_batch_leaves_no_trace) {
   const test::TemporaryFolder folder;
   Recorded run(folder.path(), {}, kDayOne);
@@ -306,30 +342,4 @@ TEST(a_crash_costs_only_the_last_answers_and_no_event) {
   TEST_ASSERT_TRUE_MESSAGE(!result->difference, lab::report(*result).c_str());
   TEST_ASSERT_EQUAL_HEX64(run.board.state.digest(), result->state_hash);
   TEST_ASSERT_TRUE(result->unverified < 16);
-}
-
-TEST(a_file_of_other_pages_is_gone_on_with) {
-  const test::TemporaryFolder folder;
-  // The replay baseline is of a release that made pages of 4096 bytes.
-  const std::string old = folder.path() + "/journal-000001-20241004.db";
-  fs::copy_file(std::string(LAIRD_SOURCE_DIR) + "/tests/replay/one_board.db", old);
-  fs::permissions(old, fs::perms::owner_read | fs::perms::owner_write);
-  Recovery recovery;
-  auto log = Journal::open(folder.path(), {}, kDayOne, "test", recovery);
-  TEST_ASSERT_TRUE(log.has_value());
-  TEST_ASSERT_EQUAL_STRING(old.c_str(), (*log)->path().c_str());
-  // Enough for the log to be folded into the file and cut to its limit.
-  for (int i = 0; i < 3000; ++i) {
-    Event event{recovery.state.now, Ticked{}};
-    TEST_ASSERT_TRUE((*log)->append(event).has_value());
-    TEST_ASSERT_TRUE((*log)->commit(false).has_value());
-  }
-  const std::uint64_t next = (*log)->next_seq();
-  auto reader = Reader::open(old);
-  TEST_ASSERT_TRUE(reader.has_value());
-  TEST_ASSERT_TRUE((*reader)->skip_to_newest_snapshot().has_value());
-  std::uint64_t last = 0;
-  while (const auto record = (*reader)->next()) last = record->seq;
-  TEST_ASSERT_EQUAL_UINT64(next, last + 1);
-  TEST_ASSERT_EQUAL_STRING("", (*reader)->damage().c_str());
 }

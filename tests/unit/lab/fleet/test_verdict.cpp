@@ -91,6 +91,29 @@ TEST(a_cut_of_the_budget_has_three_seconds_to_arrive) {
   TEST_ASSERT_EQUAL_INT64(10'000, late.most_over_mw);
 }
 
+TEST(what_is_drawn_is_held_against_the_budget_once_a_cut_had_its_time) {
+  FleetRecording recording = two({}, {});
+  recording.budgets.push_back({150 * kS, 20'000});
+  const auto draw = [&](const char* node, double at_s, double watts) {
+    recording.nodes[node].power_w.push_back({at_s, watts});
+  };
+  for (int s = 1; s <= 100; ++s) {
+    draw("n-1", s, s < 55 ? 14.0 : 9.0);
+    if (s < 80) draw("n-2", s, s < 57 ? 15.0 : 10.5);
+  }
+  // 29 W of 30 before the cut; what was drawn until 8 s after it is still counted against the 30 W.
+  FleetVerdict got = judge(recording);
+  TEST_ASSERT_EQUAL_DOUBLE(19.5, got.drawn_most_w);
+  TEST_ASSERT_EQUAL_DOUBLE(20.0, got.drawn_budget_w);
+  TEST_ASSERT_TRUE(got.drawn_kept());
+  // A board that was not heard for three seconds draws nothing that is known.
+  TEST_ASSERT_EQUAL_DOUBLE(9.0, got.drawn_w.back().value);
+  for (lab::Sample& s : recording.nodes["n-1"].power_w) s.value += s.at_s == 70.0 ? 1.2 : 0.0;
+  got = judge(recording);
+  TEST_ASSERT_EQUAL_DOUBLE(20.7, got.drawn_most_w);
+  TEST_ASSERT_FALSE(got.drawn_kept());
+}
+
 TEST(a_task_ends_once_on_one_board) {
   FleetRecording recording = two({}, {});
   recording.tasks = {task("n-1", "a", {"queued", "running", "succeeded"}),
