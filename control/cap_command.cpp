@@ -112,13 +112,13 @@ int get(const Reach& reach) {
                           .set("rev", Value::integer(static_cast<std::int64_t>(plan->rev)))
                           .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
                           .set("enforced_w", Value::number(sums.enforced_w))
-                          .set("power_w", Value::number(sums.power_w)))
+                          .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value()))
             .c_str());
     return 0;
   }
   std::printf("plan %llu: %s; %s given out, %s drawn\n", static_cast<unsigned long long>(plan->rev),
               power_text(*plan, unix_ms_now()).c_str(), fixed(sums.enforced_w, 1, " W").c_str(),
-              fixed(sums.power_w, 1, " W").c_str());
+              sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "an unknown power");
   return 0;
 }
 

@@ -154,7 +154,7 @@ Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& 
       .set("fenced", count(sums.fenced))
       .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
       .set("enforced_w", Value::number(sums.enforced_w))
-      .set("power_w", Value::number(sums.power_w))
+      .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value())
       .set("nodes", std::move(boards));
 }
 
@@ -183,7 +183,8 @@ int status(const Reach& reach) {
                 sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "no power budget");
     std::printf("given out  %s (boards that are away count with their floor)\n",
                 fixed(sums.enforced_w, 1, " W").c_str());
-    std::printf("drawn now  %s\n\n", fixed(sums.power_w, 1, " W").c_str());
+    std::printf("drawn now  %s\n\n", sums.power_w ? fixed(sums.power_w, 1, " W").c_str()
+                                                  : "unknown: no board has a meter");
     Table table(board_columns(reach.wide()));
     for (const auto& [id, board] : view.boards()) {
       table.add(board_row(id, board, reach.wide(), now));

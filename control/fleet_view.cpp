@@ -147,7 +147,9 @@ FleetSums sums_of(const FleetView& view) {
     ++out.live;
     if (board.report.is(Kind::kNull)) continue;
     if (board.flag("fenced")) ++out.fenced;
-    out.power_w += board.number("power_w").value_or(0.0);
+    if (const auto drawn = board.number("power_w")) {
+      out.power_w = out.power_w.value_or(0.0) + *drawn;
+    }
     const auto enforced = board.number("shares/power/enforced_w");
     if (enforced) out.enforced_w += *enforced;
     if (!enforced) ++out.unlimited;

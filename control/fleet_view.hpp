@@ -92,7 +92,7 @@ struct FleetSums {
   std::size_t live = 0;
   std::size_t fenced = 0;          // live ones that have their floor only
   double enforced_w = 0.0;         // live boards as reported, the others at their floor
-  double power_w = 0.0;            // of live boards
+  std::optional<double> power_w;   // of live boards; nothing: none knows
   std::optional<double> budget_w;  // nothing: not limited
   std::size_t unlimited = 0;       // live boards that hold no power cap
   std::int64_t rev_lowest = 0;     // of live boards

@@ -77,20 +77,25 @@ Layout layout_for(const FleetView& view, std::size_t width) {
   return out;
 }
 
+std::string drawn_text(const FleetSums& sums) {
+  return sums.power_w ? fixed(sums.power_w, 1, " W drawn") : "draw unknown";
+}
+
 Line budget_line(const FleetSums& sums, const FrameOptions& options) {
   if (!sums.budget_w) {
-    return {{"budget  none   "}, {fixed(sums.power_w, 1, " W drawn")}};
+    return {{"budget  none   "}, {drawn_text(sums)}};
   }
   const std::size_t width =
       std::clamp<std::size_t>(options.width > 60 ? options.width - 60 : 10, 10, kBudgetBarMax);
   const bool over = sums.over_budget();
   Line out = {{"budget  "}};
-  const double whole = std::max({*sums.budget_w, sums.power_w, sums.enforced_w, kWattsMin});
-  for (Piece& piece : bar(sums.power_w, sums.enforced_w, whole, width, options.blocks,
+  const double drawn = sums.power_w.value_or(0.0);
+  const double whole = std::max({*sums.budget_w, drawn, sums.enforced_w, kWattsMin});
+  for (Piece& piece : bar(drawn, sums.enforced_w, whole, width, options.blocks,
                           over ? Colour::kRed : Colour::kGreen)) {
     out.push_back(std::move(piece));
   }
-  out.push_back({"  " + fixed(sums.power_w, 1, " W drawn, ")});
+  out.push_back({"  " + drawn_text(sums) + ", "});
   out.push_back({fixed(sums.enforced_w, 1, " W given out, "), over ? Colour::kRed : Colour::kNone});
   out.push_back({fixed(sums.budget_w, 1, " W allowed"), Colour::kBold});
   return out;

@@ -66,7 +66,8 @@ mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
   report.power_mw = share_of(state, Resource::kPower, now);
   report.cpu_milli = share_of(state, Resource::kCpu, now);
   report.gpu_ppm = share_of(state, Resource::kGpu, now);
-  report.power_mw_now = state.meter.last_total_mw().value_or(0);
+  // The mean of the throttle's bursts where it is known: a reading shows one moment of them.
+  report.power_mw_now = state.power.mean_mw ? state.power.mean_mw : state.meter.last_total_mw();
   report.cap_mw = state.power.in_force(state.config.power).mw.value_or(core::kUnlimited);
   report.energy_mj = state.meter.totals().board.uj() / 1000;
   for (const core::Task& task : state.live) {

@@ -227,7 +227,7 @@ Value to_json(const NodeReport& report) {
   shares.set("cpu", share(report.cpu_milli, "milli", false));
   shares.set("gpu", share(report.gpu_ppm, "ppm", false));
   out.set("shares", std::move(shares));
-  out.set("power_w", thousandths(report.power_mw_now));
+  out.set("power_w", report.power_mw_now ? thousandths(*report.power_mw_now) : Value());
   out.set("cap_w", report.cap_mw <= 0 ? Value() : thousandths(report.cap_mw));
   out.set("energy_j", thousandths(report.energy_mj));
   Value tasks = Value::object();

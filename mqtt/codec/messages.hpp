@@ -73,8 +73,8 @@ struct NodeReport {
   Share power_mw;
   Share cpu_milli;
   Share gpu_ppm;
-  std::int64_t power_mw_now = 0;
-  std::int64_t cap_mw = 0;  // 0 and below: none
+  std::optional<std::int64_t> power_mw_now;  // nothing: no reading
+  std::int64_t cap_mw = 0;                   // 0 and below: none
   std::int64_t energy_mj = 0;
   std::uint64_t tasks_queued = 0;
   std::uint64_t tasks_running = 0;

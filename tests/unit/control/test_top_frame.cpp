@@ -86,6 +86,20 @@ TEST(an_empty_fleet_and_a_lost_link_are_said) {
   TEST_ASSERT_TRUE(text.find("no tasks") != std::string::npos);
 }
 
+TEST(boards_without_a_meter_are_not_said_to_draw_nothing) {
+  FleetView view;
+  view.take({TopicKind::kStatus, "lab", "n-1", ""},
+            mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kReady, 1, 1}));
+  mqtt::NodeReport report;
+  report.power_mw = {0, 10'000, 2'000, 60'000};
+  view.take({TopicKind::kReport, "lab", "n-1", ""}, mqtt::to_text(report));
+  FrameOptions options;
+  options.width = 120;
+  const std::string text = all_text(top_frame(view, options), 120);
+  TEST_ASSERT_TRUE_MESSAGE(text.find("draw unknown, 10.0 W given out") != std::string::npos,
+                           text.c_str());
+}
+
 TEST(bars_show_the_part_and_the_mark_and_stay_in_their_width) {
   const auto text = [](double part, double mark, double whole) {
     return line_text(bar(part, mark, whole, 10, false, Colour::kNone), 10, false);

@@ -118,6 +118,8 @@ TEST(a_report_speaks_in_watts_cores_and_joules) {
   TEST_ASSERT_EQUAL_INT64(1'500, shares->find("cpu")->find("enforced_milli")->as_integer());
   TEST_ASSERT_EQUAL_INT64(250'000'000'000, shares->find("gpu")->find("parts")->as_integer());
   TEST_ASSERT_EQUAL_DOUBLE(9.0, value.find("power_w")->as_double());
+  report.power_mw_now.reset();
+  TEST_ASSERT_TRUE(laird::mqtt::to_json(report).find("power_w")->is(laird::json::Kind::kNull));
   TEST_ASSERT_EQUAL_DOUBLE(123.456, value.find("energy_j")->as_double());
   TEST_ASSERT_EQUAL_DOUBLE(14.25, value.find("fence_in_s")->as_double());
   TEST_ASSERT_TRUE(value.find("cap_w")->is(laird::json::Kind::kNull));
