@@ -232,7 +232,7 @@ TEST(what_is_metered_is_what_was_drawn_however_readings_fall_into_the_bursts) {
     char message[80];
     std::snprintf(message, sizeof message, "read every %lld ms: off by %.1f %%",
                   static_cast<long long>(period / kMillisecond), worst * 100);
-    TEST_ASSERT_TRUE_MESSAGE(worst < 0.05, message);
+    TEST_ASSERT_TRUE_MESSAGE(worst < 0.01, message);
   }
 }
 
