@@ -10,6 +10,9 @@
 // A board at its cap thus quotes its neighbours' price plus what it has too much, and so passes
 // shares on without a multiplier that has to be integrated up. Both ends see the peer's price late;
 // each corrects it by what it has granted since (a_j times the grants the price cannot yet know).
+// Where the whole is more than all caps together no price balances, and each round would add what
+// is too much to everybody's: m is held below what any board inside its box can quote, or a fleet
+// that was idle for a night would take as long to find its prices again.
 #include <algorithm>
 
 #include "consensus/ledger.hpp"
@@ -17,6 +20,10 @@
 
 namespace laird::consensus {
 namespace {
+
+// In whole budgets times the greatest urgency around. Inside its box a board quotes at most one of
+// its own urgency.
+constexpr Wide kPriceCeiling = 2;
 
 std::int64_t predicted_price(const Edge& e, std::size_t r) {
   return bounded(e.price[r] + static_cast<Wide>(e.urgency[r]) * (e.sent[r] - e.reflected[r]));
@@ -43,13 +50,17 @@ Prices Ledger::prices() const {
     const Demand d = demand_of(r);
     const Wide a = d.urgency;
     Wide sum = 0;
+    Wide urgency_most = a;
     std::int64_t count = 0;
     for (const Edge& e : edges_) {
       if (!priced(e)) continue;
       sum += predicted_price(e, r);
+      urgency_most = std::max<Wide>(urgency_most, e.urgency[r]);
       ++count;
     }
-    const std::int64_t mean = bounded(count == 0 ? a * (held[r] - d.demand) : sum / count);
+    const Wide ceiling = kPriceCeiling * urgency_most * kWhole;
+    const std::int64_t mean =
+        bounded(count == 0 ? a * (held[r] - d.demand) : std::min(sum / count, ceiling));
     const Parts best = std::clamp(d.demand + mean / d.urgency, d.floor, d.cap);
     out[r] = bounded(best == d.floor || best == d.cap ? mean + a * (held[r] - best)
                                                       : a * (held[r] - d.demand));

@@ -476,7 +476,9 @@ std::int64_t Stepper::mean_power_mw(std::int64_t total_mw) {
                         static_cast<double>(lane.gate.kept_ppm) * 1e-6;
     missing[kind] += part * (mean - lane.gate.seen);
   }
-  const auto permille = [](double use) { return static_cast<std::int32_t>(use * 1000.0 + 0.5); };
+  const auto permille = [](double use) {
+    return static_cast<std::int32_t>(std::lround(use * 1000.0));
+  };
   p.weights.observe(permille(seen[0]), permille(seen[1]), total_mw);
   const double correction = missing[0] * static_cast<double>(p.weights.gpu_mw()) +
                             missing[1] * static_cast<double>(p.weights.cpu_mw());

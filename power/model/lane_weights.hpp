@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "base/archive.hpp"
@@ -42,7 +43,7 @@ class LaneWeights {
   using Vector = std::array<double, 3>;
 
   // Weights decide, so they leave as whole milliwatts.
-  static std::int64_t milli(double watts) { return static_cast<std::int64_t>(watts * 1000 + 0.5); }
+  static std::int64_t milli(double watts) { return std::llround(watts * 1000); }
   void limit();
 
   Vector low_{}, high_{};

@@ -486,6 +486,20 @@ TEST(disagreement_is_what_would_have_to_change_hands_and_ends_with_it) {
   TEST_ASSERT_EQUAL_UINT64(100, bench.ledgers[0].ticks());
 }
 
+TEST(a_fleet_that_had_too_much_for_long_finds_its_prices_as_soon_as_any) {
+  Bench b(12);
+  Demand idle = wants(kWhole / 100);
+  idle.cap = kWhole / 50;
+  for (Ledger& l : b.ledgers) l.set_demand(0, idle);
+  b.ticks(6000);
+  for (NodeId i = 0; i < 12; ++i) b.ledgers[i].set_demand(0, wants(i < 2 ? kWhole : kWhole / 100));
+  b.ticks(60);
+  // Equal urgency: both lack alike, and get all of it.
+  for (NodeId i = 0; i < 2; ++i) {
+    TEST_ASSERT_INT64_WITHIN(kWhole / 1000, kWhole / 2, b.ledgers[i].effective(b.now)[0]);
+  }
+}
+
 TEST(where_everybody_has_enough_there_is_nothing_to_disagree_about) {
   Bench bench(3);
   Demand little;
