@@ -79,7 +79,7 @@ void put_block(Bytes& out, SharedVector& v, double rho, double density) {
   for (std::size_t i = 0; i < n; ++i) {
     if (size[i] < threshold || size[i] == 0) continue;
     const double steps = exact::log(scale / size[i]) / rho;
-    const int k = std::clamp(static_cast<int>(steps + 0.5), 0, kLevels - 1);
+    const int k = std::clamp(static_cast<int>(std::lround(steps)), 0, kLevels - 1);
     const bool negative = v.own[i] < v.held[i];
     out[map_at + i / 8] = static_cast<std::uint8_t>(out[map_at + i / 8] | (1U << (i % 8)));
     out.push_back(static_cast<std::uint8_t>((negative ? 128 : 0) | k));

@@ -13,7 +13,7 @@ constexpr int kRankTicks = 8;     // how much longer the next keeper waits befor
 constexpr int kRoundsApartMax = 1;
 constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
 
-constexpr auto from_before = [](const auto& p, const Account& a) { return p.from < a; };
+constexpr auto kFromBefore = [](const auto& p, const Account& a) { return p.from < a; };
 
 bool has_wishes(const RequestBody& b) {
   return !b.closings.empty() || !b.wanted.empty() || b.leave || b.term != 0;
@@ -176,7 +176,7 @@ void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now
 void Keeper::on_relay(const Account& by, const RelayBody& body, TimeNs now) {
   if (!seated() || !decided_.is_keeper(by) || body.from == self_) return;
   // What it said itself of late is newer.
-  const auto at = std::lower_bound(pending_.begin(), pending_.end(), body.from, from_before);
+  const auto at = std::lower_bound(pending_.begin(), pending_.end(), body.from, kFromBefore);
   if (at != pending_.end() && at->from == body.from && !at->relayed &&
       now - at->at < kRelayedTicks * timing_.tick) {
     return;
@@ -192,7 +192,7 @@ void Keeper::take(const Account& from, const RequestBody& body, bool relayed, Ti
   }
   if (decided_.past(from) || (e != nullptr && !has_wishes(body))) return;
   note_successor(from, now);
-  const auto at = std::lower_bound(pending_.begin(), pending_.end(), from, from_before);
+  const auto at = std::lower_bound(pending_.begin(), pending_.end(), from, kFromBefore);
   if (at != pending_.end() && at->from == from) {
     fresh_ |= at->body != body;
     *at = {from, body, now, relayed};

@@ -10,8 +10,8 @@ namespace {
 constexpr int kDoubtTicks = 6;    // unheard for so long though asked, an account counts as gone
 constexpr int kContactTicks = 8;  // heard within so many ticks, an account gets an edge
 
-constexpr auto timed_before = [](const auto& t, const Account& a) { return t.account < a; };
-constexpr auto from_before = [](const auto& p, const Account& a) { return p.from < a; };
+constexpr auto kTimedBefore = [](const auto& t, const Account& a) { return t.account < a; };
+constexpr auto kFromBefore = [](const auto& p, const Account& a) { return p.from < a; };
 
 }  // namespace
 
@@ -87,7 +87,7 @@ bool Keeper::ripening(const Register& next, TimeNs now) const {
 // An edge is opened only to one who was heard just now: to one who is silent it would have to be
 // closed again, and would stand in the way of its settlement. The others are asked.
 bool Keeper::may_open(const Account& account, TimeNs now) {
-  const auto asked = std::lower_bound(pending_.begin(), pending_.end(), account, from_before);
+  const auto asked = std::lower_bound(pending_.begin(), pending_.end(), account, kFromBefore);
   if (asked != pending_.end() && asked->from == account && asked->body.leave) return false;
   if (account == self_) return true;
   if (gone(account, now)) return false;
@@ -101,7 +101,7 @@ bool Keeper::may_open(const Account& account, TimeNs now) {
 }
 
 Keeper::Timed* Keeper::find_contact(const Account& account) {
-  const auto at = std::lower_bound(contacts_.begin(), contacts_.end(), account, timed_before);
+  const auto at = std::lower_bound(contacts_.begin(), contacts_.end(), account, kTimedBefore);
   return at != contacts_.end() && at->account == account ? &*at : nullptr;
 }
 
@@ -117,7 +117,7 @@ void Keeper::note_contact(const Account& from, TimeNs now) {
     return;
   }
   if (contacts_.size() >= kAccountsMax) return;
-  contacts_.insert(std::lower_bound(contacts_.begin(), contacts_.end(), from, timed_before),
+  contacts_.insert(std::lower_bound(contacts_.begin(), contacts_.end(), from, kTimedBefore),
                    {from, now});
   if (std::find(courted_.begin(), courted_.end(), from) != courted_.end()) fresh_ = true;
 }

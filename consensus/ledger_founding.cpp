@@ -226,6 +226,7 @@ void Ledger::start_epoch(TimeNs now) {
   const std::uint32_t epoch = founding_.promised;
   if (std::find(accounts.begin(), accounts.end(), self_) == accounts.end()) return;
   std::vector<NodeId> nodes;
+  nodes.reserve(accounts.size());
   for (const Account& a : accounts) nodes.push_back(a.node);
   epoch_ = epoch;
   founding_.promised = 0;

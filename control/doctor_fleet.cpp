@@ -17,8 +17,8 @@ namespace {
 using json::Kind;
 using json::Value;
 
-constexpr std::int64_t kDay_s = 86'400;
-constexpr double kSkewWarn_s = 5.0;
+constexpr std::int64_t kDayS = 86'400;
+constexpr double kSkewWarnS = 5.0;
 // Reports come at least every five seconds.
 constexpr DurationNs kReportWait = 7 * kSecond;
 
@@ -175,7 +175,7 @@ void check_plan(const FleetView& view, Findings& out) {
 }  // namespace
 
 Finding judge_certificate(const std::string& path, std::int64_t valid_for_s) {
-  const std::int64_t days = valid_for_s / kDay_s;
+  const std::int64_t days = valid_for_s / kDayS;
   if (valid_for_s < 0) {
     return {Health::kFailed, "tls", path + " has expired", "`lairctl pki issue` makes a new one"};
   }
@@ -193,7 +193,7 @@ Finding judge_clock(const std::string& board, double ahead_s) {
   if (std::abs(ahead_s) * 1e3 > static_cast<double>(mqtt::kClockSkewMaxMs)) {
     return {Health::kFailed, "clocks", text, remedy};
   }
-  if (std::abs(ahead_s) > kSkewWarn_s) return {Health::kWarning, "clocks", text, remedy};
+  if (std::abs(ahead_s) > kSkewWarnS) return {Health::kWarning, "clocks", text, remedy};
   return {Health::kOk, "clocks", text, ""};
 }
 

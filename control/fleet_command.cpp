@@ -1,4 +1,5 @@
 // fleet: the plan all boards share, and whether they keep to it.
+#include <cmath>
 #include <cstdio>
 
 #include "agent/shell/plan_json.hpp"
@@ -89,8 +90,7 @@ Status apply(const InitOptions& options, FleetPlan& plan) {
   }
   const auto amount = [&plan](double given, core::Resource resource, double scale) {
     if (given >= 0.0) {
-      plan.budget[static_cast<std::size_t>(resource)] =
-          static_cast<std::int64_t>(given * scale + 0.5);
+      plan.budget[static_cast<std::size_t>(resource)] = std::llround(given * scale);
     }
   };
   amount(options.cpu, core::Resource::kCpu, 1e3);

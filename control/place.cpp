@@ -47,6 +47,7 @@ Offer offer_of(const mqtt::Reply& reply) {
 
 std::vector<Offer> ranked(const std::map<std::string, mqtt::Reply>& bids) {
   std::vector<Offer> out;
+  out.reserve(bids.size());
   for (const auto& [board, reply] : bids) out.push_back(offer_of(reply));
   std::sort(out.begin(), out.end(), is_better);
   return out;

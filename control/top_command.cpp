@@ -38,6 +38,7 @@ bool is_utf8() {
 
 std::vector<std::string> texts(const std::vector<Line>& frame, std::size_t width, bool colour) {
   std::vector<std::string> out;
+  out.reserve(frame.size());
   for (const Line& line : frame) out.push_back(line_text(line, width, colour));
   return out;
 }

@@ -48,7 +48,7 @@ void write(const Value& value, int indent, int depth, std::string& out) {
   const auto new_line = [&](int at) {
     if (indent < 0) return;
     out += '\n';
-    out.append(static_cast<std::size_t>(indent * at), ' ');
+    out.append(static_cast<std::size_t>(indent) * static_cast<std::size_t>(at), ' ');
   };
   switch (value.kind()) {
     case Kind::kNull: out += "null"; return;

@@ -126,6 +126,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> out;
+  out.reserve(found.size());
   for (auto& [number, path] : found) out.push_back(std::move(path));
   return out;
 }

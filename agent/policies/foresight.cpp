@@ -1,6 +1,7 @@
 #include "agent/policies/foresight.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "agent/policies/words.hpp"
 #include "base/require.hpp"
@@ -67,8 +68,8 @@ void Foresight::refresh(const core::Task& task, Outlook& outlook) const {
   outlook.deadline_at = task.deadline_at;
   outlook.rate = task.rate;
   const Prospect seen = prospect_of(task, constants_for(task.key));
-  const auto count = std::min(
-      kScenarios, static_cast<std::size_t>(seen.reach * static_cast<double>(kScenarios) + 0.5));
+  const auto reached = std::lround(seen.reach * static_cast<double>(kScenarios));
+  const auto count = std::min(kScenarios, static_cast<std::size_t>(reached));
   outlook.reach = seen.reach;
   outlook.seconds.fill(kNeverSeconds);
   for (std::size_t i = 0; i < count; ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 
 namespace laird::shell {
 namespace {
@@ -50,7 +51,7 @@ std::string bar(const TaskRow& row) {
   if (row.planned_samples == 0) return count_text(row.samples);
   const double done =
       std::min(1.0, static_cast<double>(row.samples) / static_cast<double>(row.planned_samples));
-  const int cells = static_cast<int>(done * 10 + 0.5);
+  const int cells = static_cast<int>(std::lround(done * 10));
   std::string out;
   for (int i = 0; i < 10; ++i) out += i < cells ? "#" : ".";
   return out + format(" %3.0f%%", done * 100);

@@ -429,7 +429,7 @@ void FleetLink::publish_tasks() {
       ++task;
       continue;
     }
-    if (task->second.state != "") publish_state(TopicKind::kTask, task->first, "");
+    if (!task->second.state.empty()) publish_state(TopicKind::kTask, task->first, "");
     if (kept) {
       // Stays known as cleared, so that it is not published again.
       task->second.clear_at = kNever;

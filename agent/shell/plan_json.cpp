@@ -1,6 +1,7 @@
 #include "agent/shell/plan_json.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "config/schema.hpp"
@@ -29,7 +30,7 @@ Result<std::int64_t> amount(const Value& object, const AmountName& what, std::in
   if (!(scaled >= 0.0) || scaled > static_cast<double>(core::kAmountMax)) {
     return fail(Code::kInvalid, where + "/" + what.name + ": expected a number, 0 or more");
   }
-  return static_cast<std::int64_t>(scaled + 0.5);
+  return std::llround(scaled);
 }
 
 Result<Amounts> amounts(const Value& object, std::int64_t otherwise, const std::string& where) {

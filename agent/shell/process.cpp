@@ -116,6 +116,8 @@ Result<Process> start_process(const ProcessSpec& spec, Cgroup* group) {
   env_text.push_back("LAIRD_FD=" + std::to_string(kChildSocketFd));
   std::vector<char*> argv;
   std::vector<char*> envp;
+  argv.reserve(spec.argv.size() + 1);
+  envp.reserve(env_text.size() + 1);
   for (const std::string& arg : spec.argv) argv.push_back(const_cast<char*>(arg.c_str()));
   for (const std::string& item : env_text) envp.push_back(const_cast<char*>(item.c_str()));
   argv.push_back(nullptr);

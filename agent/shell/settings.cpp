@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
@@ -249,7 +250,8 @@ void read_tasks(const Value& raw, const Value& checked, std::string_view source,
 std::int64_t scaled(const Value& object, std::string_view name, double scale,
                     std::int64_t otherwise) {
   const Value& value = field(object, name);
-  return value.is_number() ? static_cast<std::int64_t>(value.as_double() * scale + 0.5) : otherwise;
+  return value.is_number() ? static_cast<std::int64_t>(std::llround(value.as_double() * scale))
+                           : otherwise;
 }
 
 core::FleetPlan plan_of(const Value& fleet) {
@@ -282,7 +284,7 @@ void read_fleet(const Value& fleet, std::string_view source,
   to.name = text(fleet, "name");
   to.insecure_lab = boolean(fleet, "insecure_lab");
   for (const Value& broker : field(fleet, "brokers").items()) {
-    const std::string uri = broker.as_string();
+    const std::string& uri = broker.as_string();
     const bool safe = uri.starts_with("mqtts://");
     if (!safe && !uri.starts_with("mqtt://")) {
       report("/brokers", "'" + uri + "' is no broker; write mqtts://HOST:8883");

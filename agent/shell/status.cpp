@@ -65,6 +65,7 @@ std::vector<TaskRow> task_rows(const core::State& state, TimeNs now) {
   std::sort(keyed.begin(), keyed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<TaskRow> rows;
+  rows.reserve(keyed.size());
   for (auto& [key, row] : keyed) rows.push_back(std::move(row));
   return rows;
 }

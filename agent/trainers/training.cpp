@@ -87,16 +87,16 @@ void TrainingState::archive(Archive& ar) {
 Result<Training> Training::create(const Params& params, std::uint64_t seed) {
   Result<Dataset> data = load_data(params);
   if (!data) return tl::make_unexpected(data.error());
-  Shape shape = shape_of(params, *data);
+  const Shape shape = shape_of(params, *data);
   if (weights_of(shape) > static_cast<double>(kParametersMax)) {
     return fail(Code::kInvalid, "params: the model would have more than " +
                                     std::to_string(kParametersMax) +
                                     " weights; make \"hidden\" smaller");
   }
-  return Training(params, std::move(*data), std::move(shape), seed);
+  return Training(params, std::move(*data), shape, seed);
 }
 
-Training::Training(const Params& params, Dataset data, Shape shape, std::uint64_t seed)
+Training::Training(const Params& params, Dataset data, const Shape& shape, std::uint64_t seed)
     : params_(params),
       data_(std::move(data)),
       network_(shape, params.batch),

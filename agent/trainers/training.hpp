@@ -68,7 +68,7 @@ class Training final : public TrainingRun {
   [[nodiscard]] const Network<float>::Vector& parameters() const { return network_.parameters(); }
 
  private:
-  Training(const Params& params, Dataset data, Shape shape, std::uint64_t seed);
+  Training(const Params& params, Dataset data, const Shape& shape, std::uint64_t seed);
 
   void shuffle();
 

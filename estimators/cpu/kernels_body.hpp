@@ -14,11 +14,11 @@ namespace laird {
 namespace {
 
 #if LAIRD_VECTOR_BYTES > 0
-typedef double VectorDouble __attribute__((vector_size(LAIRD_VECTOR_BYTES)));
-typedef float VectorFloat __attribute__((vector_size(LAIRD_VECTOR_BYTES)));
+using VectorDouble __attribute__((vector_size(LAIRD_VECTOR_BYTES))) = double;
+using VectorFloat __attribute__((vector_size(LAIRD_VECTOR_BYTES))) = float;
 #else
-typedef double VectorDouble;
-typedef float VectorFloat;
+using VectorDouble = double;
+using VectorFloat = float;
 #endif
 
 template <class Real>
@@ -78,11 +78,15 @@ struct TileRows {
   inline __attribute__((always_inline)) void forget() const { asm volatile("" ::: "memory"); }
 };
 
+// Numbers in a vector; one where there are no vectors, so that both are the same type.
+template <class V, class Real>
+constexpr std::size_t kWidthOf = sizeof(V) / sizeof(Real);  // NOLINT(bugprone-sizeof-expression)
+
 template <class Real>
 void run_dkf(DkfTile<Real>* tiles, const ReportTile<Real>* reports, std::size_t count,
              const lane::DkfConstants<Real>& constants) {
   using V = typename VectorOf<Real>::type;
-  constexpr std::size_t kWidth = sizeof(V) / sizeof(Real);
+  constexpr std::size_t kWidth = kWidthOf<V, Real>;
   lane::DkfConstants<V> c;
   for (int i = 0; i < 3; ++i) c.process[i] = splat<V>(constants.process[i]);
   c.observation = splat<V>(constants.observation);
@@ -106,7 +110,7 @@ template <class Real>
 void run_dkf_mean(MeanTile<Real>* tiles, const ReportTile<Real>* reports, std::size_t count,
                   Real dx, const Real* gain) {
   using V = typename VectorOf<Real>::type;
-  constexpr std::size_t kWidth = sizeof(V) / sizeof(Real);
+  constexpr std::size_t kWidth = kWidthOf<V, Real>;
   V gains[6];
   for (int k = 0; k < 6; ++k) gains[k] = splat<V>(gain[k]);
   for (std::size_t t = 0; t < count; ++t) {
@@ -124,7 +128,7 @@ template <class Real>
 void run_rls(RlsTile<Real>* tiles, const ReportTile<Real>* reports, std::size_t count,
              Real discount) {
   using V = typename VectorOf<Real>::type;
-  constexpr std::size_t kWidth = sizeof(V) / sizeof(Real);
+  constexpr std::size_t kWidth = kWidthOf<V, Real>;
   const V g = splat<V>(discount);
   const V g_inverse = splat<V>(Real(1) / discount);
   for (std::size_t t = 0; t < count; ++t) {

@@ -29,6 +29,7 @@ struct LairdCudaApi {
   const char* (*describe)(int error);
 };
 
+// NOLINTNEXTLINE(modernize-use-using): C reads it too.
 typedef const struct LairdCudaApi* (*LairdCudaEntry)(void);
 
 #ifdef __cplusplus

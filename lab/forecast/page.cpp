@@ -182,6 +182,7 @@ std::string draw_page(const std::vector<Curve>& curves) {
   }
   page += "</p>\n";
   std::vector<const Curve*> sorted;
+  sorted.reserve(curves.size());
   for (const Curve& curve : curves) sorted.push_back(&curve);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Curve* a, const Curve* b) { return a->source < b->source; });

@@ -34,7 +34,7 @@ power::PowerModel believed(const Board& board) {
   return out;
 }
 
-std::int32_t permille(double share) { return static_cast<std::int32_t>(share * 1000 + 0.5); }
+std::int32_t permille(double share) { return static_cast<std::int32_t>(std::lround(share * 1000)); }
 
 // What the gate lets through of each lane's demand; `full_mw` is the budget at full level.
 LoadPoint through_gate(const power::LaneWeights& weights, std::int64_t full_mw, GateKind kind,

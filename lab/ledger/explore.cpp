@@ -220,6 +220,7 @@ struct Life {
 std::string run_lives(int nodes, const Life& one, const Life& two, ExploreResult& result) {
   constexpr int kLease = 20;
   std::vector<NodeId> ids;
+  ids.reserve(static_cast<std::size_t>(nodes));
   for (int i = 0; i < nodes; ++i) ids.push_back(static_cast<NodeId>(i));
   consensus::LedgerConfig config;
   config.lease = kLease * config.tick;
