@@ -334,6 +334,7 @@ ScheduleResult Schedule::run() {
       limits_.nodes_max,
       static_cast<int>(limits_.nodes_min * std::exp(span * std::pow(random_.unit(), 1.5))));
   std::vector<NodeId> ids;
+  ids.reserve(static_cast<std::size_t>(nodes_));
   for (int i = 0; i < nodes_; ++i) ids.push_back(static_cast<NodeId>(i));
   overlay_ = std::make_shared<Overlay>(ids);
   plan_crashes();

@@ -130,7 +130,7 @@ void print(const std::vector<Table>& tables, bool as_json) {
   return out;
 }
 
-[[nodiscard]] Table run_table(Study study, std::string title, std::size_t tasks) {
+[[nodiscard]] Table run_table(const Study& study, std::string title, std::size_t tasks) {
   std::fprintf(stderr, "%s\n", title.c_str());
   return {std::move(title), tasks, run_study(study)};
 }

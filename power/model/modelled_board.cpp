@@ -1,6 +1,7 @@
 #include "power/model/modelled_board.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/exact_math.hpp"
 
@@ -61,7 +62,7 @@ PowerReading ModelledBoard::read(TimeNs at, const ModelledLoad& load) const {
   out.scope = scope_;
   out.total_rule = total_rule_;
   out.resolution_mw = step_mw_;
-  std::int64_t mw = static_cast<std::int64_t>(supply_mw_ + 0.5);
+  std::int64_t mw = std::llround(supply_mw_);
   if (step_mw_ > 0) mw = (mw + step_mw_ / 2) / step_mw_ * step_mw_;
   out.total_mw = mw;
   out.rails.push_back(RailReading{"MODEL", mw});
