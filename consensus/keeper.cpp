@@ -236,6 +236,8 @@ void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
           break;
         }
       }
+      // Or this keeper itself, though it is about to leave: it can once somebody has come.
+      if (wanted.empty() && edit.state().alive(self_)) wanted.push_back(self_.node);
     }
     edit.enroll(p.from, wanted, p.body.members);
     return;
@@ -246,9 +248,7 @@ void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
     const Entry* e = edit.state().find(p.from);
     // One that was declared dead on its way out resigns: it has read this very entry, and whoever
     // has answers nobody any more.
-    const bool resigns = e->dead && p.body.version >= e->changed;
-    const bool released = !e->dead && e->ties.empty() && edit.state().living_count() > 1;
-    if (resigns || released) edit.declare_dead(p.from, true);
+    if (e->dead && p.body.version >= e->changed) edit.declare_dead(p.from, true);
     return;
   }
   for (const NodeId node : wanted) edit.open(p.from, edit.state().living(node));
@@ -272,6 +272,13 @@ void Keeper::find_neighbours(RegisterEdit& edit, const Account& account, TimeNs 
   }
 }
 
+// Only once it is known who else lives: the last one there keeps the register until somebody comes.
+void Keeper::release(RegisterEdit& edit, const Pending& p) {
+  const Entry* e = edit.state().find(p.from);
+  if (!p.body.leave || e == nullptr || e->dead || !e->ties.empty()) return;
+  if (edit.state().living_count() > 1) edit.declare_dead(p.from, true);
+}
+
 Register Keeper::compose(TimeNs now) {
   RegisterEdit edit(decided_, untagged_);
   for (const Pending& p : pending_) enter(edit, p, now);
@@ -283,6 +290,7 @@ Register Keeper::compose(TimeNs now) {
       edit.declare_dead(d.account, false);
     }
   }
+  for (const Pending& p : pending_) release(edit, p);
   edit.settle(self_);
   std::vector<Account> heard{self_};
   for (const Timed& c : contacts_) {

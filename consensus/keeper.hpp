@@ -52,6 +52,8 @@ class Keeper {
   [[nodiscard]] bool handed_over() const { return votes_.size() >= majority(); }
   // What the register says of an account it knows; nullopt of one it does not.
   [[nodiscard]] std::optional<StatementBody> statement_for(const Account& account) const;
+  // Doubted, asked, and silent.
+  [[nodiscard]] bool gone(const Account& account, TimeNs now) const;
   void archive(Archive& ar);
 
   void configure(const KeeperTiming& timing, std::uint32_t epoch, bool untagged) {
@@ -92,15 +94,14 @@ class Keeper {
   void announce(const Register& before, Out& out) const;
   [[nodiscard]] Register compose(TimeNs now);
   void enter(RegisterEdit& edit, const Pending& p, TimeNs now);
+  static void release(RegisterEdit& edit, const Pending& p);
   void find_neighbours(RegisterEdit& edit, const Account& account, TimeNs now);
   void take(const Account& from, const RequestBody& body, bool relayed, TimeNs now);
   void relay(TimeNs now, Out& out) const;
   void doubt(const Account& account, const Account& by, TimeNs now);
   void review_doubts(const Register& candidate, TimeNs now);
   void note_successor(const Account& from, TimeNs now);
-  // Doubted, asked, and silent.
-  [[nodiscard]] bool gone(const Account& account, TimeNs now) const;
-  // And not only to one: its turn to propose goes to the next.
+  // Gone, and not only to one: its turn to propose goes to the next.
   [[nodiscard]] bool out_of_turn(const Account& account, TimeNs now) const;
   [[nodiscard]] bool closed_upon(const Account& account) const;
   [[nodiscard]] bool ripening(const Register& next, TimeNs now) const;

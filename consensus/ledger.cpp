@@ -211,7 +211,7 @@ void Ledger::on_edge(NodeId from, const EdgeBody& body, TimeNs now) {
 void Ledger::close_edges(TimeNs now) {
   const bool all = leaving_ && now - leaving_since_ > kLeaveTicks * config_.tick;
   for (Edge& e : edges_) {
-    if (e.closing || (!e.peer_dead && !all && now - e.heard_at < silence_max(e))) continue;
+    if (e.closing || (!e.peer_dead && !all && now - e.heard_at < silence_max(e, now))) continue;
     e.closing = true;
     e.closed_at = now;
   }

@@ -93,6 +93,7 @@ class Ledger {
   // process may stop; before that, stopping is an ordinary crash.
   void leave() { leaving_ = true; }
   [[nodiscard]] bool left() const { return left_; }
+  [[nodiscard]] bool leaving() const { return leaving_; }
 
   // What this node may use now: its holding clipped to [0, cap], nothing while fenced.
   [[nodiscard]] Shares effective(TimeNs now) const;
@@ -157,7 +158,7 @@ class Ledger {
   void ask(TimeNs now, Out& out);
   void review_quorum();
   // How long an edge may be silent before it is closed.
-  [[nodiscard]] DurationNs silence_max(const Edge& e) const;
+  [[nodiscard]] DurationNs silence_max(const Edge& e, TimeNs now) const;
   [[nodiscard]] bool due(const Edge& e, TimeNs now) const;
   [[nodiscard]] RequestBody request(TimeNs now) const;
 

@@ -131,9 +131,11 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   }
 }
 
-DurationNs Ledger::silence_max(const Edge& e) const {
+DurationNs Ledger::silence_max(const Edge& e, TimeNs now) const {
   const bool unheard = e.seq_heard == 0 && e.life != 0;
-  return unheard ? std::min(term(), kUnheardTicks * config_.tick) : term();
+  if (!unheard) return term();
+  // A proposal that outlived its proposer may open an edge to one who died with it.
+  return keeper_.gone(e.peer, now) ? 0 : std::min(term(), kUnheardTicks * config_.tick);
 }
 
 // A closing is reported once nothing this end acknowledged can keep the peer unfenced. Where it
@@ -169,7 +171,7 @@ RequestBody Ledger::request(TimeNs now) const {
   }
   for (const Edge& e : edges_) {
     if (due(e, now)) body.closings.push_back({e.peer, e.life, e.sent, e.heard});
-    const DurationNs limit = silence_max(e);
+    const DurationNs limit = silence_max(e, now);
     const DurationNs early = std::min(limit / 2, kSuspectTicks * config_.tick);
     if (!e.closing && now - e.heard_at >= limit - early) body.silent.push_back(e.peer);
   }

@@ -113,9 +113,14 @@ void Checker::check(const World& world) {
 Parts stranded(const World& world, std::size_t resource) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return kWhole;
+  // What one that leaves holds is of no use while there are others.
+  const bool others = std::any_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
+    return b.ledger != nullptr && b.up && !b.ledger->leaving();
+  });
   Parts there = 0;
   for (const Board& b : world.boards()) {
-    if (b.ledger == nullptr || !b.up || !takes_part(*b.ledger, *newest)) continue;
+    if (b.ledger == nullptr || !b.up || (others && b.ledger->leaving())) continue;
+    if (!takes_part(*b.ledger, *newest)) continue;
     if (b.ledger->fenced(world.local_time(b))) continue;
     there += b.ledger->holding()[resource];
     for (const Edge& e : b.ledger->edges()) {

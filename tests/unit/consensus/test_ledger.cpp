@@ -297,6 +297,23 @@ TEST(the_last_keeper_leaves_only_once_its_successor_knows) {
   for (std::size_t r = 0; r < kResources; ++r) TEST_ASSERT_EQUAL_INT64(kWhole, b.total(r));
 }
 
+TEST(the_last_one_there_does_not_leave_before_somebody_comes) {
+  Bench b(2);
+  b.ticks(20);
+  // The other dies, and the only keeper wants to leave in the version that says so.
+  b.silent[1] = true;
+  b.ledgers[0].leave();
+  b.ticks(150);
+  TEST_ASSERT_FALSE(b.ledgers[0].left());
+  b.silent[1] = false;
+  b.restart_without_journal(1);
+  for (int waited = 0; waited < 200 && !b.ledgers[0].left(); ++waited) b.tick();
+  TEST_ASSERT_TRUE(b.ledgers[0].left());
+  b.silent[0] = true;
+  b.ticks(100);
+  for (std::size_t r = 0; r < kResources; ++r) TEST_ASSERT_EQUAL_INT64(kWhole, b.total(r));
+}
+
 TEST(a_heir_that_dies_hands_on_what_it_inherited) {
   Bench b(7);
   b.ticks(10);
