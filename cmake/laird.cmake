@@ -49,6 +49,12 @@ function(laird_program name)
   target_link_libraries(${name} PRIVATE laird_rules ${ARG_DEPS})
 endfunction()
 
+# Under ThreadSanitizer the searches of the unit tests take ten times as long.
+set(LAIRD_UNIT_TIMEOUT 300)
+if(LAIRD_SANITIZE MATCHES "thread")
+  set(LAIRD_UNIT_TIMEOUT 1500)
+endif()
+
 # Everything a run of the unit tests needs, for the sanitizer and cross builds.
 add_custom_target(unit_programs)
 
@@ -65,7 +71,7 @@ function(laird_unit_tests name)
     add_test(NAME "unit/${folder}/${stem}" COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR}
              $<TARGET_FILE:${name}> --file ${stem})
     set_tests_properties("unit/${folder}/${stem}" PROPERTIES
-      LABELS unit TIMEOUT 300 SKIP_REGULAR_EXPRESSION "every test of this file was skipped"
+      LABELS unit TIMEOUT ${LAIRD_UNIT_TIMEOUT} SKIP_REGULAR_EXPRESSION "every test of this file was skipped"
       ENVIRONMENT "LAIRD_SHARED_DATA=${LAIRD_SHARED_DATA}")
   endforeach()
 endfunction()
