@@ -149,7 +149,8 @@ CapInForce PowerState::in_force(const PowerConfig& config) const {
 bool PowerState::fits_limits() const {
   return (!operator_cap_mw || is_cap(*operator_cap_mw)) &&
          (!fleet_cap_mw || is_cap(*fleet_cap_mw)) && operator_cap_until >= 0 && held_since >= 0 &&
-         fleet_ceiling_ppm[0] <= kShareWholePpm && fleet_ceiling_ppm[1] <= kShareWholePpm;
+         is_instant(read_at) && fleet_ceiling_ppm[0] <= kShareWholePpm &&
+         fleet_ceiling_ppm[1] <= kShareWholePpm;
 }
 
 void PowerState::archive(Archive& ar) {

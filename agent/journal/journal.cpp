@@ -334,8 +334,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
   std::vector<std::string> files = files_in(folder);
   FileName newest;
   if (!files.empty()) parse_name(fs::path(files.back()).filename().string(), newest);
-  bool whole = false;
-  bool current_format = true;
+  bool goes_on = false;  // the newest file can be written on
   // From the newest file back, until one can be read at least to its first snapshot.
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     Result<std::unique_ptr<Reader>> reader = Reader::open(*file);
@@ -359,8 +358,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
       recovery.notes.push_back(*file + " was written by an older release (format " +
                                std::to_string(format) + "); its state goes on in a new file");
     }
-    current_format = format == kFormat;
-    whole = sound && file == files.rbegin();
+    goes_on = sound && format == kFormat && file == files.rbegin();
     if (!damage.empty()) recovery.notes.push_back(*file + ": " + damage);
     if (!sound) {
       recovery.notes.push_back("kept what could be read; the damaged file stays beside it");
@@ -372,13 +370,12 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
   const std::string today = day_of(wall_ns);
   const std::string current = folder + "/" + name_of(newest);
   Status ready;
-  if (whole && current_format && newest.day == today &&
-      size_on_disk(current) < limits.file_bytes_max) {
+  if (goes_on && newest.day == today && size_on_disk(current) < limits.file_bytes_max) {
     ready = impl->open_file(newest);
     impl->snapshot_seq = impl->next_seq - std::min(impl->next_seq, recovery.events_replayed);
   } else {
     ready = impl->create_file(FileName{newest.number + 1, today}, recovery.state, wall_ns);
-    if (!ready && whole && current_format) {  // no room for a new file: go on with the one there is
+    if (!ready && goes_on) {  // no room for a new file: go on with the one there is
       recovery.notes.push_back(ready.error().context + "; going on with " + current);
       impl->let_go();
       remove_file(impl->path);

@@ -54,6 +54,12 @@ TEST(refuses_a_snapshot_whose_lane_runs_a_task_that_is_not_live) {
   TEST_ASSERT_FALSE(decodes(board.state));
 }
 
+TEST(refuses_a_snapshot_whose_last_reading_is_at_no_time) {
+  test::FakeBoard board = busy_board();
+  board.state.power.read_at = INT64_MIN;
+  TEST_ASSERT_FALSE(decodes(board.state));
+}
+
 TEST(refuses_a_snapshot_whose_task_is_on_a_lane_that_is_not_there) {
   test::FakeBoard board = busy_board();
   running_task(board.state).lane = 7;
