@@ -11,8 +11,8 @@
 // shares on without a multiplier that has to be integrated up. Both ends see the peer's price late;
 // each corrects it by what it has granted since (a_j times the grants the price cannot yet know).
 // Where the whole is more than all caps together no price balances, and each round would add what
-// is too much to everybody's: m is held below what any board inside its box can quote, or a fleet
-// that was idle for a night would take as long to find its prices again.
+// is too much to everybody's: m is held at twice the most a board inside its box can quote, or a
+// fleet that was idle for a night would take as long to find its prices again.
 #include <algorithm>
 
 #include "consensus/ledger.hpp"
