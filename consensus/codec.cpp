@@ -359,6 +359,8 @@ void statement(Io& io, B& b) {
 template <class Io, class B>
 void request(Io& io, B& b) {
   io.u32(b.version);
+  io.u32(b.serial);
+  io.u32(b.echo);
   io.u32(b.members);
   io.u32(b.term);
   io.u8(b.quorum);
@@ -402,6 +404,7 @@ void plain_body(Io& io, B& b) {
     keepers(io, b.keepers);
   } else if constexpr (std::is_same_v<T, ProbeBody>) {
     io.u32(b.version);
+    io.u32(b.question);
   } else if constexpr (std::is_same_v<T, RollCallBody>) {
     io.u32(b.call);
   } else if constexpr (std::is_same_v<T, PresentBody>) {
@@ -417,6 +420,7 @@ void plain_body(Io& io, B& b) {
     io.u32(b.epoch);
   } else if constexpr (std::is_same_v<T, RelayBody>) {
     account(io, b.from);
+    boolean(io, b.heard);
     request(io, b.request);
     if constexpr (Io::kReading) {
       if (!b.from.valid()) io.fail();

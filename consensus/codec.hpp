@@ -14,7 +14,7 @@
 
 namespace laird::consensus {
 
-inline constexpr std::uint8_t kWireVersion = 4;
+inline constexpr std::uint8_t kWireVersion = 5;
 
 // Appends to `out`, which keeps its capacity between calls.
 void encode(const Message& message, Bytes& out);

@@ -6,7 +6,6 @@ namespace laird::consensus {
 namespace {
 
 constexpr int kGatherTicks = 6;   // a version waits at most so long for what belongs into it
-constexpr int kRelayedTicks = 3;  // what came by a relay yields to what was said directly of late
 constexpr int kRepeatTicks = 1;   // between repetitions of a question to the other keepers
 constexpr int kSeldomTicks = 4;   // the same, to an account long silent
 constexpr int kRankTicks = 8;     // how much longer the next keeper waits before it proposes
@@ -14,6 +13,12 @@ constexpr int kRoundsApartMax = 1;
 constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
 
 constexpr auto kFromBefore = [](const auto& p, const Account& a) { return p.from < a; };
+
+bool same_wishes(RequestBody a, const RequestBody& b) {
+  a.serial = b.serial;
+  a.echo = b.echo;
+  return a == b;
+}
 
 bool has_wishes(const RequestBody& b) {
   return !b.closings.empty() || !b.wanted.empty() || b.leave || b.term != 0;
@@ -23,6 +28,7 @@ bool has_wishes(const RequestBody& b) {
 
 void RequestBody::archive(Archive& ar) {
   ar(version);
+  if (ar.since(3)) ar(serial);
   ar(members);
   ar(term);
   ar(quorum);
@@ -84,6 +90,7 @@ void Keeper::archive(Archive& ar) {
   ar.sequence(contacts_, kAccountsMax);
   ar.sequence(courted_, kEdgesMax);
   ar(probed_at_);
+  if (ar.since(3)) ar(question_);
 }
 
 void Keeper::begin(const Account& self, Register value, TimeNs now) {
@@ -161,7 +168,7 @@ void Keeper::announce(const Register& before, Out& out) const {
 
 void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now, Out& out) {
   if (!seated()) return;
-  note_contact(from, now);
+  note_contact(from, answers(body), now);
   if (from != self_ && body.version < decided_.version) {
     const Entry* e = decided_.find(from);
     if (decided_.is_keeper(from)) {
@@ -175,13 +182,7 @@ void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now
 
 void Keeper::on_relay(const Account& by, const RelayBody& body, TimeNs now) {
   if (!seated() || !decided_.is_keeper(by) || body.from == self_) return;
-  // What it said itself of late is newer.
-  const auto at = std::lower_bound(pending_.begin(), pending_.end(), body.from, kFromBefore);
-  if (at != pending_.end() && at->from == body.from && !at->relayed &&
-      now - at->at < kRelayedTicks * timing_.tick) {
-    return;
-  }
-  note_contact(body.from, now);
+  note_contact(body.from, body.heard, now);
   take(body.from, body.request, true, now);
 }
 
@@ -193,11 +194,15 @@ void Keeper::take(const Account& from, const RequestBody& body, bool relayed, Ti
   if (decided_.past(from) || (e != nullptr && !has_wishes(body))) return;
   note_successor(from, now);
   const auto at = std::lower_bound(pending_.begin(), pending_.end(), from, kFromBefore);
+  Pending news{from, body, now, relayed};
+  news.body.echo = 0;
   if (at != pending_.end() && at->from == from) {
-    fresh_ |= at->body != body;
-    *at = {from, body, now, relayed};
+    // What was overtaken says less.
+    if (body.serial < at->body.serial) return;
+    fresh_ |= !same_wishes(at->body, body);
+    *at = std::move(news);
   } else if (pending_.size() < kRequestsMax) {
-    pending_.insert(at, {from, body, now, relayed});
+    pending_.insert(at, std::move(news));
     fresh_ = true;
   }
   for (const Closing& c : body.closings) {
@@ -207,7 +212,7 @@ void Keeper::take(const Account& from, const RequestBody& body, bool relayed, Ti
 
 // What was asked of this keeper and is not entered is told to whoever proposes next: its own link
 // to the account may be bad, or cut.
-void Keeper::relay(TimeNs now, Out& out) const {
+void Keeper::relay(TimeNs now, Out& out) {
   const auto& seats = decided_.keepers;
   const auto owner = std::find(seats.begin(), seats.end(), decided_.owner);
   std::size_t at = owner == seats.end() ? 0 : static_cast<std::size_t>(owner - seats.begin());
@@ -216,15 +221,17 @@ void Keeper::relay(TimeNs now, Out& out) const {
   if (next == self_) return;
   for (const Pending& p : pending_) {
     if (p.relayed || p.from == next || now - p.at > timing_.tick) continue;
-    send(next.node, RelayBody{p.from, p.body}, out);
+    send(next.node, RelayBody{p.from, heard_lately(p.from, now), p.body}, out);
   }
 }
 
 void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
   if (edit.state().past(p.from)) return;
   std::vector<NodeId> wanted;
+  const bool there = edit.state().find(p.from) == nullptr || p.body.wanted.empty() ||
+                     may_open(p.from, now);
   for (const NodeId node : p.body.wanted) {
-    if (may_open(edit.state().living(node), now)) wanted.push_back(node);
+    if (there && may_open(edit.state().living(node), now)) wanted.push_back(node);
   }
   if (edit.state().find(p.from) == nullptr) {
     if (p.body.leave) return;
@@ -252,7 +259,7 @@ void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
     return;
   }
   for (const NodeId node : wanted) edit.open(p.from, edit.state().living(node));
-  if (!p.body.wanted.empty()) find_neighbours(edit, p.from, now);
+  if (there && !p.body.wanted.empty()) find_neighbours(edit, p.from, now);
 }
 
 // Neighbours it should have are gone: others take their place, the next in the register's order.
@@ -425,7 +432,7 @@ void Keeper::hand_over(Out& out) const {
   for (const Account& k : decided_.keepers) {
     if (std::find(votes_.begin(), votes_.end(), k) != votes_.end()) continue;
     send(k.node, DecidedBody{decided_}, out);
-    send(k.node, ProbeBody{decided_.version}, out);
+    send(k.node, ProbeBody{decided_.version, 0}, out);
   }
 }
 
@@ -474,7 +481,7 @@ void Keeper::on_promise(const Account& from, const PromiseBody& body, TimeNs now
     best_ = body.accepted;
   }
   count_vote(from);
-  note_contact(from, now);
+  note_contact(from, true, now);
   if (votes_.size() < majority()) return;
   if (!best_.empty()) return start_accepting(best_.front(), now, out);
   Register next = compose(now);
@@ -512,7 +519,7 @@ void Keeper::on_accepted(const Account& from, const AcceptedBody& body, TimeNs n
     return;
   }
   count_vote(from);
-  note_contact(from, now);
+  note_contact(from, true, now);
   if (votes_.size() >= majority()) decide(now, out);
 }
 
@@ -549,12 +556,13 @@ void Keeper::on_tick(TimeNs now, Out& out) {
   probed_at_ = now;
   relay(now, out);
   repeat_vote(now, out);
+  const ProbeBody question{decided_.version, ++question_};
   for (const Doubt& d : doubts_) {
     const bool old = now - d.since > kRoundTicks * timing_.tick;
     if (old && now / std::max<DurationNs>(timing_.tick, 1) % kSeldomTicks != 0) continue;
-    send(d.account.node, ProbeBody{decided_.version}, out);
+    send(d.account.node, question, out);
   }
-  for (const Account& a : courted_) send(a.node, ProbeBody{decided_.version}, out);
+  for (const Account& a : courted_) send(a.node, question, out);
   courted_.clear();
   std::erase_if(contacts_,
                 [&](const Timed& c) { return now - c.since >= kRequestTicks * timing_.tick; });

@@ -69,7 +69,7 @@ class Keeper {
   enum class Phase : std::uint8_t { kIdle, kPreparing, kAccepting, kPrepared };
   struct Pending {
     Account from;
-    RequestBody body;
+    RequestBody body;  // without what it answers
     TimeNs at = 0;
     bool relayed = false;
     void archive(Archive& ar);
@@ -97,7 +97,7 @@ class Keeper {
   static void release(RegisterEdit& edit, const Pending& p);
   void find_neighbours(RegisterEdit& edit, const Account& account, TimeNs now);
   void take(const Account& from, const RequestBody& body, bool relayed, TimeNs now);
-  void relay(TimeNs now, Out& out) const;
+  void relay(TimeNs now, Out& out);
   void doubt(const Account& account, const Account& by, TimeNs now);
   void review_doubts(const Register& candidate, TimeNs now);
   void note_successor(const Account& from, TimeNs now);
@@ -107,7 +107,11 @@ class Keeper {
   [[nodiscard]] bool ripening(const Register& next, TimeNs now) const;
   [[nodiscard]] bool may_open(const Account& account, TimeNs now);
   [[nodiscard]] Timed* find_contact(const Account& account);
-  void note_contact(const Account& from, TimeNs now);
+  [[nodiscard]] bool heard_lately(const Account& account, TimeNs now);
+  // `answered`: it has answered a question of late, so what it said was not under way for long. Of
+  // an account in doubt nothing else counts.
+  void note_contact(const Account& from, bool answered, TimeNs now);
+  [[nodiscard]] bool answers(const RequestBody& body) const;
   // How many neighbours may still answer the account and so keep it unfenced.
   [[nodiscard]] std::size_t supporters(const Register& r, const Entry& e, TimeNs now) const;
   void propose(TimeNs now, Out& out);
@@ -152,6 +156,7 @@ class Keeper {
   std::vector<Timed> contacts_;   // who was heard when, of late; sorted by account
   std::vector<Account> courted_;  // to be asked whether they are there, for an edge
   TimeNs probed_at_ = 0;
+  std::uint32_t question_ = 0;  // the last one asked
 };
 
 }  // namespace laird::consensus

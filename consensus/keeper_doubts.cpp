@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kDoubtTicks = 6;    // unheard for so long though asked, an account counts as gone
 constexpr int kContactTicks = 8;  // heard within so many ticks, an account gets an edge
+constexpr std::uint32_t kAnswerTicks = 10;  // an answer to an older question shows nothing
 
 constexpr auto kTimedBefore = [](const auto& t, const Account& a) { return t.account < a; };
 constexpr auto kFromBefore = [](const auto& p, const Account& a) { return p.from < a; };
@@ -24,6 +25,8 @@ void Keeper::doubt(const Account& account, const Account& by, TimeNs now) {
     return;
   }
   doubts_.push_back({account, now, now, by, false, false});
+  // Whether it has been heard of late is a new question now.
+  std::erase_if(contacts_, [&](const Timed& c) { return c.account == account; });
   fresh_ = true;
 }
 
@@ -91,8 +94,7 @@ bool Keeper::may_open(const Account& account, TimeNs now) {
   if (asked != pending_.end() && asked->from == account && asked->body.leave) return false;
   if (account == self_) return true;
   if (gone(account, now)) return false;
-  const Timed* contact = find_contact(account);
-  if (contact != nullptr && now - contact->since < kContactTicks * timing_.tick) return true;
+  if (heard_lately(account, now)) return true;
   if (!account.valid() || courted_.size() >= kEdgesMax) return false;
   if (std::find(courted_.begin(), courted_.end(), account) == courted_.end()) {
     courted_.push_back(account);
@@ -105,12 +107,21 @@ Keeper::Timed* Keeper::find_contact(const Account& account) {
   return at != contacts_.end() && at->account == account ? &*at : nullptr;
 }
 
-void Keeper::note_contact(const Account& from, TimeNs now) {
+bool Keeper::heard_lately(const Account& account, TimeNs now) {
+  const Timed* contact = find_contact(account);
+  return contact != nullptr && now - contact->since < kContactTicks * timing_.tick;
+}
+
+bool Keeper::answers(const RequestBody& body) const {
+  return body.echo != 0 && body.echo <= question_ && question_ - body.echo < kAnswerTicks;
+}
+
+void Keeper::note_contact(const Account& from, bool answered, TimeNs now) {
   for (Doubt& d : doubts_) {
-    if (d.account == from) {
-      d.since = now;
-      d.heard = true;
-    }
+    if (d.account != from) continue;
+    if (!answered) return;
+    d.since = now;
+    d.heard = true;
   }
   if (Timed* known = find_contact(from)) {
     known->since = now;

@@ -55,8 +55,10 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
     }
   } else if (const auto* s = std::get_if<StatementBody>(&m.body)) {
     if (s->incarnation == self_.incarnation) apply(*s, now);
-  } else if (std::get_if<ProbeBody>(&m.body) != nullptr) {
-    send(from.node, request(now), out);
+  } else if (const auto* probe = std::get_if<ProbeBody>(&m.body)) {
+    RequestBody answer = request(now);
+    answer.echo = probe->question;
+    send(from.node, std::move(answer), out);
   } else if (const auto* relayed = std::get_if<RelayBody>(&m.body)) {
     keeper_.on_relay(from, *relayed, now);
   } else if (const auto* p = std::get_if<PrepareBody>(&m.body)) {
@@ -160,6 +162,7 @@ void Ledger::review_quorum() {
 RequestBody Ledger::request(TimeNs now) const {
   RequestBody body;
   body.version = version_;
+  body.serial = static_cast<std::uint32_t>(ticks_);
   body.members = static_cast<std::uint32_t>(members_->members().size());
   if (resigning()) {
     body.leave = true;

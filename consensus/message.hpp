@@ -31,9 +31,12 @@ struct EdgeBody {
   bool operator==(const EdgeBody&) const = default;
 };
 
-// To a keeper: what the sender has closed and whom it wants to be tied to. All of it, every time.
+// To a keeper: what the sender has closed and whom it wants to be tied to. All of it, every time, so
+// the newest replaces whatever came before it.
 struct RequestBody {
   std::uint32_t version = 0;  // of the register, the newest the sender has heard of
+  std::uint32_t serial = 0;   // grows with every tick of the sender's
+  std::uint32_t echo = 0;     // the question this answers; 0: none
   std::uint32_t members = 0;  // how many the sender's member list names
   std::uint32_t term = 0;     // of the quorum asked for
   std::uint8_t quorum = 0;
@@ -72,9 +75,11 @@ struct ReferBody {
   std::vector<Account> keepers;
   bool operator==(const ReferBody&) const = default;
 };
-// Are you there? Answered by a request.
+// Are you there? Answered by a request that repeats the question: of one who may be dead only that
+// shows that it is not, as packets may arrive long after they were sent.
 struct ProbeBody {
   std::uint32_t version = 0;
+  std::uint32_t question = 0;
   bool operator==(const ProbeBody&) const = default;
 };
 
@@ -146,6 +151,7 @@ struct FoundAckBody {
 // From keeper to keeper: what another account asks for and is not entered yet.
 struct RelayBody {
   Account from;
+  bool heard = false;  // and the relaying keeper knows that it is there
   RequestBody request;
   bool operator==(const RelayBody&) const = default;
 };
