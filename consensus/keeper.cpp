@@ -5,10 +5,9 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kGatherTicks = 6;   // a version waits at most so long for what belongs into it
-constexpr int kRepeatTicks = 1;   // between repetitions of a question to the other keepers
-constexpr int kSeldomTicks = 4;   // the same, to an account long silent
-constexpr int kRankTicks = 8;     // how much longer the next keeper waits before it proposes
+constexpr int kGatherTicks = 6;  // a version waits at most so long for what belongs into it
+constexpr int kRepeatTicks = 1;  // between repetitions of a question to the other keepers
+constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
 constexpr int kRoundsApartMax = 1;
 constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
 
@@ -228,8 +227,8 @@ void Keeper::relay(TimeNs now, Out& out) {
 void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
   if (edit.state().past(p.from)) return;
   std::vector<NodeId> wanted;
-  const bool there = edit.state().find(p.from) == nullptr || p.body.wanted.empty() ||
-                     may_open(p.from, now);
+  const bool there =
+      edit.state().find(p.from) == nullptr || p.body.wanted.empty() || may_open(p.from, now);
   for (const NodeId node : p.body.wanted) {
     if (there && may_open(edit.state().living(node), now)) wanted.push_back(node);
   }
@@ -557,11 +556,7 @@ void Keeper::on_tick(TimeNs now, Out& out) {
   relay(now, out);
   repeat_vote(now, out);
   const ProbeBody question{decided_.version, ++question_};
-  for (const Doubt& d : doubts_) {
-    const bool old = now - d.since > kRoundTicks * timing_.tick;
-    if (old && now / std::max<DurationNs>(timing_.tick, 1) % kSeldomTicks != 0) continue;
-    send(d.account.node, question, out);
-  }
+  for (const Doubt& d : doubts_) send(d.account.node, question, out);
   for (const Account& a : courted_) send(a.node, question, out);
   courted_.clear();
   std::erase_if(contacts_,

@@ -52,8 +52,9 @@ class Keeper {
   [[nodiscard]] bool handed_over() const { return votes_.size() >= majority(); }
   // What the register says of an account it knows; nullopt of one it does not.
   [[nodiscard]] std::optional<StatementBody> statement_for(const Account& account) const;
-  // Doubted, asked, and silent.
+  // Doubted, asked, and silent: for some ticks, or ever since the doubt arose.
   [[nodiscard]] bool gone(const Account& account, TimeNs now) const;
+  [[nodiscard]] bool never_answered(const Account& account, TimeNs now) const;
   void archive(Archive& ar);
 
   void configure(const KeeperTiming& timing, std::uint32_t epoch, bool untagged) {

@@ -47,6 +47,12 @@ bool Keeper::gone(const Account& account, TimeNs now) const {
   });
 }
 
+bool Keeper::never_answered(const Account& account, TimeNs now) const {
+  return gone(account, now) && std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
+           return d.account == account && !d.heard;
+         });
+}
+
 bool Keeper::out_of_turn(const Account& account, TimeNs now) const {
   const bool shared = std::any_of(doubts_.begin(), doubts_.end(),
                                   [&](const Doubt& d) { return d.account == account && d.shared; });

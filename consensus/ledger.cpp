@@ -217,7 +217,8 @@ void Ledger::close_edges(TimeNs now) {
   }
 }
 
-// An edge the overlay no longer has falls silent once enough of the wanted ones answer.
+// An edge the overlay no longer has falls silent once enough of the wanted ones answer, unless the
+// peer has none to spare: it was given this one for others that are gone, and would be again.
 void Ledger::retire_edges(TimeNs now) {
   if (members_since_ == INT64_MIN) members_since_ = now;
   if (now - members_since_ < term()) return;
@@ -233,7 +234,7 @@ void Ledger::retire_edges(TimeNs now) {
     return;
   }
   for (Edge& e : edges_) {
-    if (e.closing || is_wanted(e)) continue;
+    if (e.closing || is_wanted(e) || e.degree <= kNeighboursMin) continue;
     e.closing = true;
     e.closed_at = now;
   }

@@ -137,7 +137,7 @@ DurationNs Ledger::silence_max(const Edge& e, TimeNs now) const {
   const bool unheard = e.seq_heard == 0 && e.life != 0;
   if (!unheard) return term();
   // A proposal that outlived its proposer may open an edge to one who died with it.
-  return keeper_.gone(e.peer, now) ? 0 : std::min(term(), kUnheardTicks * config_.tick);
+  return keeper_.never_answered(e.peer, now) ? 0 : std::min(term(), kUnheardTicks * config_.tick);
 }
 
 // A closing is reported once nothing this end acknowledged can keep the peer unfenced. Where it

@@ -31,8 +31,8 @@ struct EdgeBody {
   bool operator==(const EdgeBody&) const = default;
 };
 
-// To a keeper: what the sender has closed and whom it wants to be tied to. All of it, every time, so
-// the newest replaces whatever came before it.
+// To a keeper: what the sender has closed and whom it wants to be tied to. All of it, every time,
+// so the newest replaces whatever came before it.
 struct RequestBody {
   std::uint32_t version = 0;  // of the register, the newest the sender has heard of
   std::uint32_t serial = 0;   // grows with every tick of the sender's

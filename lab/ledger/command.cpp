@@ -73,12 +73,16 @@ std::vector<Result> for_each_seed(std::uint64_t first, std::uint64_t count, unsi
   return results;
 }
 
-json::Value spread(std::vector<int> ticks) {
+json::Value spread(std::vector<int> ticks, bool tail = false) {
   std::sort(ticks.begin(), ticks.end());
   json::Value v = json::Value::object();
   if (ticks.empty()) return v;
+  const auto permille = [&](std::size_t part) {
+    return json::Value::integer(ticks[(ticks.size() * part + 999) / 1000 - 1]);
+  };
   v.set("median", json::Value::integer(ticks[ticks.size() / 2]));
-  v.set("p95", json::Value::integer(ticks[(ticks.size() * 95 + 99) / 100 - 1]));
+  v.set("p95", permille(950));
+  if (tail) v.set("p99", permille(990)).set("p999", permille(999));
   return v;
 }
 
@@ -109,8 +113,8 @@ json::Value summary(const Options& o, const Totals& totals) {
     per_neighbour += r.bytes_per_neighbour_tick / static_cast<double>(totals.converged.size());
   }
   std::int64_t operators = 0;
-  std::int64_t settled = 0;
   std::int64_t late = 0;
+  std::vector<int> waits;
   for (const ScheduleResult& r : totals.scheduled) {
     excess = std::max(excess, r.excess_max);
     if (r.needs_operator.empty()) {
@@ -119,10 +123,10 @@ json::Value summary(const Options& o, const Totals& totals) {
       ++operators;
     }
     reclaim = std::max(reclaim, r.reclaim_ticks);
-    settled += r.reclaim_ticks >= 0 ? 1 : 0;
+    if (r.reclaim_ticks >= 0) waits.push_back(static_cast<int>(r.reclaim_ticks));
     late += r.reclaim_ticks > reclaim_limit(o) ? 1 : 0;
   }
-  std::vector<int> waits;
+  const auto settled = static_cast<std::int64_t>(waits.size());
   for (const ReclaimResult& r : totals.reclaimed) {
     excess = std::max(excess, r.excess_max);
     stranded = std::max(stranded, static_cast<double>(r.stranded) / consensus::kWhole);
@@ -131,7 +135,7 @@ json::Value summary(const Options& o, const Totals& totals) {
   }
   json::Value v = json::Value::object();
   v.set("runs", json::Value::integer(static_cast<std::int64_t>(
-                    totals.converged.size() + totals.scheduled.size() + waits.size())));
+                    totals.converged.size() + totals.scheduled.size() + totals.reclaimed.size())));
   v.set("excess_max_parts", json::Value::integer(excess));
   v.set("ticks_1e3", spread(t3));
   v.set("ticks_1e6", spread(t6));
@@ -139,7 +143,7 @@ json::Value summary(const Options& o, const Totals& totals) {
   v.set("payload_bytes_per_neighbour_tick", json::Value::number(per_neighbour));
   v.set("stranded_max", json::Value::number(stranded));
   v.set("reclaim_ticks_max", json::Value::integer(reclaim));
-  if (!waits.empty()) v.set("reclaim_ticks", spread(waits));
+  if (!waits.empty()) v.set("reclaim_ticks", spread(waits, true));
   if (!totals.scheduled.empty()) {
     v.set("needs_operator", json::Value::integer(operators));
     v.set("reclaims", json::Value::integer(settled));

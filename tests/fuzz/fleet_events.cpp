@@ -100,6 +100,8 @@ Register bent(Feed& feed, const Ledger& ledger) {
 RequestBody request(Feed& feed, const Ledger& ledger) {
   RequestBody out;
   out.version = near(feed, ledger.registered().version);
+  out.serial = feed.byte();
+  out.echo = feed.below(4);
   out.members = feed.byte();
   out.term = feed.byte();
   out.quorum = feed.byte();
@@ -135,7 +137,7 @@ Body body(Feed& feed, const Ledger& ledger) {
     case 0: return request(feed, ledger);
     case 1: return statement(feed, ledger);
     case 2: return ReferBody{next, accounts(feed, ledger)};
-    case 3: return ProbeBody{next};
+    case 3: return ProbeBody{next, feed.byte()};
     case 4: return PrepareBody{next, ballot(feed, ledger)};
     case 5: {
       PromiseBody out{next, ballot(feed, ledger), ballot(feed, ledger), {}};
@@ -150,7 +152,7 @@ Body body(Feed& feed, const Ledger& ledger) {
     case 11: return PresentBody{feed.below(2), feed.byte(), next, accounts(feed, ledger)};
     case 12: return FoundBody{feed.byte(), feed.below(2) == 0, accounts(feed, ledger)};
     case 13: return FoundAckBody{feed.byte()};
-    case 14: return RelayBody{account(feed, ledger), request(feed, ledger)};
+    case 14: return RelayBody{account(feed, ledger), feed.below(2) == 0, request(feed, ledger)};
     default: return on_edge(feed, ledger);
   }
 }

@@ -63,14 +63,14 @@ std::vector<Message> samples() {
   statement.ties = {{{4, 1}, 9, true}};
   statement.keepers = {{1, 1}};
   const Ballot ballot{3, 70000};
-  const RequestBody request{3,       20, 4, 2, true, {1, 2, 3}, {{{9, 2}, 5, {1, 2, 3}, {4, 5, 6}}},
-                            {{8, 1}}};
+  const RequestBody request{
+      3, 70, 6, 20, 4, 2, true, {1, 2, 3}, {{{9, 2}, 5, {1, 2, 3}, {4, 5, 6}}}, {{8, 1}}};
   const std::vector<Body> bodies = {sample_edge(),
                                     absolute,
                                     request,
                                     statement,
                                     ReferBody{4, {{1, 1}, {2, 1}}},
-                                    ProbeBody{4},
+                                    ProbeBody{4, 9},
                                     PrepareBody{4, ballot},
                                     PromiseBody{4, ballot, {}, {}},
                                     PromiseBody{4, ballot, {0, 1}, {sample_register()}},
@@ -82,13 +82,18 @@ std::vector<Message> samples() {
                                     PresentBody{4097, 2, 9, {{1, 1}}},
                                     FoundBody{12, true, {{0, 3}, {1, 4}}},
                                     FoundAckBody{12},
-                                    RelayBody{{7, 2}, request}};
+                                    RelayBody{{7, 2}, true, request}};
   std::vector<Message> out;
   for (const Body& b : bodies) {
     const bool on_edge = std::holds_alternative<EdgeBody>(b);
     out.push_back({1, on_edge ? 0U : 3U, b});
   }
   return out;
+}
+
+// The first byte of a message of that kind, in the version spoken here or another.
+char opening(unsigned kind, unsigned version = kWireVersion) {
+  return static_cast<char>(version << 4 | kind);
 }
 
 std::string written(const Message& m) {
@@ -119,27 +124,33 @@ TEST(every_truncation_is_refused) {
 TEST(trailing_bytes_another_version_and_another_kind_are_refused) {
   std::string bytes = written(samples().front());
   TEST_ASSERT_FALSE(decode(bytes + '\0').has_value());
-  bytes[0] = static_cast<char>(0x50);
+  bytes[0] = opening(0, kWireVersion - 1);
   const auto other = decode(bytes);
   TEST_ASSERT_FALSE(other.has_value());
-  TEST_ASSERT_TRUE(other.error().context.find("version 5") != std::string::npos);
-  bytes[0] = static_cast<char>(0x4F);
+  const std::string told = "version " + std::to_string(kWireVersion - 1);
+  TEST_ASSERT_TRUE(other.error().context.find(told) != std::string::npos);
+  bytes[0] = opening(15);
   TEST_ASSERT_FALSE(decode(bytes).has_value());
   TEST_ASSERT_FALSE(decode("").has_value());
 }
 
 TEST(hostile_lengths_and_numbers_are_refused) {
+  const auto refused = [](unsigned kind, const std::string& rest) {
+    return !decode(opening(kind) + rest).has_value();
+  };
   // A referral whose keeper list is said to be 2^35 long, and one of eight where seven is the most.
-  TEST_ASSERT_FALSE(decode(std::string("\x43\x01\x01\x01\xFF\xFF\xFF\xFF\x7F", 9)).has_value());
-  TEST_ASSERT_FALSE(
-      decode(std::string("\x43\x01\x01\x01\x08", 5) + std::string(16, '\x01')).has_value());
+  constexpr unsigned kRefer = 3;
+  TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\xFF\xFF\xFF\xFF\x7F")));
+  TEST_ASSERT_FALSE(refused(kRefer, std::string("\x01\x01\x01\x07") + std::string(14, '\x01')));
+  TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\x08") + std::string(16, '\x01')));
   // A number with a second way to say it, and one beyond 64 bits.
-  TEST_ASSERT_TRUE(decode(std::string("\x44\x01\x01\x05", 4)).has_value());
-  TEST_ASSERT_FALSE(decode(std::string("\x44\x01\x81\x00\x05", 5)).has_value());
-  TEST_ASSERT_FALSE(decode(std::string("\x44") + std::string(11, '\xFF')).has_value());
-  TEST_ASSERT_FALSE(decode(std::string(kMessageBytesMax + 1, '\x40')).has_value());
+  constexpr unsigned kProbe = 4;
+  TEST_ASSERT_FALSE(refused(kProbe, std::string("\x01\x01\x05\x06")));
+  TEST_ASSERT_TRUE(refused(kProbe, std::string("\x01\x81\x00\x05\x06", 5)));
+  TEST_ASSERT_TRUE(refused(kProbe, std::string(11, '\xFF')));
+  TEST_ASSERT_TRUE(refused(0, std::string(kMessageBytesMax, '\x01')));
   // Nobody but an edge speaks as incarnation 0.
-  TEST_ASSERT_FALSE(decode(std::string("\x44\x01\x00\x05", 4)).has_value());
+  TEST_ASSERT_TRUE(refused(kProbe, std::string("\x01\x00\x05\x06", 4)));
 }
 
 TEST(random_bytes_never_break_the_reader) {
@@ -153,7 +164,7 @@ TEST(random_bytes_never_break_the_reader) {
       bytes.push_back(static_cast<char>(state >> 56));
     }
     state = state * 6364136223846793005ULL + 1;
-    if (!bytes.empty()) bytes[0] = static_cast<char>(0x40 | (bytes[0] & 0x0F));
+    if (!bytes.empty()) bytes[0] = opening(static_cast<unsigned>(bytes[0]) & 0x0FU);
     const auto m = decode(bytes);
     if (m) {
       TEST_ASSERT_TRUE(written(*m) == bytes);

@@ -256,6 +256,27 @@ TEST(a_board_that_joins_gets_a_share_and_retired_edges_lose_nothing) {
   }
 }
 
+// Board 0 of ten has four neighbours, three of which die and stay members. Those that take their
+// place have enough of their own, and must not drop it: it would be given to them again, for ever.
+TEST(the_register_comes_to_rest_though_a_boards_own_neighbours_stay_away) {
+  Bench b(10);
+  b.ticks(20);
+  const std::vector<NodeId> near = b.graph->neighbours(0);
+  TEST_ASSERT_EQUAL_UINT64(4, near.size());
+  for (std::size_t k = 0; k < 3; ++k) {
+    b.silent[near[k]] = true;
+    TEST_ASSERT_TRUE(b.wait_for_settlement(near[k], 100) < 100);
+  }
+  b.ticks(200);
+  const std::uint32_t version = b.ledgers[0].registered().version;
+  b.ticks(200);
+  TEST_ASSERT_EQUAL_UINT32(version, b.ledgers[0].registered().version);
+  TEST_ASSERT_TRUE(b.ledgers[0].edges().size() >= kNeighboursMin);
+  Parts used = 0;
+  for (NodeId i = 0; i < 10; ++i) used += b.silent[i] ? 0 : b.ledgers[i].effective(b.now)[0];
+  TEST_ASSERT_EQUAL_INT64(kWhole, used);
+}
+
 TEST(a_board_that_leaves_hands_over_what_it_holds) {
   Bench b(5);
   for (std::size_t r = 0; r < kResources; ++r) b.ledgers[2].set_demand(r, wants(kWhole));
