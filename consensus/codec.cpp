@@ -352,6 +352,7 @@ void statement(Io& io, B& b) {
     account(io, t.peer);
     io.u32(t.life);
     boolean(io, t.peer_dead);
+    boolean(io, t.peer_silent);
   });
   keepers(io, b.keepers);
 }

@@ -23,6 +23,7 @@ void Edge::archive(Archive& ar) {
   ar(life);
   ar(closing);
   ar(peer_dead);
+  if (ar.since(3)) ar(peer_silent);
   archive_shares(ar, sent);
   archive_shares(ar, heard);
   ar(seq);

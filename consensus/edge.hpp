@@ -37,7 +37,8 @@ struct Edge {
   // Closed on this side, for good: the numbers stand, nothing is said, heard or counted on it any
   // more. It goes when the register says so.
   bool closing = false;
-  bool peer_dead = false;  // as the register has it
+  bool peer_dead = false;    // as the register has it
+  bool peer_silent = false;  // as the keeper that told of it has it
 
   Shares sent{};
   Shares heard{};

@@ -126,7 +126,7 @@ void Keeper::adopt(Register value, TimeNs now) {
   std::erase_if(doubts_, [&](const Doubt& d) { return !decided_.alive(d.account); });
 }
 
-std::optional<StatementBody> Keeper::statement_for(const Account& account) const {
+std::optional<StatementBody> Keeper::statement_for(const Account& account, TimeNs now) const {
   StatementBody s;
   s.version = decided_.version;
   s.incarnation = account.incarnation;
@@ -143,12 +143,14 @@ std::optional<StatementBody> Keeper::statement_for(const Account& account) const
   s.base = e->base;
   s.quorum = e->quorum;
   s.term = e->term;
-  for (const Tie& t : e->ties) s.ties.push_back({t.peer, t.life, !decided_.alive(t.peer)});
+  for (const Tie& t : e->ties) {
+    s.ties.push_back({t.peer, t.life, !decided_.alive(t.peer), never_answered(t.peer, now)});
+  }
   return s;
 }
 
 // To the keepers of both versions the whole, to everyone else concerned what it says of them.
-void Keeper::announce(const Register& before, Out& out) const {
+void Keeper::announce(const Register& before, TimeNs now, Out& out) const {
   std::vector<Account> keepers = before.keepers;
   for (const Account& k : decided_.keepers) {
     if (!before.is_keeper(k)) keepers.push_back(k);
@@ -158,7 +160,7 @@ void Keeper::announce(const Register& before, Out& out) const {
   }
   const auto tell = [&](const Account& a) {
     if (a == self_ || std::find(keepers.begin(), keepers.end(), a) != keepers.end()) return;
-    if (const auto s = statement_for(a)) send(a.node, *s, out);
+    if (const auto s = statement_for(a, now)) send(a.node, *s, out);
   };
   for (const Entry& e : decided_.entries) {
     if (e.changed == decided_.version) tell(e.account);
@@ -173,7 +175,7 @@ void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now
     if (decided_.is_keeper(from)) {
       send(from.node, DecidedBody{decided_}, out);
     } else if (e == nullptr || e->changed > body.version || e->dead) {
-      if (const auto s = statement_for(from)) send(from.node, *s, out);
+      if (const auto s = statement_for(from, now)) send(from.node, *s, out);
     }
   }
   take(from, body, false, now);
@@ -443,7 +445,7 @@ void Keeper::decide(TimeNs now, Out& out) {
   const Register before = decided_;
   adopt(std::move(proposal_), now);
   proposal_ = {};
-  announce(before, out);
+  announce(before, now, out);
 }
 
 // Another one's ballot is under way: ours is over, and theirs gets time, once: one that repeats its

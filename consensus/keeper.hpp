@@ -51,7 +51,8 @@ class Keeper {
   void on_receipt(const Account& from, const RequestBody& body);
   [[nodiscard]] bool handed_over() const { return votes_.size() >= majority(); }
   // What the register says of an account it knows; nullopt of one it does not.
-  [[nodiscard]] std::optional<StatementBody> statement_for(const Account& account) const;
+  [[nodiscard]] std::optional<StatementBody> statement_for(const Account& account,
+                                                           TimeNs now) const;
   // Doubted, asked, and silent: for some ticks, or ever since the doubt arose.
   [[nodiscard]] bool gone(const Account& account, TimeNs now) const;
   [[nodiscard]] bool never_answered(const Account& account, TimeNs now) const;
@@ -92,7 +93,7 @@ class Keeper {
 
   void send(NodeId to, Body body, Out& out) const;
   void adopt(Register value, TimeNs now);
-  void announce(const Register& before, Out& out) const;
+  void announce(const Register& before, TimeNs now, Out& out) const;
   [[nodiscard]] Register compose(TimeNs now);
   void enter(RegisterEdit& edit, const Pending& p, TimeNs now);
   static void release(RegisterEdit& edit, const Pending& p);

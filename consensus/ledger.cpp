@@ -240,16 +240,16 @@ void Ledger::retire_edges(TimeNs now) {
   }
 }
 
-bool Ledger::released() const {
+bool Ledger::released(TimeNs now) const {
   if (!resigning() || keeper_.value().version != version_) return false;
-  const auto word = keeper_.statement_for(self_);
+  const auto word = keeper_.statement_for(self_, now);
   return word && word->certain;
 }
 
 void Ledger::on_tick(TimeNs now, Out& out) {
   ++ticks_;
   if (left_) return;
-  if (released()) {
+  if (released(now)) {
     keeper_.hand_over(out);
     return;
   }

@@ -132,7 +132,7 @@ class Ledger {
   // Declared dead while it was leaving, and not yet known to have gone.
   [[nodiscard]] bool resigning() const { return leaving_ && dead_ && !left_; }
   // Known to have gone, by a version it keeps itself and that others may not have yet.
-  [[nodiscard]] bool released() const;
+  [[nodiscard]] bool released(TimeNs now) const;
   void configure_keeper();
   void found(Register value, TimeNs now);
   void close_edges(TimeNs now);

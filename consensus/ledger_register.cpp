@@ -44,7 +44,7 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
     return;
   }
   if (const auto* b = std::get_if<RequestBody>(&m.body)) {
-    if (released()) {
+    if (released(now)) {
       keeper_.on_receipt(from, *b);
       left_ = keeper_.handed_over();
     }
@@ -79,7 +79,7 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
 
 void Ledger::catch_up(TimeNs now) {
   if (keeper_.value().version > version_) {
-    if (const auto s = keeper_.statement_for(self_)) apply(*s, now);
+    if (const auto s = keeper_.statement_for(self_, now)) apply(*s, now);
   }
 }
 
@@ -123,9 +123,11 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
       e.life = t.life;
       e.heard_at = now;
       e.peer_dead = t.peer_dead;
+      e.peer_silent = t.peer_silent;
       moved = true;
     } else {
       at->peer_dead = t.peer_dead;
+      at->peer_silent = t.peer_silent;
     }
   }
   if (moved) {
@@ -136,8 +138,9 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
 DurationNs Ledger::silence_max(const Edge& e, TimeNs now) const {
   const bool unheard = e.seq_heard == 0 && e.life != 0;
   if (!unheard) return term();
-  // A proposal that outlived its proposer may open an edge to one who died with it.
-  return keeper_.never_answered(e.peer, now) ? 0 : std::min(term(), kUnheardTicks * config_.tick);
+  // A proposal made long before it was agreed on may open an edge to one who has died since.
+  const bool silent = e.peer_silent || keeper_.never_answered(e.peer, now);
+  return silent ? 0 : std::min(term(), kUnheardTicks * config_.tick);
 }
 
 // A closing is reported once nothing this end acknowledged can keep the peer unfenced. Where it

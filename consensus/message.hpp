@@ -53,6 +53,7 @@ struct StatedTie {
   Account peer;
   std::uint32_t life = 0;
   bool peer_dead = false;
+  bool peer_silent = false;  // the keeper has asked it for some time, and heard nothing
   bool operator==(const StatedTie&) const = default;
 };
 struct StatementBody {

@@ -125,7 +125,8 @@ StatementBody statement(Feed& feed, const Ledger& ledger) {
   out.quorum = feed.byte();
   out.term = feed.byte();
   for (std::uint32_t n = feed.below(8); n > 0; --n) {
-    out.ties.push_back({account(feed, ledger), feed.byte(), feed.below(4) == 0});
+    out.ties.push_back(
+        {account(feed, ledger), feed.byte(), feed.below(4) == 0, feed.below(4) == 0});
   }
   out.keepers = accounts(feed, ledger);
   return out;

@@ -60,7 +60,7 @@ std::vector<Message> samples() {
   statement.base = {-1, 2, kWhole};
   statement.quorum = 1;
   statement.term = 6;
-  statement.ties = {{{4, 1}, 9, true}};
+  statement.ties = {{{4, 1}, 9, true, true}};
   statement.keepers = {{1, 1}};
   const Ballot ballot{3, 70000};
   const RequestBody request{

@@ -483,7 +483,7 @@ TEST(no_claim_of_a_peer_makes_a_number_overflow) {
       statement.incarnation = 1;
       statement.base = {kNumberMax, -kNumberMax, kNumberMax};
       statement.quorum = 1;
-      for (const Edge& e : victim.edges()) statement.ties.push_back({e.peer, e.life, false});
+      for (const Edge& e : victim.edges()) statement.ties.push_back({e.peer, e.life, false, false});
       statement.keepers = {{1, 1}};
       bench.ledgers[0].on_message(liar, {1, 1, statement}, bench.now, out);
     }
