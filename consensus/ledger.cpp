@@ -8,7 +8,8 @@ namespace laird::consensus {
 namespace {
 
 constexpr int kMarginTicks = 18;  // of the lease, kept for the exchange that follows a closing
-constexpr int kLeaveTicks = 30;   // a board that leaves hands over by grants for so long
+constexpr int kLeaveTicks = 30;   // a board that leaves hands over by grants for so long, or until
+constexpr Parts kDust = kWhole / 1'000'000;  // it holds no more than this
 
 std::vector<Account> first_accounts(const Overlay& founders) {
   std::vector<Account> out;
@@ -209,7 +210,9 @@ void Ledger::on_edge(NodeId from, const EdgeBody& body, TimeNs now) {
 // Silence, a dead peer, or leaving: each closes an edge for good. If both ends live, the register
 // opens a new one.
 void Ledger::close_edges(TimeNs now) {
-  const bool all = leaving_ && now - leaving_since_ > kLeaveTicks * config_.tick;
+  const Shares held = holding();
+  const bool empty = std::all_of(held.begin(), held.end(), [](Parts p) { return p <= kDust; });
+  const bool all = leaving_ && (empty || now - leaving_since_ > kLeaveTicks * config_.tick);
   for (Edge& e : edges_) {
     if (e.closing || (!e.peer_dead && !all && now - e.heard_at < silence_max(e, now))) continue;
     e.closing = true;

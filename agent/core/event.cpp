@@ -42,6 +42,7 @@ void Booted::archive(Archive& ar) {
   ar(config);
   ar(machine_ns);
   ar(machine_boot);
+  if (ar.since(3)) ar(program);
 }
 
 void Submitted::archive(Archive& ar) {

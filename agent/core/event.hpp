@@ -58,6 +58,7 @@ struct Booted {
   CoreConfig config;
   TimeNs machine_ns = 0;           // the machine's own clock: since its boot, sleep included
   std::uint64_t machine_boot = 0;  // names that boot; 0: not known
+  std::uint64_t program = 0;       // names the build of the agent; 0: not known
   void archive(Archive& ar);
 };
 struct Ticked {  // a timer the core asked for went off

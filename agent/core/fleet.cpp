@@ -208,6 +208,10 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
     }
   }
   if (ledger) ar(*ledger);
+  if (!ar.since(3)) return;
+  ar(program);
+  ar(parted);
+  ar(incarnation_parted);
 }
 
 }  // namespace laird::core

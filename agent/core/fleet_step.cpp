@@ -21,18 +21,21 @@ std::uint32_t incarnation_at(TimeNs wall_ns) {
 
 }  // namespace
 
-// A ledger lives on only within one boot of the machine. Its numbers are in the journal before
-// they are sent, which a crash of the agent cannot undo but a power cut can, and after one not
-// even the clock says how long the board was away.
+// A ledger lives on only within one boot of the machine and one build of the agent. Its numbers are
+// in the journal before they are sent, which a crash of the agent cannot undo but a power cut can,
+// and after one not even the clock says how long the board was away. And what was sent follows from
+// the journalled events only for the build that sent it: another may work out other grants.
 void Stepper::boot_fleet(const Booted& e) {
   Fleet& fleet = s_.fleet;
   const FleetPlan& given = e.config.fleet.plan;
   const bool newer = given.epoch > fleet.plan.epoch || given.epoch == 0 ||
                      (fleet.plan.rev == 0 && given.epoch == fleet.plan.epoch);
   const bool other_epoch = newer && given.epoch != fleet.plan.epoch;
-  const bool same_machine_boot = e.machine_boot != 0 && e.machine_boot == fleet.machine_boot;
+  const bool goes_on =
+      e.machine_boot != 0 && e.machine_boot == fleet.machine_boot && e.program == fleet.program;
   if (newer) fleet.plan = given;
   fleet.machine_boot = e.machine_boot;
+  fleet.program = e.program;
   fleet.tick_at = kNever;
   fleet.told_fenced = true;
   if (!fleet.member()) {
@@ -42,6 +45,7 @@ void Stepper::boot_fleet(const Booted& e) {
   }
   if (other_epoch) {
     fleet.ledger.reset();
+    fleet.parted = false;
     fleet.start_at = 0;
   }
   if (fleet.ledger == nullptr) return;
@@ -49,9 +53,8 @@ void Stepper::boot_fleet(const Booted& e) {
     fleet.ledger.reset();
     return;
   }
-  if (!same_machine_boot) {
-    const std::uint32_t after = fleet.ledger->account().incarnation + 1;
-    begin_ledger(std::max(after, incarnation_at(e.wall_ns)));
+  if (!goes_on) {
+    begin_again(fleet.ledger->account().incarnation);
     return;
   }
   fleet.ledger->attach(overlay_of_founders(fleet.plan), overlay_of_members(fleet.plan));
@@ -66,6 +69,11 @@ void Stepper::begin_ledger(std::uint32_t incarnation) {
   fleet.tick_at = s_.now;
 }
 
+// Under the next incarnation, with nothing.
+void Stepper::begin_again(std::uint32_t last) {
+  begin_ledger(std::max(last + 1, incarnation_at(wall_now())));
+}
+
 // Only a founder that was never seen before takes its genesis; everyone else starts with nothing
 // and is given its share by its peers.
 void Stepper::found_or_join(bool seen_before) {
@@ -78,7 +86,7 @@ void Stepper::found_or_join(bool seen_before) {
 
 void Stepper::on(const FleetJoined& e) {
   Fleet& fleet = s_.fleet;
-  if (fleet.ledger || fleet.plan.member(s_.config.node) == nullptr) return;
+  if (fleet.ledger || fleet.parted || fleet.plan.member(s_.config.node) == nullptr) return;
   fleet.found_at_start = !e.seen_before;
   // Somebody of this name was here, and this journal knows nothing of its share: it may run on
   // until its lease ends, and the register takes whoever comes under its name for its successor.
@@ -105,8 +113,9 @@ void Stepper::adopt_plan(const FleetPlan& plan) {
   const bool in = plan.member(s_.config.node) != nullptr;
   if (other_epoch || !in) {
     // Whoever has not heard of the new founding is fenced once its lease ends: wait for that.
-    const bool had_ledger = fleet.ledger != nullptr;
+    const bool had_ledger = fleet.ledger != nullptr || fleet.parted;
     fleet.ledger.reset();
+    fleet.parted = false;
     fleet.found_at_start = true;
     fleet.start_at = s_.now + s_.config.fleet.lease + 4 * s_.config.fleet.tick;
     fleet.tick_at = in && (had_ledger || fleet.tick_at != kNever) ? fleet.start_at : kNever;
@@ -151,10 +160,36 @@ void Stepper::on(const DrainRequested& e) {
     return;
   }
   s_.draining = e.drain;
+  if (!e.drain) come_back();
   const std::string text =
       e.drain ? "draining: takes no new tasks, finishes what it has" : "takes tasks again";
   out_.push_back({Notice{NoticeKind::kDrain, text}});
   answer(e.request, 0, text);
+}
+
+// A drained board with nothing left to do hands over what it holds, its place among the keepers of
+// the register too, and closes its account: then it can be switched off, alone or with many others,
+// and nobody waits for its lease or misses its vote.
+void Stepper::part() {
+  Fleet& fleet = s_.fleet;
+  if (!s_.draining || !s_.live.empty()) return;
+  if (!fleet.ledger->leaving() && fleet.ledger->entered()) fleet.ledger->leave();
+  if (!fleet.ledger->left()) return;
+  fleet.incarnation_parted = fleet.ledger->account().incarnation;
+  fleet.parted = true;
+  fleet.ledger.reset();
+  fleet.tick_at = kNever;
+  out_.push_back(
+      {Notice{NoticeKind::kDrain, "drained: nothing is left here, it can be switched off"}});
+}
+
+void Stepper::come_back() {
+  Fleet& fleet = s_.fleet;
+  if (!fleet.out()) return;
+  const std::uint32_t last =
+      fleet.parted ? fleet.incarnation_parted : fleet.ledger->account().incarnation;
+  fleet.parted = false;
+  begin_again(last);
 }
 
 void Stepper::on(const PeersHeard& e) {
@@ -243,20 +278,28 @@ void Stepper::fleet_tick() {
     consensus::Out out;
     fleet.ledger->on_tick(s_.now, out);
     send(out);
-    // A tick that comes late is not made up for: the next one is a whole tick away.
-    fleet.tick_at = std::max(fleet.tick_at + s_.config.fleet.tick, s_.now + 1);
-    if (fleet.tick_at - s_.now < s_.config.fleet.tick / 2) {
-      fleet.tick_at = s_.now + s_.config.fleet.tick;
-    }
+    part();
+    if (fleet.ledger) set_fleet_tick();
   }
   enforce_shares();
+}
+
+// A tick that comes late is not made up for: the next one is a whole tick away.
+void Stepper::set_fleet_tick() {
+  Fleet& fleet = s_.fleet;
+  fleet.tick_at = std::max(fleet.tick_at + s_.config.fleet.tick, s_.now + 1);
+  if (fleet.tick_at - s_.now < s_.config.fleet.tick / 2) {
+    fleet.tick_at = s_.now + s_.config.fleet.tick;
+  }
 }
 
 void Stepper::enforce_shares() {
   Fleet& fleet = s_.fleet;
   if (!fleet.member()) return;
-  const bool fenced = fleet.fenced(s_.now + fence_margin(s_.config.slice, s_.config.fleet.lease));
-  const consensus::Shares shares = fenced ? consensus::Shares{} : fleet.ledger->effective(s_.now);
+  const TimeNs until = s_.now + fence_margin(s_.config.slice, s_.config.fleet.lease);
+  const bool on_floor = fleet.on_floor(until);
+  const bool fenced = fleet.fenced(until);
+  const consensus::Shares shares = on_floor ? consensus::Shares{} : fleet.ledger->effective(s_.now);
   const FleetMember* self = fleet.plan.member(s_.config.node);
   for (std::size_t r = 0; r < kResources; ++r) {
     const std::int64_t divided = fleet.plan.divided_at(static_cast<Resource>(r), wall_now());
@@ -269,7 +312,7 @@ void Stepper::enforce_shares() {
                                                           consensus::kWhole);
   }
   apply_shares();
-  if (fenced != fleet.told_fenced) {
+  if (fenced != fleet.told_fenced && !fleet.out()) {
     fleet.told_fenced = fenced;
     out_.push_back({Notice{fenced ? NoticeKind::kFenced : NoticeKind::kUnfenced,
                            fenced ? "no word from peers: only the floor is used"

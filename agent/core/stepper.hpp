@@ -91,6 +91,10 @@ class Stepper {
   // The fleet (fleet_step.cpp).
   void boot_fleet(const Booted& e);
   void found_or_join(bool seen_before);
+  void begin_again(std::uint32_t last);
+  void part();
+  void come_back();
+  void set_fleet_tick();
   void begin_ledger(std::uint32_t incarnation);
   void adopt_plan(const FleetPlan& plan);
   void fleet_tick();

@@ -30,6 +30,18 @@ std::string read_text(const char* path) {
   return out.str();
 }
 
+// Names the build that runs: the digest of its own file, which stays readable when an upgrade has
+// put another in its place.
+std::uint64_t program_digest() {
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  std::vector<char> part(1 << 16);
+  Archive ar = Archive::hasher();
+  while (in.read(part.data(), static_cast<std::streamsize>(part.size())), in.gcount() > 0) {
+    ar.raw({part.data(), static_cast<std::size_t>(in.gcount())});
+  }
+  return ar.digest();
+}
+
 // An outcome, once decided, must outlive a power cut before the trainer is told to go.
 bool decides_outcome(const core::Commands& commands) {
   for (const core::Command& command : commands) {
@@ -141,6 +153,7 @@ void Agent::boot(const core::CoreConfig& config) {
   core::Booted booted;
   booted.config = config;
   booted.machine_boot = digest_of(read_text("/proc/sys/kernel/random/boot_id"));
+  booted.program = program_digest();
   const auto [wall, machine] = read_clocks();
   // Agent time starts from the wall clock and from then on only counts; a clock set back while
   // the board was off does not take it back before what is journalled. While the machine stayed

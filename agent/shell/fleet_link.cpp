@@ -250,9 +250,9 @@ void FleetLink::note_share() {
   const TimeNs now = agent_.state().now;
   const core::CoreConfig& config = agent_.state().config;
   const DurationNs margin = core::fence_margin(config.slice, config.fleet.lease);
-  const bool fenced = fleet.fenced(now + margin);
+  const bool on_floor = fleet.on_floor(now + margin);
   SharePoint point;
-  if (!fenced) point.parts = fleet.ledger->effective(now)[power];
+  if (!on_floor) point.parts = fleet.ledger->effective(now)[power];
   point.enforced_mw = fleet.enforced[power];
   const TimeNs wall = clock_.wall_ns();
   point.unix_us = wall / 1000;
@@ -262,7 +262,7 @@ void FleetLink::note_share() {
     add_share({std::max(fence_wall_ / 1000, share_.unix_us + 1), 0,
                self == nullptr ? 0 : self->floor[power]});
   }
-  if (!fenced) {
+  if (!on_floor) {
     const TimeNs fence = std::min(fleet.ledger->fence_deadline(), now + core::kLeaseMax);
     fence_wall_ = fence - margin + agent_.state().wall_minus_agent;
   }

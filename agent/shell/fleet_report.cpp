@@ -19,7 +19,7 @@ mqtt::Share share_of(const core::State& state, Resource resource, TimeNs now) {
   const auto r = static_cast<std::size_t>(resource);
   const core::Fleet& fleet = state.fleet;
   mqtt::Share out;
-  if (fleet.ledger && !fleet.fenced(now)) out.parts = fleet.ledger->effective(now)[r];
+  if (!fleet.on_floor(now)) out.parts = fleet.ledger->effective(now)[r];
   out.enforced = fleet.enforced[r];
   const core::FleetMember* self = fleet.plan.member(state.config.node);
   out.floor = self == nullptr ? 0 : self->floor[r];
@@ -59,7 +59,7 @@ mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
   report.config_rev = fleet.plan.rev;
   report.draining = state.draining;
   report.fenced = fleet.fenced(now);
-  if (fleet.ledger && !report.fenced) {
+  if (!fleet.on_floor(now)) {
     const TimeNs fence = std::min(fleet.ledger->fence_deadline(), now + core::kLeaseMax);
     report.fence_in_ms = (fence - now) / kMillisecond;
   }

@@ -132,7 +132,7 @@ void add_agreement(OpenMetrics& text, const MetricsInput& in) {
   text.family("laird_coop_neighbours", "gauge", "", "Boards it exchanges shares with.");
   text.sample(label("state", "heard"), count(heard));
   text.sample(label("state", "silent"), count(silent));
-  const bool fenced = fleet.fenced(in.now);
+  const bool fenced = fleet.on_floor(in.now);
   const TimeNs fence = std::min(ledger.fence_deadline(), in.now + core::kLeaseMax);
   one(text, "laird_fleet_fenced_in_seconds", "gauge", "seconds",
       "Until it falls to its floor, if its peers stay silent.",

@@ -44,9 +44,9 @@ class BoardWatch {
       add(seen_wall_ + kAfter, 0, floor);
     }
     const DurationNs margin = core::fence_margin(state.config.slice, state.config.fleet.lease);
-    const bool fenced = fleet.fenced(state.now + margin);
-    add(wall, fenced ? 0 : fleet.ledger->effective(state.now)[kPower], fleet.enforced[kPower]);
-    fence_wall_ = fenced || fleet.ledger->fence_deadline() > core::kTimeMax
+    const bool on_floor = fleet.on_floor(state.now + margin);
+    add(wall, on_floor ? 0 : fleet.ledger->effective(state.now)[kPower], fleet.enforced[kPower]);
+    fence_wall_ = on_floor || fleet.ledger->fence_deadline() > core::kTimeMax
                       ? core::kTimeMax
                       : fleet.ledger->fence_deadline() - margin + state.wall_minus_agent;
     seen_wall_ = wall;

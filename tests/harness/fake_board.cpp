@@ -30,7 +30,7 @@ core::TaskSpec small_task(const std::string& name, DurationNs deadline, double t
 }
 
 FakeBoard::FakeBoard(core::CoreConfig given) : config(std::move(given)) {
-  tell(core::Booted{now_, config, now_, machine_boot});
+  tell(core::Booted{now_, config, now_, machine_boot, program});
 }
 
 void FakeBoard::tell(core::EventBody body) { apply(std::move(body)); }
@@ -71,7 +71,7 @@ void FakeBoard::restart() {
   LAIRD_REQUIRE(back->digest() == state.digest(), "decoding must not change the state");
   state = std::move(*back);
   exited = false;
-  tell(core::Booted{now_, config, now_, machine_boot});
+  tell(core::Booted{now_, config, now_, machine_boot, program});
 }
 
 void FakeBoard::apply(core::EventBody body) {

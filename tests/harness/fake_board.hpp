@@ -51,6 +51,7 @@ class FakeBoard {
   core::State state;
   core::CoreConfig config;
   std::uint64_t machine_boot = 1;  // change it before restart(): the whole machine went down
+  std::uint64_t program = 1;       // change it before restart(): the agent was upgraded
   std::vector<core::SendToPeer> sent;
   std::vector<core::Notice> notices;
   std::vector<core::Answer> answers;

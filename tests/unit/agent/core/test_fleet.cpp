@@ -207,6 +207,25 @@ TEST(a_crashed_agent_takes_its_account_up_again_and_a_rebooted_machine_does_not)
                                   fleet.boards[1]->state.fleet.ledger->account().incarnation);
 }
 
+// What an agent granted follows from its journal for its own build only: another would step the
+// same events to other grants, and could use a share twice.
+TEST(an_upgraded_agent_begins_a_new_account) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 5);
+  fleet.join_all();
+  fleet.run(30);
+  const consensus::Account before = fleet.boards[1]->state.fleet.ledger->account();
+  fleet.down[1] = true;
+  fleet.run(3);
+  fleet.boards[1]->program = 2;
+  fleet.bring_back(1, 3, false);
+  fleet.run(2);
+  TEST_ASSERT_GREATER_THAN_UINT32(before.incarnation,
+                                  fleet.boards[1]->state.fleet.ledger->account().incarnation);
+  fleet.run(20);
+  TEST_ASSERT_FALSE(fleet.boards[1]->state.fleet.fenced(fleet.boards[1]->now()));
+  TEST_ASSERT_LESS_OR_EQUAL_INT64(20'000, fleet.most);
+}
+
 TEST(a_founder_seen_before_gets_no_genesis) {
   FakeBoard board(member_config(plan_of(3, 60'000, 2'000), "n-0"));
   board.tell(FleetJoined{true});
@@ -294,6 +313,82 @@ TEST(a_draining_board_refuses_new_tasks_and_keeps_what_it_has) {
   TEST_ASSERT_NOT_NULL(board.task("first"));
   board.restart();
   TEST_ASSERT_TRUE(board.state.draining);
+}
+
+TEST(a_drained_board_finishes_its_tasks_before_it_gives_up_its_share) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 9);
+  fleet.join_all();
+  fleet.boards[2]->submit(test::small_task("last", 5 * kMinute, 0.1));
+  fleet.run(10);
+  fleet.boards[2]->tell(DrainRequested{1, true});
+  fleet.run(1);
+  TEST_ASSERT_EQUAL_UINT64(1, fleet.boards[2]->state.live.size());
+  TEST_ASSERT_FALSE(fleet.boards[2]->state.fleet.out());
+  fleet.run(200);
+  TEST_ASSERT_TRUE(fleet.boards[2]->task("last")->outcome == Outcome::kSucceeded);
+  TEST_ASSERT_TRUE(fleet.boards[2]->state.fleet.parted);
+  TEST_ASSERT_EQUAL_INT64(1'000, fleet.enforced(2));
+  TEST_ASSERT_FALSE(fleet.boards[2]->state.fleet.fenced(fleet.boards[2]->now()));
+  TEST_ASSERT_EQUAL_INT(static_cast<int>(NoticeKind::kDrain),
+                        static_cast<int>(fleet.boards[2]->notices.back().kind));
+  TEST_ASSERT_LESS_OR_EQUAL_INT64(20'000, fleet.most);
+}
+
+// Four of seven keepers of the register: switched off without being drained they would take its
+// majority with them, and the others would have to wait for all of them.
+TEST(most_of_a_fleet_can_be_drained_and_switched_off_at_once_and_comes_back_with_other_boots) {
+  FakeFleet fleet(plan_of(7, 30'000, 1'000), 11);
+  fleet.join_all();
+  fleet.run(20);
+  for (std::size_t b = 0; b < 4; ++b) fleet.boards[b]->tell(DrainRequested{1, true});
+  fleet.run(90);
+  for (std::size_t b = 0; b < 4; ++b) {
+    TEST_ASSERT_TRUE(fleet.boards[b]->state.fleet.parted);
+    fleet.down[b] = true;
+  }
+  fleet.run(200);
+  consensus::Parts held = 0;
+  for (std::size_t b = 4; b < 7; ++b) {
+    TEST_ASSERT_FALSE(fleet.boards[b]->state.fleet.on_floor(fleet.boards[b]->now()));
+    held += fleet.boards[b]->state.fleet.ledger->holding()[kPowerAt];
+  }
+  TEST_ASSERT_EQUAL_INT64(consensus::kWhole, held);
+  for (std::size_t b = 0; b < 4; ++b) {
+    fleet.bring_back(b, 200, true);
+    fleet.boards[b]->tell(FleetJoined{true});
+  }
+  fleet.run(60);
+  // Drained is drained, until told otherwise.
+  for (std::size_t b = 0; b < 4; ++b) {
+    TEST_ASSERT_TRUE(fleet.boards[b]->state.fleet.parted);
+    fleet.boards[b]->tell(DrainRequested{2, false});
+  }
+  fleet.boards[0]->submit(test::small_task("busy", 10 * kMinute, 0.05));
+  fleet.run(90);
+  for (std::size_t b = 0; b < 7; ++b) {
+    TEST_ASSERT_FALSE(fleet.boards[b]->state.fleet.on_floor(fleet.boards[b]->now()));
+  }
+  TEST_ASSERT_GREATER_THAN_INT64(2'000, fleet.enforced(0));
+  TEST_ASSERT_LESS_OR_EQUAL_INT64(30'000, fleet.most);
+}
+
+TEST(a_board_undrained_on_its_way_out_comes_back_with_nothing_lost) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 13);
+  fleet.join_all();
+  fleet.run(20);
+  fleet.boards[3]->tell(DrainRequested{1, true});
+  fleet.run(3);
+  TEST_ASSERT_TRUE(fleet.boards[3]->state.fleet.out());
+  TEST_ASSERT_FALSE(fleet.boards[3]->state.fleet.parted);
+  fleet.boards[3]->tell(DrainRequested{2, false});
+  fleet.run(90);
+  consensus::Parts held = 0;
+  for (auto& board : fleet.boards) {
+    TEST_ASSERT_FALSE(board->state.fleet.on_floor(board->now()));
+    held += board->state.fleet.ledger->holding()[kPowerAt];
+  }
+  TEST_ASSERT_GREATER_THAN_INT64(consensus::kWhole - consensus::kWhole / 1000, held);
+  TEST_ASSERT_LESS_OR_EQUAL_INT64(20'000, fleet.most);
 }
 
 TEST(garbage_from_a_peer_changes_nothing) {
