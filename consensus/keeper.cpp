@@ -9,6 +9,7 @@ constexpr int kGatherTicks = 6;  // a version waits at most so long for what bel
 constexpr int kRepeatTicks = 1;  // between repetitions of a question to the other keepers
 constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
 constexpr int kRoundsApartMax = 1;
+constexpr int kPassOnTicks = 4;  // undecided for so long, a proposal is passed on by its voters
 constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
 
 constexpr auto kFromBefore = [](const auto& p, const Account& a) { return p.from < a; };
@@ -89,7 +90,9 @@ void Keeper::archive(Archive& ar) {
   ar.sequence(contacts_, kAccountsMax);
   ar.sequence(courted_, kEdgesMax);
   ar(probed_at_);
-  if (ar.since(3)) ar(question_);
+  if (!ar.since(3)) return;
+  ar(tally_at_);
+  ar.sequence(tally_, kKeepersMax);
 }
 
 void Keeper::begin(const Account& self, Register value, TimeNs now) {
@@ -106,9 +109,13 @@ void Keeper::send(NodeId to, Body body, Out& out) const {
   out.messages.push_back({to, Message{epoch_, self_.incarnation, std::move(body)}});
 }
 
+// A promise outlives the version it was given for, also when versions in between were missed: the
+// proposer counts on it until the keepers change.
 void Keeper::adopt(Register value, TimeNs now) {
+  if (value.keepers != decided_.keepers) promised_ = {};
   decided_ = std::move(value);
-  promised_ = accepted_at_ = {};
+  accepted_at_ = tally_at_ = {};
+  tally_.clear();
   accepted_.clear();
   accepted_since_ = 0;
   phase_ = Phase::kIdle;
@@ -169,7 +176,7 @@ void Keeper::announce(const Register& before, TimeNs now, Out& out) const {
 
 void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now, Out& out) {
   if (!seated()) return;
-  note_contact(from, answers(body), now);
+  note_contact(from, answers(body, now), now);
   if (from != self_ && body.version < decided_.version) {
     const Entry* e = decided_.find(from);
     if (decided_.is_keeper(from)) {
@@ -387,20 +394,18 @@ void Keeper::start_accepting(Register value, TimeNs now, Out& out) {
   promised_ = accepted_at_ = ballot_;
   accepted_ = {proposal_};
   accepted_since_ = phase_since_ = now;
-  votes_ = {self_};
+  tally(ballot_, self_);
   sent_at_ = 0;
-  if (votes_.size() >= majority()) {
-    decide(now, out);
-  } else {
-    repeat(now, out);
-  }
+  repeat(now, out);
+  decide_if_voted(now, out);
 }
 
 void Keeper::repeat(TimeNs now, Out& out) {
   if (sent_at_ != 0 && now - sent_at_ < kRepeatTicks * timing_.tick) return;
   sent_at_ = now;
+  const auto& answered = phase_ == Phase::kPreparing ? votes_ : tally_;
   for (const Account& k : decided_.keepers) {
-    if (std::find(votes_.begin(), votes_.end(), k) != votes_.end()) continue;
+    if (std::find(answered.begin(), answered.end(), k) != answered.end()) continue;
     if (phase_ == Phase::kPreparing) {
       send(k.node, PrepareBody{decided_.version + 1, ballot_}, out);
     } else {
@@ -441,10 +446,48 @@ void Keeper::on_receipt(const Account& from, const RequestBody& body) {
   if (body.version >= decided_.version) count_vote(from);
 }
 
-void Keeper::decide(TimeNs now, Out& out) {
+Account Keeper::seat_of(NodeId node) const {
+  const auto at = std::find_if(decided_.keepers.begin(), decided_.keepers.end(),
+                               [&](const Account& k) { return k.node == node; });
+  return at == decided_.keepers.end() ? Account{} : *at;
+}
+
+void Keeper::tally(const Ballot& ballot, const Account& voter) {
+  if (!decided_.is_keeper(voter) || (!tally_.empty() && ballot < tally_at_)) return;
+  if (ballot != tally_at_) tally_.clear();
+  tally_at_ = ballot;
+  if (std::find(tally_.begin(), tally_.end(), voter) == tally_.end()) tally_.push_back(voter);
+}
+
+// To whoever is not known to have voted for it the proposal, to the others one's own vote.
+void Keeper::pass_on(TimeNs now, Out& out) const {
+  if (accepted_.empty() || phase_ != Phase::kIdle || accepted_since_ == 0 ||
+      now - accepted_since_ < kPassOnTicks * timing_.tick) {
+    return;
+  }
+  for (const Account& k : decided_.keepers) {
+    if (k == self_) continue;
+    const bool voted =
+        tally_at_ == accepted_at_ && std::find(tally_.begin(), tally_.end(), k) != tally_.end();
+    if (voted) {
+      send(k.node, AcceptedBody{decided_.version + 1, accepted_at_}, out);
+    } else {
+      send(k.node, AcceptBody{accepted_at_, accepted_.front()}, out);
+    }
+  }
+}
+
+// A majority has voted for what this keeper has voted for.
+void Keeper::decide_if_voted(TimeNs now, Out& out) {
+  if (accepted_.empty() || accepted_at_ != tally_at_ || tally_.size() < majority()) return;
   const Register before = decided_;
-  adopt(std::move(proposal_), now);
+  const bool keeps_floor = phase_ == Phase::kAccepting && ballot_ == accepted_at_ &&
+                           ballot_ == promised_ && ballot_.round != 0 &&
+                           accepted_.front().keepers == decided_.keepers;
+  Register value = std::move(accepted_.front());
+  adopt(std::move(value), now);
   proposal_ = {};
+  if (keeps_floor) phase_ = Phase::kPrepared;
   announce(before, now, out);
 }
 
@@ -502,8 +545,9 @@ void Keeper::on_accept(const Account& from, const AcceptBody& body, TimeNs now, 
     ask.version = decided_.version;
     return send(from.node, ask, out);
   }
-  if (!seated() || !decided_.is_keeper(from) || body.ballot.node != from.node) return;
-  if (body.ballot.round == 0 && from != decided_.owner) return;
+  const Account proposer = seat_of(body.ballot.node);
+  if (!seated() || !decided_.is_keeper(from) || !proposer.valid()) return;
+  if (body.ballot.round == 0 && proposer != decided_.owner) return;
   round_seen_ = std::max(round_seen_, body.ballot.round);
   if (body.ballot < promised_) return send(from.node, RefusedBody{version, promised_}, out);
   if (accepted_.empty() || accepted_at_ != body.ballot) {
@@ -512,16 +556,18 @@ void Keeper::on_accept(const Account& from, const AcceptBody& body, TimeNs now, 
     give_way(now);
   }
   send(from.node, AcceptedBody{version, body.ballot}, out);
+  // Whoever hands a proposal on has voted for it, as has whoever made it.
+  tally(body.ballot, proposer);
+  tally(body.ballot, from);
+  tally(body.ballot, self_);
+  decide_if_voted(now, out);
 }
 
 void Keeper::on_accepted(const Account& from, const AcceptedBody& body, TimeNs now, Out& out) {
-  if (phase_ != Phase::kAccepting || body.version != decided_.version + 1 ||
-      body.ballot != ballot_) {
-    return;
-  }
-  count_vote(from);
-  note_contact(from, true, now);
-  if (votes_.size() >= majority()) decide(now, out);
+  if (body.version != decided_.version + 1) return;
+  if (phase_ == Phase::kAccepting && body.ballot == ballot_) note_contact(from, true, now);
+  tally(body.ballot, from);
+  decide_if_voted(now, out);
 }
 
 void Keeper::on_refused(const Account& from, const RefusedBody& body, TimeNs now) {
@@ -557,9 +603,10 @@ void Keeper::on_tick(TimeNs now, Out& out) {
   probed_at_ = now;
   relay(now, out);
   repeat_vote(now, out);
-  const ProbeBody question{decided_.version, ++question_};
-  for (const Doubt& d : doubts_) send(d.account.node, question, out);
-  for (const Account& a : courted_) send(a.node, question, out);
+  pass_on(now, out);
+  const ProbeBody probe{decided_.version, question(now)};
+  for (const Doubt& d : doubts_) send(d.account.node, probe, out);
+  for (const Account& a : courted_) send(a.node, probe, out);
   courted_.clear();
   std::erase_if(contacts_,
                 [&](const Timed& c) { return now - c.since >= kRequestTicks * timing_.tick; });

@@ -2,9 +2,14 @@
 //
 // Source: single-decree Paxos (Lamport 1998), one instance per version, in the form that carries
 // the whole value (Rystsov 2018): version v+1 is decided by a majority of the keepers version v
-// names. Deviations: ballot round 0 belongs to the owner of the present version, who proposes
-// without a first phase; a keeper that starts without its journal is another account and has no
-// seat, so no vote is ever forgotten.
+// names. Deviations:
+// - Ballot round 0 belongs to the owner of the present version, who proposes without a first phase.
+// - A keeper that starts without its journal is another account and has no seat, so no vote is ever
+//   forgotten.
+// - Voters pass a proposal on, and their votes, when it stays undecided: whoever sees a majority
+//   for one ballot has decided. So a cut link or two between keepers stops nobody.
+// - A promise is for every version to come as long as the keepers are the same, so whoever got a
+//   version decided after a first phase needs none for the next (Lamport 1998, multi-decree).
 // What a proposer puts into a version is at its discretion within one rule: an account is declared
 // dead by silence only if fewer of its neighbours than its quorum may still answer it.
 #pragma once
@@ -113,7 +118,9 @@ class Keeper {
   // `answered`: it has answered a question of late, so what it said was not under way for long. Of
   // an account in doubt nothing else counts.
   void note_contact(const Account& from, bool answered, TimeNs now);
-  [[nodiscard]] bool answers(const RequestBody& body) const;
+  // The question of this tick, and whether a request answers one of the last few.
+  [[nodiscard]] std::uint32_t question(TimeNs now) const;
+  [[nodiscard]] bool answers(const RequestBody& body, TimeNs now) const;
   // How many neighbours may still answer the account and so keep it unfenced.
   [[nodiscard]] std::size_t supporters(const Register& r, const Entry& e, TimeNs now) const;
   void propose(TimeNs now, Out& out);
@@ -122,7 +129,10 @@ class Keeper {
   void repeat(TimeNs now, Out& out);
   void repeat_vote(TimeNs now, Out& out) const;
   void count_vote(const Account& from);
-  void decide(TimeNs now, Out& out);
+  void tally(const Ballot& ballot, const Account& voter);
+  void pass_on(TimeNs now, Out& out) const;
+  void decide_if_voted(TimeNs now, Out& out);
+  [[nodiscard]] Account seat_of(NodeId node) const;
   void give_way(TimeNs now);
   void take_over(TimeNs now, Out& out);
   [[nodiscard]] DurationNs patience(TimeNs now) const;
@@ -138,6 +148,8 @@ class Keeper {
   Ballot accepted_at_;
   std::vector<Register> accepted_;  // none or one
   TimeNs accepted_since_ = 0;
+  Ballot tally_at_;             // the highest ballot a vote was heard for
+  std::vector<Account> tally_;  // and whose
   // As a proposer of it
   Phase phase_ = Phase::kIdle;
   Ballot ballot_;
@@ -158,7 +170,6 @@ class Keeper {
   std::vector<Timed> contacts_;   // who was heard when, of late; sorted by account
   std::vector<Account> courted_;  // to be asked whether they are there, for an edge
   TimeNs probed_at_ = 0;
-  std::uint32_t question_ = 0;  // the last one asked
 };
 
 }  // namespace laird::consensus

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kDoubtTicks = 6;    // unheard for so long though asked, an account counts as gone
 constexpr int kContactTicks = 8;  // heard within so many ticks, an account gets an edge
+constexpr std::uint32_t kQuestions = (1U << 21) - 1;  // days of them before one is asked again
 constexpr std::uint32_t kAnswerTicks = 10;  // an answer to an older question shows nothing
 
 constexpr auto kTimedBefore = [](const auto& t, const Account& a) { return t.account < a; };
@@ -118,8 +119,14 @@ bool Keeper::heard_lately(const Account& account, TimeNs now) {
   return contact != nullptr && now - contact->since < kContactTicks * timing_.tick;
 }
 
-bool Keeper::answers(const RequestBody& body) const {
-  return body.echo != 0 && body.echo <= question_ && question_ - body.echo < kAnswerTicks;
+std::uint32_t Keeper::question(TimeNs now) const {
+  const auto tick = static_cast<std::uint64_t>(now / std::max<DurationNs>(timing_.tick, 1));
+  return 1 + static_cast<std::uint32_t>(tick % kQuestions);
+}
+
+bool Keeper::answers(const RequestBody& body, TimeNs now) const {
+  if (body.echo == 0 || body.echo > kQuestions) return false;
+  return (question(now) + kQuestions - body.echo) % kQuestions < kAnswerTicks;
 }
 
 void Keeper::note_contact(const Account& from, bool answered, TimeNs now) {

@@ -188,7 +188,7 @@ int purge(const Reach& reach, const PurgeOptions& options) {
   const auto found = view.boards().find(id);
   if (found != view.boards().end() && found->second.is_live()) {
     return complain({Code::kRefused, id + " is " + found->second.state + ": `lairctl drain " + id +
-                                         "`, let it finish, stop it, and purge it then"});
+                                         " --wait 2h`, stop it, and purge it then"});
   }
   const auto index = pki_index(options.pki);
   if (!index) return complain(index.error());

@@ -16,7 +16,7 @@
 namespace laird::control {
 
 struct BoardView {
-  std::string state = "unknown";  // ready, draining, alert, offline, lost
+  std::string state = "unknown";  // ready, draining, drained, alert, offline, lost
   std::int64_t epoch = 0;
   std::string since;  // of the state
   json::Value info;
@@ -24,7 +24,7 @@ struct BoardView {
 
   // Answers commands, as far as the broker knows.
   [[nodiscard]] bool is_live() const {
-    return state == "ready" || state == "draining" || state == "alert";
+    return state == "ready" || state == "draining" || state == "drained" || state == "alert";
   }
   // A number of the report by its path ("shares/power/enforced_w"); nothing when it is not there
   // or, being below zero, means "not limited".

@@ -42,7 +42,7 @@ std::string whole(const std::optional<double>& value) { return fixed(value, 0); 
 std::string share_word(const BoardView& board) {
   if (!board.is_live() || board.report.is(Kind::kNull)) return "-";
   if (!board.number("shares/power/budget_w")) return "unlimited";
-  return board.flag("fenced") ? "floor" : "shared";
+  return board.flag("fenced") || board.state == "drained" ? "floor" : "shared";
 }
 
 }  // namespace

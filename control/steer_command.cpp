@@ -1,6 +1,7 @@
 // cancel, pause, resume, explain: one task; drain, undrain: boards.
 #include <cstdio>
 
+#include "config/units.hpp"
 #include "control/commands.hpp"
 #include "control/local_client.hpp"
 #include "control/output.hpp"
@@ -66,9 +67,53 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
   return show(*reply);
 }
 
-int drain(const Reach& reach, const std::string& verb, const std::vector<std::string>& boards) {
+struct DrainOptions {
+  std::vector<std::string> boards;
+  std::string wait;  // how long until they have nothing left; empty: not at all
+};
+
+// Tells of each board when it is drained; what a board still has is in its report.
+int wait_until_drained(FleetClient& client, std::set<std::string> boards, DurationNs limit) {
+  const auto all_drained = [&] {
+    for (auto at = boards.begin(); at != boards.end();) {
+      const auto seen = client.view().boards().find(*at);
+      if (seen == client.view().boards().end() || seen->second.state != "drained") {
+        ++at;
+        continue;
+      }
+      say(*at + " is drained: it can be switched off");
+      at = boards.erase(at);
+    }
+    return boards.empty();
+  };
+  if (client.wait(after(limit), all_drained)) return 0;
+  std::string left;
+  for (const std::string& id : boards) {
+    const BoardView& board = client.view().boards().at(id);
+    const double tasks =
+        board.number("tasks/running").value_or(0) + board.number("tasks/queued").value_or(0);
+    left += (left.empty() ? "" : ", ") + id + " is " + board.state + " with " +
+            std::to_string(static_cast<int>(tasks)) + " tasks";
+  }
+  return complain({Code::kUnavailable, "not drained in time: " + left +
+                                           "; wait longer, or `lairctl cancel` what is left"});
+}
+
+int drain(const Reach& reach, const std::string& verb, const DrainOptions& options) {
+  const std::vector<std::string>& boards = options.boards;
   const auto where = reach.where(!boards.empty());
   if (!where) return complain(where.error());
+  DurationNs wait = 0;
+  if (!options.wait.empty()) {
+    const auto parsed = config::parse_duration(options.wait);
+    if (!parsed) return complain({Code::kInvalid, "--wait: " + parsed.error().context});
+    wait = *parsed;
+    if (where->local) {
+      return complain({Code::kInvalid,
+                       "--wait watches the fleet: name the board as --all or "
+                       "`lairctl drain NODE` do, without --local"});
+    }
+  }
   if (reach.all && !boards.empty()) {
     return complain({Code::kInvalid, "name boards or say --all, not both"});
   }
@@ -94,7 +139,8 @@ int drain(const Reach& reach, const std::string& verb, const std::vector<std::st
     }
     const auto replies = (*client)->ask_all(verb, Value::object(), live, where->timeout);
     if (!replies) return complain(replies.error());
-    return show_all(*replies, asked, reach.json());
+    const int code = show_all(*replies, asked, reach.json());
+    return code != 0 || wait == 0 ? code : wait_until_drained(**client, asked, wait);
   }
   const std::set<std::string> asked(boards.begin(), boards.end());
   for (const std::string& board : asked) {
@@ -102,10 +148,10 @@ int drain(const Reach& reach, const std::string& verb, const std::vector<std::st
   }
   const auto replies = (*client)->ask_each(verb, Value::object(), asked, where->timeout);
   if (!replies) return complain(replies.error());
-  if (asked.size() == 1 && replies->size() == 1 && !reach.json()) {
-    return show(replies->begin()->second);
-  }
-  return show_all(*replies, asked, reach.json());
+  const int code = asked.size() == 1 && replies->size() == 1 && !reach.json()
+                       ? show(replies->begin()->second)
+                       : show_all(*replies, asked, reach.json());
+  return code != 0 || wait == 0 ? code : wait_until_drained(**client, asked, wait);
 }
 
 }  // namespace
@@ -113,7 +159,7 @@ int drain(const Reach& reach, const std::string& verb, const std::vector<std::st
 void add_steering(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto task = std::make_shared<std::string>();
-  const auto boards = std::make_shared<std::vector<std::string>>();
+  const auto options = std::make_shared<DrainOptions>();
   const auto for_task = [&](const std::string& verb, const char* help) {
     cli::Command* command = app.add_subcommand(verb, help);
     command->add_option("task", *task, "The task's name")->required();
@@ -134,16 +180,22 @@ void add_steering(cli::Command& app, int& code) {
 
   const auto for_board = [&](const std::string& verb, const char* help) {
     cli::Command* command = app.add_subcommand(verb, help);
-    command->add_option("node", *boards, "Boards; none with --local: this machine");
+    command->add_option("node", options->boards, "Boards; none with --local: this machine");
     command->add_flag("--all", reach->all, "Every board of the fleet");
     command->add_flag("-y,--yes", reach->yes, "Do not ask");
+    if (verb == "drain") {
+      command->add_option("--wait", options->wait,
+                          "Until they are drained, so long at most, such as 2h");
+    }
     add_output(command, *reach, false);
     add_access(command, *reach);
-    command->callback([reach, boards, verb, &code] { code = drain(*reach, verb, *boards); });
+    command->callback([reach, options, verb, &code] { code = drain(*reach, verb, *options); });
   };
-  for_board("drain",
-            "Let boards finish what they have and take nothing new.\n"
-            "Example: lairctl drain n-3");
+  for_board(
+      "drain",
+      "Let boards finish what they have and take nothing new. When nothing is left they hand\n"
+      "over their shares and are `drained`: any number of them can be switched off then.\n"
+      "Example: lairctl drain n-3 n-4 --wait 2h");
   for_board("undrain", "Let drained boards take tasks again");
 }
 

@@ -68,6 +68,10 @@ struct State {
   [[nodiscard]] const Task* find_named(std::string_view task) const;  // live first, then ended
   [[nodiscard]] const Task* find_any(TaskKey key) const;
   [[nodiscard]] std::int64_t memory_used_bytes() const;
+  // Nothing is left on it, tasks or shares: it can be switched off.
+  [[nodiscard]] bool drained() const {
+    return draining && live.empty() && (!fleet.member() || fleet.parted);
+  }
 
   void archive(Archive& ar);
   [[nodiscard]] std::uint64_t digest();

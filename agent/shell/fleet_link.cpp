@@ -374,6 +374,7 @@ void FleetLink::publish_state(TopicKind kind, std::string_view name, std::string
 void FleetLink::publish_status() {
   mqtt::NodeState state = mqtt::NodeState::kReady;
   if (agent_.state().draining) state = mqtt::NodeState::kDraining;
+  if (agent_.state().drained()) state = mqtt::NodeState::kDrained;
   if (agent_.journal_blocked()) state = mqtt::NodeState::kAlert;
   const std::string word(mqtt::name(state));
   if (word == last_status_) return;

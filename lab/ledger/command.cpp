@@ -225,12 +225,15 @@ json::Value told(const char* what, const ExploreResult& r) {
 }
 
 int run_explore() {
-  const ExploreResult results[] = {explore_agreement({}), explore_lives({3, 4}),
-                                   explore_lives({4, 12})};
-  const char* names[] = {"agreement of three keepers", "two crashes, three boards",
-                         "two crashes, four boards"};
+  AgreementBounds taken_over;
+  taken_over.taken_over = true;
+  taken_over.messages_max = 16;
+  const ExploreResult results[] = {explore_agreement({}), explore_agreement(taken_over),
+                                   explore_lives({3, 4}), explore_lives({4, 12})};
+  const char* names[] = {"agreement of three keepers", "agreement, one finishes what another began",
+                         "two crashes, three boards", "two crashes, four boards"};
   int code = 0;
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < std::size(results); ++i) {
     std::printf("%s\n", json::to_text(told(names[i], results[i])).c_str());
     if (!results[i].violation.empty()) code = 1;
   }

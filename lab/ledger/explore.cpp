@@ -64,6 +64,7 @@ class Search {
 
  private:
   [[nodiscard]] State first() const;
+  void take_over(State& state) const;
   void expand(const State& state);
   void keep(State&& state);
   void take(State& state, NodeId from, Out& out) const;
@@ -105,6 +106,37 @@ State Search::first() const {
   s.keepers[1].on_request({3, 1}, three, kDay, out);
   s.keepers[2].on_request({2, 1}, two, kDay, out);
   return s;
+}
+
+// Keeper 0 proposes and nobody hears it; keeper 1 asks for the floor, 0 promises it and tells what
+// it has voted for, and 1 has to finish that. Both have more to enter then.
+void Search::take_over(State& state) const {
+  const auto tick = [&](NodeId n) {
+    Out out;
+    state.keepers[n].on_tick(kDay, out);
+    take(state, n, out);
+  };
+  const auto pass = [&](NodeId from, NodeId to) {
+    const auto sent = state.sent;
+    state.sent.clear();
+    for (const Sent& m : sent) {
+      if (m.from == from && m.to == to) deliver(state, m);
+    }
+  };
+  tick(0);
+  state.sent.clear();
+  tick(1);
+  pass(1, 0);
+  pass(0, 1);
+  const auto more = [&](NodeId keeper, NodeId from, NodeId peer) {
+    RequestBody body;
+    body.version = 1;
+    body.closings = {{{peer, 1}, 0, {9, 0, 0}, {4, 0, 0}}};
+    Out out;
+    state.keepers[keeper].on_request({from, 1}, body, kDay, out);
+  };
+  more(0, 2, 1);
+  more(1, 1, 3);
 }
 
 void Search::take(State& state, NodeId from, Out& out) const {
@@ -197,7 +229,9 @@ void Search::expand(const State& state) {
 
 ExploreResult Search::run() {
   result_.complete = true;
-  keep(first());
+  State start = first();
+  if (bounds_.taken_over) take_over(start);
+  keep(std::move(start));
   while (!open_.empty() && result_.violation.empty()) {
     const State state = std::move(open_.front());
     open_.pop_front();

@@ -28,6 +28,7 @@ struct AgreementBounds {
   std::size_t messages_max = 12;  // on one path
   std::uint32_t moments_max = 2;  // times that can pass
   bool amnesia = true;            // keeper 1 may start without its journal, once
+  bool taken_over = false;  // begins where one keeper is about to finish what another proposed
   bool forgetful_voters = false;  // broken on purpose: a restart forgets its votes, keeps its seat
 };
 [[nodiscard]] ExploreResult explore_agreement(const AgreementBounds& bounds);

@@ -14,9 +14,10 @@ namespace {
 using json::Kind;
 using json::Value;
 
-constexpr std::array<std::pair<NodeState, std::string_view>, 5> kStateNames = {{
+constexpr std::array<std::pair<NodeState, std::string_view>, 6> kStateNames = {{
     {NodeState::kReady, "ready"},
     {NodeState::kDraining, "draining"},
+    {NodeState::kDrained, "drained"},
     {NodeState::kAlert, "alert"},
     {NodeState::kOffline, "offline"},
     {NodeState::kLost, "lost"},

@@ -26,7 +26,7 @@ inline constexpr std::int64_t kUnixMsMax = 253'402'300'799'999;  // the year 999
 // An object whose "s" is `schema` with major version 1, within the limits of a payload.
 [[nodiscard]] Result<json::Value> parse_message(std::string_view payload, std::string_view schema);
 
-enum class NodeState : std::uint8_t { kReady, kDraining, kAlert, kOffline, kLost };
+enum class NodeState : std::uint8_t { kReady, kDraining, kDrained, kAlert, kOffline, kLost };
 
 [[nodiscard]] std::string_view name(NodeState state);
 

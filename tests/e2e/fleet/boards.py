@@ -11,7 +11,7 @@ from harness import BIN, FLEET, LAIRCTL, FleetTest, wait_until
 
 LAIRD = os.path.abspath(os.path.join(BIN, "laird"))
 LAIRD_TRAIN = os.path.abspath(os.path.join(BIN, "laird-train"))
-LIVE = {"ready", "draining", "alert"}
+LIVE = {"ready", "draining", "drained", "alert"}
 
 
 def task(name, *, epochs=20, target=-1.0, deadline="10m", **more):

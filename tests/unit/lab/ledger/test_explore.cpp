@@ -6,12 +6,24 @@ using namespace laird::lab;
 
 TEST(keepers_never_decide_two_registers_of_one_version) {
   AgreementBounds bounds;
-  bounds.messages_max = 10;
+  bounds.messages_max = 11;
   const ExploreResult r = explore_agreement(bounds);
   TEST_ASSERT_EQUAL_STRING("", r.violation.c_str());
   TEST_ASSERT_TRUE(r.complete);
-  TEST_ASSERT_TRUE(r.versions >= 2);
+  TEST_ASSERT_TRUE(r.versions >= 3);
   TEST_ASSERT_TRUE(r.states > 10'000);
+}
+
+// A keeper that forgets a promise with the version it was given for is found here after 6,156
+// states, at 16 messages and no fewer.
+TEST(a_promise_holds_for_the_version_after_the_one_it_was_given_for) {
+  AgreementBounds bounds;
+  bounds.taken_over = true;
+  bounds.messages_max = 16;
+  bounds.states_max = 30'000;
+  const ExploreResult r = explore_agreement(bounds);
+  TEST_ASSERT_EQUAL_STRING("", r.violation.c_str());
+  TEST_ASSERT_TRUE(r.versions >= 3);
 }
 
 TEST(the_search_finds_voters_that_forget) {
