@@ -49,6 +49,8 @@ class Keeper {
   void on_accepted(const Account& from, const AcceptedBody& body, TimeNs now, Out& out);
   void on_refused(const Account& from, const RefusedBody& body, TimeNs now);
   void on_decided(const Register& value, TimeNs now);
+  // It has acknowledged something that was sent to it at that time.
+  void note_alive(const Account& account, TimeNs at);
   void on_tick(TimeNs now, Out& out);
   // Having left by the version it holds: repeats that version to the keepers it names until a
   // majority of them has shown to have it. Else it could be lost with this one.

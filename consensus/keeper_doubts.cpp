@@ -80,12 +80,12 @@ std::size_t Keeper::supporters(const Register& r, const Entry& e, TimeNs now) co
   }));
 }
 
-// Worth waiting for, so that all closings and the death make one version: an account closed upon of
-// which it is not clear yet whether it is gone, or one that is gone and has neighbours that will
-// close.
+// Worth waiting for, so that all closings and the death make one version: an account that has
+// fallen silent and will be closed upon, one closed upon of which it is not clear yet whether it is
+// gone, or one that is gone and has neighbours that will close.
 bool Keeper::ripening(const Register& next, TimeNs now) const {
   return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
-    if (!closed_upon(d.account)) return false;
+    if (!closed_upon(d.account)) return !d.heard && gone(d.account, now);
     if (!gone(d.account, now)) return !d.heard;
     const Entry* e = next.find(d.account);
     return e != nullptr && std::any_of(e->ties.begin(), e->ties.end(), [&](const Tie& t) {
@@ -144,6 +144,15 @@ void Keeper::note_contact(const Account& from, bool answered, TimeNs now) {
   contacts_.insert(std::lower_bound(contacts_.begin(), contacts_.end(), from, kTimedBefore),
                    {from, now});
   if (std::find(courted_.begin(), courted_.end(), from) != courted_.end()) fresh_ = true;
+}
+
+void Keeper::note_alive(const Account& account, TimeNs at) {
+  for (Doubt& d : doubts_) {
+    if (d.account != account || at <= d.since) continue;
+    d.since = at;
+    d.heard = true;
+  }
+  if (Timed* known = find_contact(account)) known->since = std::max(known->since, at);
 }
 
 void Keeper::review_doubts(const Register& candidate, TimeNs now) {

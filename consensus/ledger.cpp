@@ -269,6 +269,9 @@ void Ledger::on_tick(TimeNs now, Out& out) {
   review_quorum();
   found_if_lost(now, out);
   ask(now, out);
+  for (const Edge& e : edges_) {
+    if (!e.closing) keeper_.note_alive(e.peer, e.fresh_at);
+  }
   keeper_.on_tick(now, out);
   catch_up(now);
   grant();
