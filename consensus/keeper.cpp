@@ -233,6 +233,13 @@ void Keeper::relay(TimeNs now, Out& out) {
   }
 }
 
+// What is closed in a version is opened again in the next one at the earliest: by then it is known
+// whether the other end is there.
+bool Keeper::tied(const Account& a, const Account& b) const {
+  const Entry* e = decided_.find(a);
+  return e != nullptr && e->tie_to(b) != nullptr;
+}
+
 void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
   if (edit.state().past(p.from)) return;
   std::vector<NodeId> wanted;
@@ -266,7 +273,10 @@ void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
     if (e->dead && p.body.version >= e->changed) edit.declare_dead(p.from, true);
     return;
   }
-  for (const NodeId node : wanted) edit.open(p.from, edit.state().living(node));
+  for (const NodeId node : wanted) {
+    const Account peer = edit.state().living(node);
+    if (!tied(p.from, peer)) edit.open(p.from, peer);
+  }
   if (there && !p.body.wanted.empty()) find_neighbours(edit, p.from, now);
 }
 
@@ -283,7 +293,9 @@ void Keeper::find_neighbours(RegisterEdit& edit, const Account& account, TimeNs 
   while (at < n && edit.state().entries[at].account < account) ++at;
   for (std::size_t k = 1; k < n && lacking(); ++k) {
     const Account other = edit.state().entries[(at + k) % n].account;
-    if (edit.state().alive(other) && may_open(other, now)) edit.open(account, other);
+    if (edit.state().alive(other) && !tied(account, other) && may_open(other, now)) {
+      edit.open(account, other);
+    }
   }
 }
 

@@ -102,6 +102,7 @@ class Keeper {
   void adopt(Register value, TimeNs now);
   void announce(const Register& before, TimeNs now, Out& out) const;
   [[nodiscard]] Register compose(TimeNs now);
+  [[nodiscard]] bool tied(const Account& a, const Account& b) const;
   void enter(RegisterEdit& edit, const Pending& p, TimeNs now);
   static void release(RegisterEdit& edit, const Pending& p);
   void find_neighbours(RegisterEdit& edit, const Account& account, TimeNs now);
