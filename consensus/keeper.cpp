@@ -588,7 +588,7 @@ void Keeper::on_refused(const Account& from, const RefusedBody& body, TimeNs now
   round_seen_ = std::max(round_seen_, body.promised.round);
   if (body.promised <= ballot_) return;
   phase_ = Phase::kIdle;
-  needed_since_ = now;
+  held_at_ = now;
 }
 
 void Keeper::on_decided(const Register& value, TimeNs now) {
@@ -604,7 +604,7 @@ void Keeper::on_tick(TimeNs now, Out& out) {
   if (phase_ == Phase::kPreparing || phase_ == Phase::kAccepting) {
     if (now - phase_since_ > kRoundTicks * timing_.tick) {
       phase_ = Phase::kIdle;
-      needed_since_ = held_at_ = now;
+      held_at_ = now;
     } else {
       repeat(now, out);
     }

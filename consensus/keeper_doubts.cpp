@@ -7,8 +7,9 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kDoubtTicks = 6;    // unheard for so long though asked, an account counts as gone
-constexpr int kContactTicks = 8;  // heard within so many ticks, an account gets an edge
+constexpr int kDoubtTicks = 6;      // unheard for so long though asked, an account counts as gone
+constexpr int kLongGoneTicks = 20;  // for so long, it is so whoever else says it
+constexpr int kContactTicks = 8;    // heard within so many ticks, an account gets an edge
 constexpr std::uint32_t kQuestions = (1U << 21) - 1;  // days of them before one is asked again
 constexpr std::uint32_t kAnswerTicks = 10;  // an answer to an older question shows nothing
 
@@ -55,10 +56,12 @@ bool Keeper::never_answered(const Account& account, TimeNs now) const {
 }
 
 bool Keeper::out_of_turn(const Account& account, TimeNs now) const {
-  const bool shared = std::any_of(doubts_.begin(), doubts_.end(),
-                                  [&](const Doubt& d) { return d.account == account && d.shared; });
-  return !decided_.alive(account) ||
-         ((shared || decided_.living_count() == 2) && gone(account, now));
+  if (!decided_.alive(account)) return true;
+  return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
+    const bool surely =
+        d.shared || decided_.living_count() == 2 || now - d.since >= kLongGoneTicks * timing_.tick;
+    return d.account == account && surely && now - d.since >= kDoubtTicks * timing_.tick;
+  });
 }
 
 bool Keeper::closed_upon(const Account& account) const {
