@@ -144,7 +144,7 @@ Shares Ledger::effective(TimeNs now) const {
 // After so much silence an edge is closed. Shorter than the lease, so that the closing is entered
 // and the estate settled soon after the lease has passed.
 DurationNs Ledger::term() const {
-  return config_.lease - std::min(config_.lease * 2 / 5, kMarginTicks * config_.tick);
+  return config_.lease - std::min(config_.lease / 2, kMarginTicks * config_.tick);
 }
 
 // Counted from the sending of what was acknowledged; the peer counts from its arrival. Both clocks
