@@ -8,6 +8,8 @@ namespace {
 constexpr int kGatherTicks = 6;  // a version waits at most so long for what belongs into it
 constexpr int kRepeatTicks = 1;  // between repetitions of a question to the other keepers
 constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
+constexpr int kTwiceTicks =
+    3;  // unanswered for so long, a question or vote is sent twice each time
 constexpr int kRoundsApartMax = 1;
 constexpr int kPassOnTicks = 4;  // undecided for so long, a proposal is passed on by its voters
 constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
@@ -412,16 +414,23 @@ void Keeper::start_accepting(Register value, TimeNs now, Out& out) {
   decide_if_voted(now, out);
 }
 
+// Where messages are lost, what the others wait for is worth a second try in the same tick.
+int Keeper::copies(TimeNs since, TimeNs now) const {
+  return now - since > kTwiceTicks * timing_.tick ? 2 : 1;
+}
+
 void Keeper::repeat(TimeNs now, Out& out) {
   if (sent_at_ != 0 && now - sent_at_ < kRepeatTicks * timing_.tick) return;
   sent_at_ = now;
   const auto& answered = phase_ == Phase::kPreparing ? votes_ : tally_;
   for (const Account& k : decided_.keepers) {
     if (std::find(answered.begin(), answered.end(), k) != answered.end()) continue;
-    if (phase_ == Phase::kPreparing) {
-      send(k.node, PrepareBody{decided_.version + 1, ballot_}, out);
-    } else {
-      send(k.node, AcceptBody{ballot_, proposal_}, out);
+    for (int copy = 0; copy < copies(phase_since_, now); ++copy) {
+      if (phase_ == Phase::kPreparing) {
+        send(k.node, PrepareBody{decided_.version + 1, ballot_}, out);
+      } else {
+        send(k.node, AcceptBody{ballot_, proposal_}, out);
+      }
     }
   }
 }
@@ -434,10 +443,12 @@ void Keeper::repeat_vote(TimeNs now, Out& out) const {
     return;
   }
   const std::uint32_t version = decided_.version + 1;
-  if (!accepted_.empty() && accepted_at_ == promised_) {
-    send(proposer.node, AcceptedBody{version, accepted_at_}, out);
-  } else if (promised_.round != 0) {
-    send(proposer.node, PromiseBody{version, promised_, accepted_at_, accepted_}, out);
+  for (int copy = 0; copy < copies(held_at_, now); ++copy) {
+    if (!accepted_.empty() && accepted_at_ == promised_) {
+      send(proposer.node, AcceptedBody{version, accepted_at_}, out);
+    } else if (promised_.round != 0) {
+      send(proposer.node, PromiseBody{version, promised_, accepted_at_, accepted_}, out);
+    }
   }
 }
 

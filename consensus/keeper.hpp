@@ -129,6 +129,7 @@ class Keeper {
   void propose(TimeNs now, Out& out);
   void prepare(TimeNs now, Out& out);
   void start_accepting(Register value, TimeNs now, Out& out);
+  [[nodiscard]] int copies(TimeNs since, TimeNs now) const;
   void repeat(TimeNs now, Out& out);
   void repeat_vote(TimeNs now, Out& out) const;
   void count_vote(const Account& from);
