@@ -421,7 +421,6 @@ void plain_body(Io& io, B& b) {
     io.u32(b.epoch);
   } else if constexpr (std::is_same_v<T, RelayBody>) {
     account(io, b.from);
-    boolean(io, b.heard);
     request(io, b.request);
     if constexpr (Io::kReading) {
       if (!b.from.valid()) io.fail();

@@ -192,7 +192,7 @@ void Keeper::on_request(const Account& from, const RequestBody& body, TimeNs now
 
 void Keeper::on_relay(const Account& by, const RelayBody& body, TimeNs now) {
   if (!seated() || !decided_.is_keeper(by) || body.from == self_) return;
-  note_contact(body.from, body.heard, now);
+  note_contact(body.from, false, now);
   take(body.from, body.request, true, now);
 }
 
@@ -222,7 +222,7 @@ void Keeper::take(const Account& from, const RequestBody& body, bool relayed, Ti
 
 // What was asked of this keeper and is not entered is told to whoever proposes next: its own link
 // to the account may be bad, or cut.
-void Keeper::relay(TimeNs now, Out& out) {
+void Keeper::relay(TimeNs now, Out& out) const {
   const auto& seats = decided_.keepers;
   const auto owner = std::find(seats.begin(), seats.end(), decided_.owner);
   std::size_t at = owner == seats.end() ? 0 : static_cast<std::size_t>(owner - seats.begin());
@@ -231,7 +231,7 @@ void Keeper::relay(TimeNs now, Out& out) {
   if (next == self_) return;
   for (const Pending& p : pending_) {
     if (p.relayed || p.from == next || now - p.at > timing_.tick) continue;
-    send(next.node, RelayBody{p.from, heard_lately(p.from, now), p.body}, out);
+    send(next.node, RelayBody{p.from, p.body}, out);
   }
 }
 

@@ -107,7 +107,7 @@ class Keeper {
   static void release(RegisterEdit& edit, const Pending& p);
   void find_neighbours(RegisterEdit& edit, const Account& account, TimeNs now);
   void take(const Account& from, const RequestBody& body, bool relayed, TimeNs now);
-  void relay(TimeNs now, Out& out);
+  void relay(TimeNs now, Out& out) const;
   void doubt(const Account& account, const Account& by, TimeNs now);
   void review_doubts(const Register& candidate, TimeNs now);
   void note_successor(const Account& from, TimeNs now);

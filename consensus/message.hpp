@@ -152,7 +152,6 @@ struct FoundAckBody {
 // From keeper to keeper: what another account asks for and is not entered yet.
 struct RelayBody {
   Account from;
-  bool heard = false;  // and the relaying keeper knows that it is there
   RequestBody request;
   bool operator==(const RelayBody&) const = default;
 };

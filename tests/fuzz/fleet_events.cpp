@@ -153,7 +153,7 @@ Body body(Feed& feed, const Ledger& ledger) {
     case 11: return PresentBody{feed.below(2), feed.byte(), next, accounts(feed, ledger)};
     case 12: return FoundBody{feed.byte(), feed.below(2) == 0, accounts(feed, ledger)};
     case 13: return FoundAckBody{feed.byte()};
-    case 14: return RelayBody{account(feed, ledger), feed.below(2) == 0, request(feed, ledger)};
+    case 14: return RelayBody{account(feed, ledger), request(feed, ledger)};
     default: return on_edge(feed, ledger);
   }
 }

@@ -82,7 +82,7 @@ std::vector<Message> samples() {
                                     PresentBody{4097, 2, 9, {{1, 1}}},
                                     FoundBody{12, true, {{0, 3}, {1, 4}}},
                                     FoundAckBody{12},
-                                    RelayBody{{7, 2}, true, request}};
+                                    RelayBody{{7, 2}, request}};
   std::vector<Message> out;
   for (const Body& b : bodies) {
     const bool on_edge = std::holds_alternative<EdgeBody>(b);
