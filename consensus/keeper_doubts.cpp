@@ -8,7 +8,7 @@ namespace laird::consensus {
 namespace {
 
 constexpr int kDoubtTicks = 6;      // unheard for so long though asked, an account counts as gone
-constexpr int kLongGoneTicks = 20;  // for so long, it is so whoever else says it
+constexpr int kLongGoneTicks = 60;  // for so long, it is so whoever else says it
 constexpr int kContactTicks = 8;    // heard within so many ticks, an account gets an edge
 constexpr std::uint32_t kQuestions = (1U << 21) - 1;  // days of them before one is asked again
 constexpr std::uint32_t kAnswerTicks = 10;  // an answer to an older question shows nothing
