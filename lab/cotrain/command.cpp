@@ -53,11 +53,11 @@ int run_sweep(const Options& o, const ImageSet& train, const ImageSet& test) {
     v.set("alpha", json::Value::number(config.alpha));
     v.set("accuracy", json::Value::number(final));
     v.set("disagreement", json::Value::number(r.quantized.disagreement));
-    v.set("diverged", json::Value::boolean(r.quantized.diverged || r.quantized.disagreement > 1e3));
+    v.set("diverged", json::Value::boolean(r.quantized.diverged));
     if (!o.json) {
       std::printf("alpha %.4g (%.2f of the bound): accuracy %.2f%%, disagreement %.2g%s\n",
                   config.alpha, factor, final, r.quantized.disagreement,
-                  r.quantized.diverged || r.quantized.disagreement > 1e3 ? ", diverged" : "");
+                  r.quantized.diverged ? ", diverged" : "");
     }
     all.add(std::move(v));
   }

@@ -71,6 +71,8 @@ double smoothness_of(Model model, const ImageSet& set) {
   return static_cast<double>(value) * (model == Model::kSoftmax ? 0.5 : 1.0);
 }
 
+constexpr double kDisagreementMax = 1e3;  // beyond it a run that is still finite has diverged too
+
 void finish(const CotrainConfig& config, const ImageSet& test,
             const std::vector<std::vector<double>>& all, CotrainCurve& curve) {
   curve.final_worst = 100;
@@ -81,10 +83,12 @@ void finish(const CotrainConfig& config, const ImageSet& test,
   }
   for (const auto& y : all) {
     for (std::size_t i = 0; i < y.size(); ++i) {
+      // What is no number any more is greater than nothing, as comparisons go.
+      curve.diverged |= !std::isfinite(y[i]);
       curve.disagreement = std::max(curve.disagreement, std::abs(y[i] - mean[i]));
     }
   }
-  curve.diverged = !std::isfinite(curve.disagreement);
+  curve.diverged |= curve.disagreement > kDisagreementMax;
 }
 
 void note(CotrainCurve& curve, int round, double accuracy, double bytes) {
