@@ -8,8 +8,7 @@ namespace {
 constexpr int kGatherTicks = 6;  // a version waits at most so long for what belongs into it
 constexpr int kRepeatTicks = 1;  // between repetitions of a question to the other keepers
 constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
-constexpr int kTwiceTicks =
-    3;  // unanswered for so long, a question or vote is sent twice each time
+constexpr int kTwiceTicks = 3;   // after so long a question or a vote is sent twice each time
 constexpr int kRoundsApartMax = 1;
 constexpr int kPassOnTicks = 4;  // undecided for so long, a proposal is passed on by its voters
 constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
