@@ -73,6 +73,7 @@ class Keeper {
 
  private:
   static constexpr int kRequestTicks = 12;  // a request not repeated for so long is dropped
+  static constexpr int kRepeatTicks = 1;    // between repetitions of a question
 
   // kPrepared: has the floor for the next version, and nothing to put into it yet.
   enum class Phase : std::uint8_t { kIdle, kPreparing, kAccepting, kPrepared };
@@ -126,6 +127,7 @@ class Keeper {
   [[nodiscard]] bool answers(const RequestBody& body, TimeNs now) const;
   // How many neighbours may still answer the account and so keep it unfenced.
   [[nodiscard]] std::size_t supporters(const Register& r, const Entry& e, TimeNs now) const;
+  void pursue(TimeNs now, Out& out);
   void propose(TimeNs now, Out& out);
   void prepare(TimeNs now, Out& out);
   void start_accepting(Register value, TimeNs now, Out& out);

@@ -1,0 +1,99 @@
+// A few ledgers on a perfect network, for the ledger's own tests.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "consensus/ledger.hpp"
+#include "tests/harness/unit.hpp"
+
+namespace laird::consensus {
+
+inline std::shared_ptr<const Overlay> overlay(NodeId n) {
+  std::vector<NodeId> ids(n);
+  std::iota(ids.begin(), ids.end(), NodeId{0});
+  return std::make_shared<Overlay>(ids);
+}
+
+// A few ledgers on a perfect network with a delay of one tick; nodes can be silenced.
+struct Bench {
+  explicit Bench(NodeId n) : graph(overlay(n)), silent(n, false) {
+    for (NodeId i = 0; i < n; ++i) ledgers.emplace_back(config, i, 1, graph, graph, now);
+  }
+  void tick() {
+    now += config.tick;
+    std::vector<std::pair<NodeId, Outgoing>> arriving;
+    arriving.swap(flight);
+    Out out;
+    for (const auto& [from, o] : arriving) {
+      if (silent[from] || silent[o.to] || cuts.count({from, o.to}) > 0) continue;
+      ledgers[o.to].on_message(from, o.message, now, out);
+      post(o.to, out);
+    }
+    for (NodeId i = 0; i < ledgers.size(); ++i) {
+      ledgers[i].on_tick(now, out);
+      post(i, out);
+    }
+  }
+  void post(NodeId from, Out& out) {
+    for (Outgoing& o : out.messages) flight.emplace_back(from, std::move(o));
+    out.clear();
+  }
+  void ticks(int count) {
+    for (int k = 0; k < count; ++k) tick();
+  }
+  void cut(NodeId a, NodeId b) {
+    cuts.insert({a, b});
+    cuts.insert({b, a});
+  }
+  void restart_without_journal(NodeId node) {
+    const std::uint32_t next = ledgers[node].account().incarnation + 1;
+    ledgers[node] = Ledger(config, node, next, graph, graph, now);
+  }
+  // Ticks until it is settled; `most` if it is not.
+  int wait_for_settlement(NodeId node, int most) {
+    int waited = 0;
+    while (!settled(node) && waited < most) {
+      tick();
+      ++waited;
+    }
+    return waited;
+  }
+  bool settled(NodeId node, std::uint32_t incarnation = 1) const {
+    return std::any_of(ledgers.begin(), ledgers.end(), [&](const Ledger& l) {
+      return l.registered().version != 0 && l.registered().find({node, incarnation}) == nullptr;
+    });
+  }
+  Parts total(std::size_t r) const {
+    Parts sum = 0;
+    for (const Ledger& l : ledgers) sum += l.effective(now)[r];
+    return sum;
+  }
+
+  LedgerConfig config;
+  TimeNs now = kDay;
+  std::shared_ptr<const Overlay> graph;
+  std::vector<bool> silent;
+  std::set<std::pair<NodeId, NodeId>> cuts;
+  std::vector<Ledger> ledgers;
+  std::vector<std::pair<NodeId, Outgoing>> flight;
+};
+
+inline Demand wants(Parts demand, std::uint16_t urgency = kUrgencyOne) {
+  Demand d;
+  d.demand = demand;
+  d.urgency = urgency;
+  return d;
+}
+
+// It has left, so its process may stop, and the others come to use all of it.
+inline void expect_left_to_the_others(Bench& b, NodeId gone) {
+  TEST_ASSERT_TRUE(b.ledgers[gone].left());
+  b.silent[gone] = true;
+  b.ticks(100);
+  for (std::size_t r = 0; r < kResources; ++r) TEST_ASSERT_EQUAL_INT64(kWhole, b.total(r));
+}
+
+}  // namespace laird::consensus
