@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <string>
@@ -32,6 +33,7 @@ struct Bench {
       ledgers[o.to].on_message(from, o.message, now, out);
       post(o.to, out);
     }
+    if (between) between();
     for (NodeId i = 0; i < ledgers.size(); ++i) {
       ledgers[i].on_tick(now, out);
       post(i, out);
@@ -72,8 +74,17 @@ struct Bench {
     return sum;
   }
 
+  // The account's answer to a question: the same words may be said again later.
+  Message word_of(NodeId node) {
+    Out out;
+    ledgers[node].on_message(0, Message{1, 1, ProbeBody{1, 7}}, now, out);
+    TEST_ASSERT_EQUAL_UINT64(1, out.messages.size());
+    return out.messages[0].message;
+  }
+
   LedgerConfig config;
   TimeNs now = kDay;
+  std::function<void()> between;  // what arrived was heard, and nobody has ticked yet
   std::shared_ptr<const Overlay> graph;
   std::vector<bool> silent;
   std::set<std::pair<NodeId, NodeId>> cuts;

@@ -143,48 +143,27 @@ TEST(a_closing_reaches_a_proposer_that_its_author_cannot) {
 TEST(old_words_do_not_make_a_dead_board_look_alive) {
   Bench b(8);
   b.ticks(20);
-  Out out;
-  b.ledgers[5].on_message(0, Message{1, 1, ProbeBody{1, 7}}, b.now, out);
-  TEST_ASSERT_EQUAL_UINT64(1, out.messages.size());
-  const Message old = out.messages[0].message;
+  const Message old = b.word_of(5);
   b.silent[5] = true;
-  int waited = 0;
-  for (; waited < 100 && !b.settled(5); ++waited) {
-    for (NodeId k = 0; k < 7; ++k) {
-      if (k != 5) b.ledgers[k].on_message(5, old, b.now, out);
-    }
-    out.clear();
-    b.tick();
-  }
+  b.between = [&] {
+    Out out;
+    for (const NodeId k : {0U, 1U, 2U, 3U, 4U, 6U}) b.ledgers[k].on_message(5, old, b.now, out);
+  };
+  const int waited = b.wait_for_settlement(5, 100);
   TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 6, std::to_string(waited).c_str());
 }
 
 TEST(a_request_that_was_overtaken_by_a_newer_one_does_not_take_its_place) {
   Bench b(4);
   b.ticks(20);
-  Out out;
-  b.ledgers[3].on_message(0, Message{1, 1, ProbeBody{1, 7}}, b.now, out);
-  Message old = out.messages[0].message;
+  Message old = b.word_of(3);
   std::get<RequestBody>(old.body).term = 1;  // a wish, long granted
   b.silent[2] = true;
-  int waited = 0;
-  for (; waited < 100 && !b.settled(2); ++waited) {
-    // Between the newer one's arrival and the keepers' next look at it.
-    b.now += b.config.tick;
-    std::vector<std::pair<NodeId, Outgoing>> arriving;
-    arriving.swap(b.flight);
-    for (const auto& [from, o] : arriving) {
-      if (b.silent[from] || b.silent[o.to]) continue;
-      b.ledgers[o.to].on_message(from, o.message, b.now, out);
-      b.post(o.to, out);
-    }
-    for (NodeId k = 0; k < 3; ++k) b.ledgers[k].on_message(3, old, b.now, out);
-    out.clear();
-    for (NodeId i = 0; i < 4; ++i) {
-      b.ledgers[i].on_tick(b.now, out);
-      b.post(i, out);
-    }
-  }
+  b.between = [&] {
+    Out out;
+    for (const NodeId k : {0U, 1U, 2U}) b.ledgers[k].on_message(3, old, b.now, out);
+  };
+  const int waited = b.wait_for_settlement(2, 100);
   TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 6, std::to_string(waited).c_str());
 }
 
