@@ -44,7 +44,8 @@ Colour colour_of_state(std::string_view state) {
   if (state == "lost" || state == "alert" || state == "failed" || state == "missed") {
     return Colour::kRed;
   }
-  if (state == "draining" || state == "drained" || state == "offline" || state == "unknown") return Colour::kYellow;
+  if (state == "draining" || state == "drained" || state == "offline" || state == "unknown")
+    return Colour::kYellow;
   return Colour::kNone;
 }
 

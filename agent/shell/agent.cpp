@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
+#include <utility>
 
 #include "agent/shell/fleet_task.hpp"
 #include "base/require.hpp"
@@ -169,8 +171,8 @@ void Agent::boot(const core::CoreConfig& config) {
 
 // Both clocks at one instant. What passes between the two readings, by load or a frozen process, is
 // an error of every wall-clock time the journal tells from then on.
-Agent::Instant Agent::read_clocks() {
-  Instant best;
+Agent::Clocks Agent::read_clocks() const {
+  Clocks best;
   DurationNs least = INT64_MAX;
   for (int tries = 0; tries < kClockTriesMax && least > kClockApartMax; ++tries) {
     const TimeNs before = clock_.boot_ns();
@@ -184,6 +186,11 @@ Agent::Instant Agent::read_clocks() {
 }
 
 TimeNs Agent::now() const { return std::max(base_ns_ + clock_.boot_ns(), state_.now); }
+
+Agent::Instant Agent::instant() const {
+  const auto [wall, machine] = read_clocks();
+  return {wall, std::max(base_ns_ + machine, state_.now)};
+}
 
 void Agent::post(core::EventBody body) {
   if (!merge_into_queue(body)) post_at(now(), std::move(body));
@@ -335,9 +342,10 @@ void Agent::shut_down() {
 }
 
 void Agent::process() {
-  while (!blocked_ && !finished_ && (undone_ || written_ > 0 || !queue_.empty())) {
-    Status ok = undone_ ? journal_->commit(true) : written_ > 0 ? sync_batch() : write_batch();
-    if (ok && undone_) carry_out_all();
+  while (!blocked_ && !finished_ && (!commands_.empty() || !queue_.empty())) {
+    // All that is left are commands that came too late: the core has to hear what time it is.
+    if (queue_.empty() && !unconfirmed_) post_at(now(), core::Ticked{});
+    Status ok = unconfirmed_ ? confirm() : written_ > 0 ? sync_batch() : write_batch();
     if (ok) ok = step_batch();
     if (ok) ok = journal_->keep_up(state_, clock_.wall_ns());
     if (!ok) block(ok.error());
@@ -368,21 +376,39 @@ Status Agent::step_batch() {
     const Pending pending = std::move(queue_.front());
     queue_.pop_front();
     --written_;
-    commands_.clear();
-    core::step(state_, pending.event, commands_);
-    journal_->record(first_seq_++, commands_, state_.digest());
-    undone_ = true;
-    if (decides_outcome(commands_)) {
-      if (const Status ok = journal_->commit(true); !ok) return ok;
+    core::Commands stepped;
+    core::step(state_, pending.event, stepped);
+    journal_->record(first_seq_++, stepped, state_.digest());
+    unconfirmed_ = decides_outcome(stepped);
+    std::move(stepped.begin(), stepped.end(), std::back_inserter(commands_));
+    if (unconfirmed_) {
+      if (const Status ok = confirm(); !ok) return ok;
+    } else if (!overslept()) {
+      carry_out_all();
     }
-    carry_out_all();
   }
   return {};
 }
 
+Status Agent::confirm() {
+  if (const Status ok = journal_->commit(true); !ok) return ok;
+  unconfirmed_ = false;
+  if (!overslept()) carry_out_all();
+  return {};
+}
+
+// Between an event and what follows from it the process may have stood still: a slow disk, a
+// machine out of memory, a stopped process. If the board's fence has passed meanwhile its share may
+// already be another's, and nothing decided before is done until the core knows the time.
+bool Agent::overslept() const {
+  const core::Fleet& fleet = state_.fleet;
+  const DurationNs margin = core::fence_margin(state_.config.slice, state_.config.fleet.lease);
+  return !fleet.on_floor(state_.now + margin) && fleet.on_floor(now() + margin);
+}
+
 void Agent::carry_out_all() {
-  undone_ = false;
-  for (const core::Command& command : commands_) carry_out(command);
+  const core::Commands commands = std::exchange(commands_, {});
+  for (const core::Command& command : commands) carry_out(command);
   power_->on_stepped();
   cap_watch_.on_mean(state_.power.mean_at, state_.power.mean_mw,
                      state_.power.in_force(state_.config.power).mw);

@@ -79,6 +79,12 @@ class Agent {
   // Tells the core if the wall clock was set; done every few seconds by itself.
   void look_at_clock();
   [[nodiscard]] TimeNs now() const;
+  // The same moment by the wall clock and in agent time.
+  struct Instant {
+    TimeNs wall = 0;
+    TimeNs agent = 0;
+  };
+  [[nodiscard]] Instant instant() const;
   [[nodiscard]] const std::string& journal_path() const { return journal_->path(); }
   // The newest reading of the board's power, if there was one.
   [[nodiscard]] const std::optional<power::PowerReading>& last_reading() const { return reading_; }
@@ -94,11 +100,11 @@ class Agent {
     core::Event event;
   };
 
-  struct Instant {
+  struct Clocks {
     TimeNs wall = 0;
     TimeNs machine = 0;
   };
-  [[nodiscard]] Instant read_clocks();
+  [[nodiscard]] Clocks read_clocks() const;
   void boot(const core::CoreConfig& config);
   void offer_rungs(power::GovernorConfig& governor) const;
   void post(core::EventBody body);
@@ -108,6 +114,8 @@ class Agent {
   [[nodiscard]] Status write_batch();
   [[nodiscard]] Status sync_batch();
   [[nodiscard]] Status step_batch();
+  [[nodiscard]] Status confirm();
+  [[nodiscard]] bool overslept() const;
   void carry_out_all();
   void block(const Error& error);
   void refuse_waiting();
@@ -137,8 +145,8 @@ class Agent {
   std::size_t written_ = 0;
   std::uint64_t first_seq_ = 0;
   bool durable_ = false;
-  core::Commands commands_;  // of the last step
-  bool undone_ = false;      // they are still to be carried out
+  core::Commands commands_;   // still to be carried out, in this order
+  bool unconfirmed_ = false;  // the last of them only once the disk has what they follow from
   std::map<std::uint64_t, Reply> replies_;
   std::uint64_t next_request_ = 1;
   TimeNs base_ns_ = 0;  // agent time = base + CLOCK_BOOTTIME

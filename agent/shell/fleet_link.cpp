@@ -20,8 +20,6 @@ constexpr DurationNs kReportEvery = 5 * kSecond;
 constexpr DurationNs kTaskEvery = 2 * kSecond;
 constexpr std::size_t kTasksPerSecond = 32;
 constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
-constexpr std::size_t kSharePointsMax = 256;
-constexpr DurationNs kSharesRepeated = 30 * kSecond;
 constexpr std::uint32_t kModelExpiryS = 5;
 constexpr DurationNs kGoodbye = 2 * kSecond;
 
@@ -147,7 +145,9 @@ FleetLink::~FleetLink() {
   // open() gave up before there was a link: there is nobody to tell.
   if (!client_) return;
   loop_.forget(client_->ready_fd());
-  give_up_share();
+  // Said aloud: whoever watches would otherwise count the old share until the lease ends.
+  const auto [wall, now] = agent_.instant();
+  shares_.give_up(agent_.state(), wall, now);
   publish_shares();
   mqtt::Outgoing last;
   last.topic = topic(TopicKind::kStatus);
@@ -242,63 +242,15 @@ void FleetLink::join() {
   publish_info();
 }
 
-// Before the messages of the same steps leave: whoever receives a share from us notes its rise
-// after our fall. Put together by time, the points of all boards then never show too much.
-void FleetLink::note_share() {
-  const core::Fleet& fleet = agent_.state().fleet;
-  const auto power = static_cast<std::size_t>(core::Resource::kPower);
-  const TimeNs now = agent_.state().now;
-  const core::CoreConfig& config = agent_.state().config;
-  const DurationNs margin = core::fence_margin(config.slice, config.fleet.lease);
-  const bool on_floor = fleet.on_floor(now + margin);
-  SharePoint point;
-  if (!on_floor) point.parts = fleet.ledger->effective(now)[power];
-  point.enforced_mw = fleet.enforced[power];
-  const TimeNs wall = clock_.wall_ns();
-  point.unix_us = wall / 1000;
-  if (fence_wall_ < wall && share_.parts != 0) {
-    // An agent that was stopped past its fence granted nothing meanwhile: it fell at the fence.
-    const core::FleetMember* self = fleet.plan.member(config.node);
-    add_share({std::max(fence_wall_ / 1000, share_.unix_us + 1), 0,
-               self == nullptr ? 0 : self->floor[power]});
-  }
-  if (!on_floor) {
-    const TimeNs fence = std::min(fleet.ledger->fence_deadline(), now + core::kLeaseMax);
-    fence_wall_ = fence - margin + agent_.state().wall_minus_agent;
-  }
-  add_share(point);
-}
-
-// An agent that stops runs nothing: only its floor is reserved for it from now on. Said aloud,
-// since whoever watches would otherwise count the old share until the lease ends.
-void FleetLink::give_up_share() {
-  note_share();
-  const core::State& state = agent_.state();
-  const core::FleetMember* self = state.fleet.plan.member(state.config.node);
-  const auto power = static_cast<std::size_t>(core::Resource::kPower);
-  // Not at the time of the point before: a point is known by its time.
-  add_share({std::max(clock_.wall_ns() / 1000, share_.unix_us + 1), 0,
-             self == nullptr ? 0 : self->floor[power]});
-}
-
-void FleetLink::add_share(const SharePoint& point) {
-  if (point.parts == share_.parts && point.enforced_mw == share_.enforced_mw) return;
-  share_ = point;
-  if (shares_.size() >= kSharePointsMax) shares_.pop_front();
-  shares_.push_back(point);
-  shares_told_ = false;
-}
-
 // Every change of the last half minute again: one lost message leaves no hole.
 void FleetLink::publish_shares() {
   const TimeNs now = agent_.now();
-  if (shares_.empty() || (shares_told_ && now - shares_at_ < kReportEvery)) return;
-  shares_told_ = true;
+  if (!shares_.fresh() && now - shares_at_ < kReportEvery) return;
   shares_at_ = now;
-  const std::int64_t since_us = (clock_.wall_ns() - kSharesRepeated) / 1000;
-  while (shares_.size() > 1 && shares_[1].unix_us < since_us) shares_.pop_front();
+  const std::deque<ShareHistory::Point>& told = shares_.take(clock_.wall_ns());
+  if (told.empty()) return;
   Value points = Value::array();
-  for (const SharePoint& p : shares_) {
+  for (const ShareHistory::Point& p : told) {
     points.add(Value::array()
                    .add(Value::integer(p.unix_us))
                    .add(Value::integer(p.parts))
@@ -317,7 +269,10 @@ void FleetLink::publish_shares() {
 }
 
 void FleetLink::flush() {
-  note_share();
+  // Before the messages of the same steps leave: whoever receives a share from us notes its rise
+  // after our fall. Put together by time, the points of all boards then never show too much.
+  const auto [wall, now] = agent_.instant();
+  shares_.note(agent_.state(), wall, now);
   for (auto& [peer, writer] : outbound_) send_to(peer, writer);
   if (joined_ && hub_->dirty()) refresh_hub();
 }

@@ -5,7 +5,6 @@
 // operators say goes through the command door, what is published is read from the state.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "agent/shell/event_log.hpp"
 #include "agent/shell/fleet_report.hpp"
 #include "agent/shell/settings.hpp"
+#include "agent/shell/share_history.hpp"
 #include "mqtt/client/client.hpp"
 #include "mqtt/codec/coop.hpp"
 #include "mqtt/codec/topics.hpp"
@@ -47,13 +47,6 @@ class FleetLink {
     TimeNs clear_at = kNever;
   };
 
-  // From when on what is enforced of the power budget.
-  struct SharePoint {
-    std::int64_t unix_us = 0;
-    consensus::Parts parts = 0;
-    std::int64_t enforced_mw = 0;
-  };
-
   FleetLink(Loop& loop, Agent& agent, ports::Clock& clock, const Settings& settings,
             std::string version, Agent::Log log);
   void on_ready();
@@ -73,9 +66,6 @@ class FleetLink {
   void send_model(const std::string& peer, std::string payload);
   void publish_telemetry();
   void send_to(const std::string& peer, mqtt::CoopWriter& writer);
-  void note_share();
-  void give_up_share();
-  void add_share(const SharePoint& point);
   void publish_shares();
   void publish_event(std::string kind, std::string text, json::Value more = {});
   void publish_state(mqtt::TopicKind kind, std::string_view name, std::string payload);
@@ -99,10 +89,7 @@ class FleetLink {
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
   std::map<std::string, PublishedTask> tasks_;
   EnergyWindow energy_;
-  std::deque<SharePoint> shares_;  // recent changes
-  SharePoint share_;
-  bool shares_told_ = true;
-  TimeNs fence_wall_ = kNever;  // when the share in use ends unless peers are heard
+  ShareHistory shares_;
   TimeNs shares_at_ = 0;
   std::uint64_t epoch_ = 0;  // of this run of the agent
   std::uint64_t seq_ = 0;

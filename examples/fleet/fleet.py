@@ -171,13 +171,17 @@ class Fleet:
 
         threading.Thread(target=record, daemon=True).start()
 
+    def env_of(self, _board):
+        return dict(os.environ)
+
     def start_board(self, node):
         board = self.boards[node]
         board.started += 1
         with open(os.path.join(self.folder, node + ".log"), "ab") as log:
             board.process = subprocess.Popen(
                 [os.path.join(self.programs, "laird"), "run", "--config", self.config_path(node),
-                 "--view", "none"], stdout=log, stderr=log, start_new_session=True)
+                 "--view", "none"], env=self.env_of(board), stdout=log, stderr=log,
+                start_new_session=True)
 
     def kill_board(self, node, how=signal.SIGKILL):
         process = self.boards[node].process

@@ -3,7 +3,10 @@
  * FAILING_DISK names a folder; FAILING_DISK_RULES a file, read before each call on a file below the
  * folder, that holds lines "CALL ERRNO COUNT": the next COUNT calls of that kind (write, sync) fail
  * with that error, -1 for all of them. Each failure is one more byte in RULES.hits. A rule that is
- * used up stays in the file; rewriting the file, by a rename, starts its count again. */
+ * used up stays in the file; rewriting the file, by a rename, starts its count again.
+ *
+ * FAILING_DISK_STALL names a file: while it exists, calls on files below the folder do not return,
+ * as on a card that is busy with itself. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static ino_t seen_file;
@@ -44,6 +48,12 @@ static void note_hit(const char* rules) {
   close(fd);
 }
 
+static void stand_still(void) {
+  const char* stall = getenv("FAILING_DISK_STALL");
+  const struct timespec moment = {0, 5 * 1000 * 1000};
+  while (stall != NULL && access(stall, F_OK) == 0) nanosleep(&moment, NULL);
+}
+
 /* The error this call is to fail with, 0 for none. */
 static int fault_of(const char* call, int* used, int fd) {
   const char* rules = getenv("FAILING_DISK_RULES");
@@ -53,7 +63,9 @@ static int fault_of(const char* call, int* used, int fd) {
   int error = 0;
   int count = 0;
   int found = 0;
-  if (rules == NULL || !below_folder(fd)) return 0;
+  if (!below_folder(fd)) return 0;
+  stand_still();
+  if (rules == NULL) return 0;
   file = fopen(rules, "re");
   if (file == NULL) return 0;
   if (fstat(fileno(file), &now) == 0 && now.st_ino != seen_file) {

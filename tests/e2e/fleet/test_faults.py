@@ -1,9 +1,10 @@
 """Whole fleets under faults, judged from outside and by their journals: real boards, a real broker,
-real training; agents killed and frozen, the broker gone, single links cut, silent and slow, messages
-repeated at once and long after.
+real training; agents killed and frozen, disks that stand still, the broker gone, single links cut,
+silent and slow, messages repeated at once and long after.
 
 LAIRD_FAULT_SEED picks another life, LAIRD_FAULT_SECONDS a longer one (`./dev soak` does both)."""
 
+import contextlib
 import json
 import os
 import random
@@ -20,7 +21,8 @@ import fleet as one_machine  # noqa: E402
 from links import Echo, Link  # noqa: E402
 
 BIN = os.path.abspath(os.environ.get("LAIRD_BIN", "build/release/bin"))
-SEED = int(os.environ.get("LAIRD_FAULT_SEED", "1"))
+SHIM = os.path.join(BIN, "libfailing_disk.so")
+SEED = int(os.environ.get("LAIRD_FAULT_SEED", "32"))
 SECONDS = int(os.environ.get("LAIRD_FAULT_SECONDS", "15"))
 LEASE_S = 6
 SETTLED_FOR_S = 5  # laird-lab wants to see it last for 2 s
@@ -37,7 +39,8 @@ def small_task(name, lane, deadline_s):
 
 
 class LinkedFleet(one_machine.Fleet):
-    """A fleet in which each board has a link of its own to the broker."""
+    """A fleet in which each board has a link of its own to the broker, and a disk that can stand
+    still in the middle of a write."""
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)
@@ -50,9 +53,26 @@ class LinkedFleet(one_machine.Fleet):
         config["fleet"]["brokers"] = ["mqtts://localhost:%d" % self.links[board.node].port]
         return config
 
+    def stall_file(self, node):
+        return os.path.join(self.folder, node + ".stall")
+
+    def env_of(self, board):
+        return dict(super().env_of(board), LD_PRELOAD=SHIM,
+                    FAILING_DISK=os.path.join(self.folder, "state", board.node, "journal"),
+                    FAILING_DISK_STALL=self.stall_file(board.node))
+
+    def stall_disk(self, node):
+        with open(self.stall_file(node), "w", encoding="utf-8"):
+            pass
+
+    def free_disk(self, node):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.stall_file(node))
+
     def stop(self):
-        for link in self.links.values():
+        for node, link in self.links.items():
             link.set("open")
+            self.free_disk(node)
         super().stop()
         for link in self.links.values():
             link.stop()
@@ -60,6 +80,7 @@ class LinkedFleet(one_machine.Fleet):
 
 class Faults(unittest.TestCase):
     def setUp(self):
+        self.assertTrue(os.path.exists(SHIM), "build the target failing_disk")
         self.folder = tempfile.mkdtemp(prefix="laird-faults-")
         self.fleet = LinkedFleet(self.folder, BIN, name="faults", boards=BOARDS, budget_w=30,
                                  tick="200ms", lease="%ds" % LEASE_S)
@@ -128,7 +149,7 @@ class Faults(unittest.TestCase):
     def hurt(self, rng):
         """One fault and its end."""
         nodes = rng.sample(sorted(self.fleet.boards), rng.choice([1, 1, 2]))
-        kind = rng.choice(["kill", "freeze", "broker", "cut", "cut", "silent", "silent", "slow"])
+        kind = rng.choice(["kill", "freeze", "disk", "disk", "broker", "cut", "cut", "silent", "silent", "slow"])
         away = rng.uniform(0.2, 1.5 * LEASE_S)
         if kind == "broker":
             nodes = []
@@ -151,6 +172,8 @@ class Faults(unittest.TestCase):
             self.fleet.kill_board(node)
         elif kind == "freeze":
             self.fleet.boards[node].process.send_signal(signal.SIGSTOP)
+        elif kind == "disk":
+            self.fleet.stall_disk(node)
         else:
             self.fleet.links[node].set(kind, rng.uniform(0.1, 0.5 * LEASE_S))
 
@@ -159,6 +182,8 @@ class Faults(unittest.TestCase):
             self.fleet.start_board(node)
         elif kind == "freeze":
             self.fleet.boards[node].process.send_signal(signal.SIGCONT)
+        elif kind == "disk":
+            self.fleet.free_disk(node)
         else:
             self.fleet.links[node].set("open")
 

@@ -37,10 +37,11 @@ class HandClock final : public ports::Clock {
 class OneBoard {
  public:
   // `fleet`: that section of the config; empty: the board is alone.
-  explicit OneBoard(const std::string& fleet = "", DurationNs stall = 0) {
+  explicit OneBoard(const std::string& fleet = "", DurationNs stall = 0,
+                    const std::string& node = "n-1") {
     clock.stall = stall;
     const std::string path = folder.path() + "/laird.json";
-    std::ofstream(path) << R"({"node": "n-1", "state_dir": "state", "cgroups": false,
+    std::ofstream(path) << R"({"node": ")" << node << R"(", "state_dir": "state", "cgroups": false,
         "control_socket": "none", "power": {"source": "none"},
         "board": {"lanes": [{"name": "cpu0", "kind": "cpu", "cores": 1}], "memory": "1GB"},
         "trainers": {"linear": {"exec": ["/bin/true"]}})"
