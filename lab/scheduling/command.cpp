@@ -149,7 +149,7 @@ void print(const std::vector<Table>& tables, bool as_json) {
   study.draw = [&](std::uint64_t seed) {
     return Bundle{draw_bundle(set->curves, setting, seed), {}};
   };
-  return run_table(std::move(study), "bundles of real curves", kBundleTasks);
+  return run_table(study, "bundles of real curves", kBundleTasks);
 }
 
 [[nodiscard]] Result<std::vector<Table>> run_tables(const Options& options, const Study& base) {

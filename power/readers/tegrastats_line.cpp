@@ -14,7 +14,7 @@ constexpr std::array<std::uint8_t, 256> make_classes() {
   for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = kName;
   table['_'] = kName;
   table['-'] = kName;  // zones such as x86-pkg@
-  for (const char c : {' ', '\t', '\r', '\n'}) table[static_cast<std::size_t>(c)] = kBlank;
+  table[' '] = table['\t'] = table['\r'] = table['\n'] = kBlank;
   return table;
 }
 

@@ -1,6 +1,7 @@
 #include "power/report/watch_view.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace laird::power {
@@ -19,7 +20,7 @@ std::string sparkline(const std::deque<double>& values, bool from_zero) {
   std::string out;
   for (const double v : values) {
     const double part = span > 0 ? (v - low) / span : 0;
-    out += kBlocks[std::min<std::size_t>(7, static_cast<std::size_t>(part * 7 + 0.5))];
+    out += kBlocks[std::clamp(std::lround(part * 7), 0L, 7L)];
   }
   return out;
 }
