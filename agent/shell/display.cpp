@@ -139,11 +139,13 @@ void Display::refresh(const core::State& state, TimeNs now) {
 void Display::changed(const core::Task& task, const core::TaskChanged& change, TimeNs now) {
   if (view_ != View::kLines) return;
   using core::TaskState;
-  const bool worth = change.outcome != core::Outcome::kNone
-                         ? change.state == TaskState::kEnded
-                         : change.state == TaskState::kQueued ||
-                               change.state == TaskState::kBackoff ||
-                               change.state == TaskState::kHeld;
+  // A task may have gone on since: its reason is that of its end, which has a line of its own.
+  const bool worth =
+      change.outcome != core::Outcome::kNone
+          ? change.state == TaskState::kEnded
+          : task.outcome == core::Outcome::kNone &&
+                (change.state == TaskState::kQueued || change.state == TaskState::kBackoff ||
+                 change.state == TaskState::kHeld);
   if (!worth) return;
   const std::string_view what =
       change.outcome != core::Outcome::kNone ? name(change.outcome) : name(change.state);
