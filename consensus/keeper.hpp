@@ -127,6 +127,7 @@ class Keeper {
   [[nodiscard]] bool answers(const RequestBody& body, TimeNs now) const;
   // How many neighbours may still answer the account and so keep it unfenced.
   [[nodiscard]] std::size_t supporters(const Register& r, const Entry& e, TimeNs now) const;
+  [[nodiscard]] std::size_t supporters_to_come(const Register& r, const Entry& e) const;
   void pursue(TimeNs now, Out& out);
   void propose(TimeNs now, Out& out);
   void prepare(TimeNs now, Out& out);

@@ -83,17 +83,29 @@ std::size_t Keeper::supporters(const Register& r, const Entry& e, TimeNs now) co
   }));
 }
 
+// Those it may have left once what the certainly dead answered has lapsed.
+std::size_t Keeper::supporters_to_come(const Register& r, const Entry& e) const {
+  return static_cast<std::size_t>(std::count_if(e.ties.begin(), e.ties.end(), [&](const Tie& t) {
+    const Entry* peer = r.find(t.peer);
+    return peer == nullptr || !peer->certain;
+  }));
+}
+
 // Worth waiting for, so that all closings and the death make one version: an account that has
 // fallen silent and will be closed upon, one closed upon of which it is not clear yet whether it is
 // gone, or one that is gone and has neighbours that will close.
 bool Keeper::ripening(const Register& next, TimeNs now) const {
   return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
-    if (!closed_upon(d.account)) return !d.heard && gone(d.account, now);
-    if (!gone(d.account, now)) return !d.heard;
     const Entry* e = next.find(d.account);
-    return e != nullptr && std::any_of(e->ties.begin(), e->ties.end(), [&](const Tie& t) {
-             return next.alive(t.peer) && !gone(t.peer, now);
-           });
+    // Silent for longer, and not closed upon: it is this keeper alone that does not hear it.
+    const bool of_late = now - d.since < timing_.term + kDoubtTicks * timing_.tick;
+    const bool will_close =
+        of_late && e != nullptr && std::any_of(e->ties.begin(), e->ties.end(), [&](const Tie& t) {
+          return next.alive(t.peer) && !gone(t.peer, now);
+        });
+    if (!closed_upon(d.account)) return will_close && !d.heard && gone(d.account, now);
+    if (!gone(d.account, now)) return !d.heard;
+    return will_close;
   });
 }
 
@@ -158,16 +170,17 @@ void Keeper::note_alive(const Account& account, TimeNs at) {
   if (Timed* known = find_contact(account)) known->since = std::max(known->since, at);
 }
 
+// In doubt is already who will have too few: whether it is there is asked while that lapses.
 void Keeper::review_doubts(const Register& candidate, TimeNs now) {
   for (const Entry& e : candidate.entries) {
-    if (!e.dead && supporters(candidate, e, now) < e.quorum) doubt(e.account, self_, now);
+    if (!e.dead && supporters_to_come(candidate, e) < e.quorum) doubt(e.account, self_, now);
   }
   std::erase_if(doubts_, [&](const Doubt& d) {
     const Entry* e = candidate.find(d.account);
     if (e == nullptr || e->dead) return true;
     // One who stays silent stays in doubt: there may be neighbours yet that will close.
     if (!d.heard || now - d.at <= kRequestTicks * timing_.tick) return false;
-    return !closed_upon(d.account) && supporters(candidate, *e, now) >= e->quorum;
+    return !closed_upon(d.account) && supporters_to_come(candidate, *e) >= e->quorum;
   });
 }
 
