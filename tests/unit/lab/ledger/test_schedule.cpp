@@ -49,9 +49,10 @@ TEST(schedules_that_once_failed_hold) {
 // losses of 30 to 40% with two or three faults at once.
 TEST(schedules_that_once_were_late_are_settled_within_the_lease_and_ten_ticks) {
   const ScheduleLimits limits;
-  for (const std::uint64_t seed : {9700569ULL, 9703063ULL, 9705181ULL, 9708110ULL, 1200312ULL,
-                                   2201699ULL, 2202359ULL, 2203114ULL, 2204703ULL, 2205129ULL,
-                                   2205505ULL, 2211681ULL, 2216161ULL, 2200383ULL, 9993806ULL}) {
+  for (const std::uint64_t seed :
+       {9700569ULL, 9703063ULL, 9705181ULL, 9708110ULL, 1200312ULL, 2201699ULL, 2202359ULL,
+        2203114ULL, 2204703ULL, 2205129ULL, 2205505ULL, 2211681ULL, 2216161ULL, 2200383ULL,
+        9993806ULL, 10102337ULL, 10106548ULL}) {
     const ScheduleResult r = run_schedule(limits, seed);
     TEST_ASSERT_EQUAL_STRING("", r.first_break.c_str());
     TEST_ASSERT_TRUE_MESSAGE(r.reclaim_ticks <= limits.lease_ticks + 10,
