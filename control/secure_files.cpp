@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "agent/shell/whole_file.hpp"
+#include "agent/os/whole_file.hpp"
 
 namespace laird::control {
 namespace {

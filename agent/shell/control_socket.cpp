@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "agent/shell/line_buffer.hpp"
+#include "agent/os/line_buffer.hpp"
 #include "agent/shell/status.hpp"
 #include "config/units.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "agent/shell/agent.hpp"
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 #include "json/value.hpp"
 
 namespace laird::shell {

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "agent/shell/loop.hpp"
-#include "agent/shell/whole_file.hpp"
+#include "agent/os/loop.hpp"
+#include "agent/os/whole_file.hpp"
 #include "config/schema.hpp"
 
 namespace laird::shell {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 
 namespace laird::shell {
 

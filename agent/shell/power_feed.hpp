@@ -6,7 +6,7 @@
 #include <string>
 
 #include "agent/core/state.hpp"
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 #include "power/readers/modelled_reader.hpp"
 #include "power/readers/open_reader.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "agent/core/command.hpp"
 #include "agent/core/event.hpp"
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 #include "power/helper/client.hpp"
 #include "power/model/board.hpp"
 

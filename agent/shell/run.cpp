@@ -23,12 +23,12 @@
 #include "agent/shell/control_socket.hpp"
 #include "agent/shell/display.hpp"
 #include "agent/shell/fleet_link.hpp"
-#include "agent/shell/folder_lock.hpp"
+#include "agent/os/folder_lock.hpp"
 #include "agent/shell/metrics.hpp"
 #include "agent/shell/metrics_port.hpp"
-#include "agent/shell/notify.hpp"
+#include "agent/os/notify.hpp"
 #include "agent/shell/settings.hpp"
-#include "agent/shell/system_clock.hpp"
+#include "agent/os/system_clock.hpp"
 
 namespace laird::shell {
 namespace {

@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "agent/shell/overlay.hpp"
-#include "agent/shell/whole_file.hpp"
+#include "agent/os/whole_file.hpp"
 
 namespace laird::shell {
 namespace {

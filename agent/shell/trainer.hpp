@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "agent/core/command.hpp"
-#include "agent/shell/bounded_log.hpp"
-#include "agent/shell/cgroup.hpp"
-#include "agent/shell/line_buffer.hpp"
-#include "agent/shell/loop.hpp"
-#include "agent/shell/process.hpp"
+#include "agent/os/bounded_log.hpp"
+#include "agent/os/cgroup.hpp"
+#include "agent/os/line_buffer.hpp"
+#include "agent/os/loop.hpp"
+#include "agent/os/process.hpp"
 #include "agent/shell/report_pace.hpp"
 #include "agent/shell/trainer_host.hpp"
 #include "agent/shell/trainer_message.hpp"

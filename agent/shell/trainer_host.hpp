@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "agent/core/event.hpp"
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 
 namespace laird::shell {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "agent/shell/process.hpp"
+#include "agent/os/process.hpp"
 #include "agent/shell/trainer.hpp"
 
 namespace laird::shell {

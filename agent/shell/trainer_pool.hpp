@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "agent/ports/ports.hpp"
-#include "agent/shell/cgroup.hpp"
-#include "agent/shell/loop.hpp"
+#include "agent/os/cgroup.hpp"
+#include "agent/os/loop.hpp"
 #include "agent/shell/trainer_host.hpp"
 
 namespace laird::shell {

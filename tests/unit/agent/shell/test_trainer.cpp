@@ -5,7 +5,7 @@
 #include <fstream>
 #include <vector>
 
-#include "agent/shell/process.hpp"
+#include "agent/os/process.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;

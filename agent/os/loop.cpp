@@ -1,4 +1,4 @@
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 
 #include <sys/epoll.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "agent/shell/notify.hpp"
+#include "agent/os/notify.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <optional>
 
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;

@@ -1,4 +1,4 @@
-#include "agent/shell/process.hpp"
+#include "agent/os/process.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 
 namespace laird::shell {
 

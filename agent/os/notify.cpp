@@ -1,4 +1,4 @@
-#include "agent/shell/notify.hpp"
+#include "agent/os/notify.hpp"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 
 namespace laird::shell {
 namespace {

@@ -1,4 +1,4 @@
-#include "agent/shell/line_buffer.hpp"
+#include "agent/os/line_buffer.hpp"
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 #include "base/error.hpp"
 
 namespace laird::shell {

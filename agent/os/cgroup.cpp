@@ -1,4 +1,4 @@
-#include "agent/shell/cgroup.hpp"
+#include "agent/os/cgroup.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "agent/shell/whole_file.hpp"
+#include "agent/os/whole_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "agent/shell/loop.hpp"
+#include "agent/os/loop.hpp"
 
 namespace laird::shell {
 

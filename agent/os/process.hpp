@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/shell/cgroup.hpp"
-#include "agent/shell/loop.hpp"
+#include "agent/os/cgroup.hpp"
+#include "agent/os/loop.hpp"
 #include "base/error.hpp"
 
 namespace laird::shell {

@@ -1,4 +1,4 @@
-#include "agent/shell/folder_lock.hpp"
+#include "agent/os/folder_lock.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
