@@ -1,9 +1,9 @@
 // config: the settings of boards, looked at and changed over the network.
 #include <cstdio>
 
-#include "agent/shell/overlay.hpp"
-#include "agent/shell/settings.hpp"
-#include "agent/shell/trial.hpp"
+#include "agent/settings/remote_settings.hpp"
+#include "agent/settings/settings.hpp"
+#include "agent/settings/trial.hpp"
 #include "config/units.hpp"
 #include "control/commands.hpp"
 #include "control/confirm.hpp"

@@ -1,5 +1,5 @@
 // The operator's half of commit-confirm: boards that took a change restart, and a change holds only
-// when it is confirmed over the link that they have brought back (agent/shell/trial.hpp).
+// when it is confirmed over the link that they have brought back (agent/settings/trial.hpp).
 #pragma once
 
 #include <map>

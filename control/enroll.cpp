@@ -1,6 +1,6 @@
 #include "control/enroll.hpp"
 
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "config/units.hpp"
 #include "control/pki.hpp"
 

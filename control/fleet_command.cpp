@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "agent/shell/plan_json.hpp"
+#include "agent/settings/fleet_budget_json.hpp"
 #include "config/units.hpp"
 #include "control/commands.hpp"
 #include "control/output.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "agent/shell/plan_json.hpp"
+#include "agent/settings/fleet_budget_json.hpp"
 #include "control/exit.hpp"
 #include "control/output.hpp"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "config/units.hpp"
 #include "control/commands.hpp"
 #include "control/local_client.hpp"

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "agent/shell/fleet_task.hpp"
+#include "agent/settings/cotrain_task.hpp"
 #include "base/require.hpp"
 
 namespace laird::shell {

@@ -15,7 +15,7 @@
 #include "agent/os/loop.hpp"
 #include "agent/shell/power_feed.hpp"
 #include "agent/shell/power_knobs.hpp"
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "agent/shell/trainer_pool.hpp"
 
 namespace laird::shell {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "agent/core/fleet.hpp"
-#include "agent/shell/fleet_task.hpp"
+#include "agent/settings/cotrain_task.hpp"
 #include "config/schema.hpp"
 #include "consensus/overlay.hpp"
 #include "mqtt/codec/coop.hpp"

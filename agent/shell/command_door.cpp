@@ -1,7 +1,7 @@
 #include "agent/shell/command_door.hpp"
 
 #include "agent/shell/bid.hpp"
-#include "agent/shell/plan_json.hpp"
+#include "agent/settings/fleet_budget_json.hpp"
 #include "agent/shell/status.hpp"
 #include "base/require.hpp"
 #include "mqtt/codec/base64.hpp"

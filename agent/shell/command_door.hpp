@@ -12,7 +12,7 @@
 #include "agent/shell/agent.hpp"
 #include "agent/shell/config_door.hpp"
 #include "agent/shell/event_log.hpp"
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "mqtt/client/message.hpp"
 #include "mqtt/codec/envelope.hpp"
 #include "mqtt/codec/messages.hpp"

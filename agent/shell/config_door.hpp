@@ -8,8 +8,8 @@
 #include <string>
 
 #include "agent/shell/agent.hpp"
-#include "agent/shell/overlay.hpp"
-#include "agent/shell/settings_store.hpp"
+#include "agent/settings/remote_settings.hpp"
+#include "agent/settings/settings_store.hpp"
 #include "mqtt/codec/envelope.hpp"
 
 namespace laird::shell {

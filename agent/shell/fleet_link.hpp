@@ -15,7 +15,7 @@
 #include "agent/shell/command_door.hpp"
 #include "agent/shell/event_log.hpp"
 #include "agent/shell/fleet_report.hpp"
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "agent/shell/share_history.hpp"
 #include "mqtt/client/client.hpp"
 #include "mqtt/codec/coop.hpp"

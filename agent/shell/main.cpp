@@ -1,6 +1,6 @@
 
 #include "agent/shell/run.hpp"
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "cli/command.hpp"
 #include "power/commands/commands.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "power/boards/power_modes.hpp"
 #include "power/model/clock_levels.hpp"
 

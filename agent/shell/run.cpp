@@ -27,7 +27,7 @@
 #include "agent/shell/metrics.hpp"
 #include "agent/shell/metrics_port.hpp"
 #include "agent/os/notify.hpp"
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "agent/os/system_clock.hpp"
 
 namespace laird::shell {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "agent/shell/fleet_task.hpp"
+#include "agent/settings/cotrain_task.hpp"
 
 namespace laird::shell {
 namespace {

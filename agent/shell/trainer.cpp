@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "agent/shell/fleet_task.hpp"
+#include "agent/settings/cotrain_task.hpp"
 
 namespace laird::shell {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "base/require.hpp"
 #include "config/units.hpp"
 #include "json/value.hpp"

@@ -9,8 +9,8 @@
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/config_door.hpp"
-#include "agent/shell/settings.hpp"
-#include "agent/shell/settings_store.hpp"
+#include "agent/settings/settings.hpp"
+#include "agent/settings/settings_store.hpp"
 #include "tests/harness/unit.hpp"
 
 namespace laird::test {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "agent/core/fleet.hpp"
-#include "agent/shell/fleet_task.hpp"
+#include "agent/settings/cotrain_task.hpp"
 #include "mqtt/codec/coop.hpp"
 #include "tests/harness/unit.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/shell/plan_json.hpp"
+#include "agent/settings/fleet_budget_json.hpp"
 
 #include "tests/harness/unit.hpp"
 

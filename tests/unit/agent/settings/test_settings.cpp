@@ -1,4 +1,4 @@
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "agent/shell/fleet_task.hpp"
+#include "agent/settings/cotrain_task.hpp"
 
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-#include "agent/shell/overlay.hpp"
+#include "agent/settings/remote_settings.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "agent/shell/trial.hpp"
+#include "agent/settings/trial.hpp"
 
 #include "tests/harness/unit.hpp"
 

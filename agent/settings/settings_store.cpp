@@ -1,10 +1,10 @@
-#include "agent/shell/settings_store.hpp"
+#include "agent/settings/settings_store.hpp"
 
 #include <sys/stat.h>
 
 #include <cerrno>
 
-#include "agent/shell/overlay.hpp"
+#include "agent/settings/remote_settings.hpp"
 #include "agent/os/whole_file.hpp"
 
 namespace laird::shell {

@@ -1,4 +1,4 @@
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "agent/shell/fleet_task.hpp"
+#include "agent/settings/cotrain_task.hpp"
 #include "agent/shell/metrics_port.hpp"
 #include "config/units.hpp"
 

@@ -1,6 +1,6 @@
-#include "agent/shell/overlay.hpp"
+#include "agent/settings/remote_settings.hpp"
 
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/shell/settings.hpp"
-#include "agent/shell/trial.hpp"
+#include "agent/settings/settings.hpp"
+#include "agent/settings/trial.hpp"
 
 namespace laird::shell {
 

@@ -1,5 +1,5 @@
 #include "agent/policies/policy.hpp"
-#include "agent/shell/settings.hpp"
+#include "agent/settings/settings.hpp"
 
 namespace laird::shell {
 namespace {
