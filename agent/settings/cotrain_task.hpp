@@ -6,7 +6,7 @@
 #include <string>
 
 #include "agent/core/task.hpp"
-#include "agent/shell/trainer_pool.hpp"
+#include "agent/trainer_host/trainer_pool.hpp"
 
 namespace laird::shell {
 

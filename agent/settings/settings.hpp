@@ -7,7 +7,7 @@
 
 #include "agent/core/event.hpp"
 #include "agent/journal/journal.hpp"
-#include "agent/shell/trainer_pool.hpp"
+#include "agent/trainer_host/trainer_pool.hpp"
 #include "config/schema.hpp"
 #include "power/boards/catalogue.hpp"
 #include "power/readers/open_reader.hpp"

@@ -16,7 +16,7 @@
 #include "agent/shell/power_feed.hpp"
 #include "agent/shell/power_knobs.hpp"
 #include "agent/settings/settings.hpp"
-#include "agent/shell/trainer_pool.hpp"
+#include "agent/trainer_host/trainer_pool.hpp"
 
 namespace laird::shell {
 

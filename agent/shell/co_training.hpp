@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "agent/core/state.hpp"
-#include "agent/shell/trainer_message.hpp"
+#include "agent/trainer_host/trainer_message.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::shell {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "agent/core/limits.hpp"
-#include "agent/shell/trainer_message.hpp"
+#include "agent/trainer_host/trainer_message.hpp"
 #include "base/require.hpp"
 
 namespace {

@@ -11,9 +11,9 @@
 #include "agent/os/line_buffer.hpp"
 #include "agent/os/loop.hpp"
 #include "agent/os/process.hpp"
-#include "agent/shell/report_pace.hpp"
-#include "agent/shell/trainer_host.hpp"
-#include "agent/shell/trainer_message.hpp"
+#include "agent/trainer_host/report_pace.hpp"
+#include "agent/trainer_host/trainer_host.hpp"
+#include "agent/trainer_host/trainer_message.hpp"
 
 namespace laird::shell {
 

@@ -1,4 +1,4 @@
-#include "agent/shell/trainer_pool.hpp"
+#include "agent/trainer_host/trainer_pool.hpp"
 
 #include <sys/wait.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "agent/os/process.hpp"
-#include "agent/shell/trainer.hpp"
+#include "agent/trainer_host/trainer.hpp"
 
 namespace laird::shell {
 namespace {

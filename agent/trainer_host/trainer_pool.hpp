@@ -14,7 +14,7 @@
 #include "agent/ports/ports.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"
-#include "agent/shell/trainer_host.hpp"
+#include "agent/trainer_host/trainer_host.hpp"
 
 namespace laird::shell {
 

@@ -1,4 +1,4 @@
-#include "agent/shell/report_pace.hpp"
+#include "agent/trainer_host/report_pace.hpp"
 
 #include "tests/harness/unit.hpp"
 

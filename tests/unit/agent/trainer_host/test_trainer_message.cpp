@@ -1,4 +1,4 @@
-#include "agent/shell/trainer_message.hpp"
+#include "agent/trainer_host/trainer_message.hpp"
 
 #include <bit>
 #include <string>

@@ -1,4 +1,4 @@
-#include "agent/shell/trainer.hpp"
+#include "agent/trainer_host/trainer.hpp"
 
 #include <sys/wait.h>
 
