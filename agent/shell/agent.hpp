@@ -10,11 +10,11 @@
 
 #include "agent/core/step.hpp"
 #include "agent/journal/journal.hpp"
-#include "agent/shell/cap_watch.hpp"
+#include "agent/board_power/cap_watch.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"
-#include "agent/shell/power_feed.hpp"
-#include "agent/shell/power_knobs.hpp"
+#include "agent/board_power/power_feed.hpp"
+#include "agent/board_power/power_knobs.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/trainer_host/trainer_pool.hpp"
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "agent/shell/cap_watch.hpp"
+#include "agent/board_power/cap_watch.hpp"
 #include "power/boards/catalogue.hpp"
 #include "tests/harness/unit.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/shell/power_knobs.hpp"
+#include "agent/board_power/power_knobs.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "agent/shell/power_feed.hpp"
+#include "agent/board_power/power_feed.hpp"
 
 #include <sys/epoll.h>
 
