@@ -2,7 +2,7 @@
 
 #include "agent/shell/bid.hpp"
 #include "agent/settings/fleet_budget_json.hpp"
-#include "agent/shell/status.hpp"
+#include "agent/view/status.hpp"
 #include "base/require.hpp"
 #include "mqtt/codec/base64.hpp"
 #include "mqtt/codec/limits.hpp"

@@ -11,7 +11,7 @@
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/config_door.hpp"
-#include "agent/shell/event_log.hpp"
+#include "agent/view/event_log.hpp"
 #include "agent/settings/settings.hpp"
 #include "mqtt/client/message.hpp"
 #include "mqtt/codec/envelope.hpp"

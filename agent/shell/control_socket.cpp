@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "agent/os/line_buffer.hpp"
-#include "agent/shell/status.hpp"
+#include "agent/view/status.hpp"
 #include "config/units.hpp"
 
 namespace laird::shell {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "agent/shell/fleet_report.hpp"
-#include "agent/shell/status.hpp"
+#include "agent/view/status.hpp"
 #include "base/require.hpp"
 
 namespace laird::shell {

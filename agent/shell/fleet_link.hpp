@@ -13,7 +13,7 @@
 #include "agent/shell/agent.hpp"
 #include "agent/shell/co_training.hpp"
 #include "agent/shell/command_door.hpp"
-#include "agent/shell/event_log.hpp"
+#include "agent/view/event_log.hpp"
 #include "agent/shell/fleet_report.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/shell/share_history.hpp"

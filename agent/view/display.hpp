@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/core/command.hpp"
-#include "agent/shell/status.hpp"
+#include "agent/view/status.hpp"
 
 namespace laird::shell {
 

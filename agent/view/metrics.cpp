@@ -1,8 +1,8 @@
-#include "agent/shell/metrics.hpp"
+#include "agent/view/metrics.hpp"
 
 #include <algorithm>
 
-#include "agent/shell/status.hpp"
+#include "agent/view/status.hpp"
 #include "power/report/openmetrics.hpp"
 
 namespace laird::shell {

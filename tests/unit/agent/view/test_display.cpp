@@ -1,4 +1,4 @@
-#include "agent/shell/display.hpp"
+#include "agent/view/display.hpp"
 
 #include <cstdlib>
 

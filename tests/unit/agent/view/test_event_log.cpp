@@ -1,4 +1,4 @@
-#include "agent/shell/event_log.hpp"
+#include "agent/view/event_log.hpp"
 
 #include <fstream>
 

@@ -1,6 +1,6 @@
-#include "agent/shell/http_request.hpp"
+#include "agent/view/http_request.hpp"
 
-#include "agent/shell/metrics_port.hpp"
+#include "agent/view/metrics_port.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird::shell;

@@ -1,4 +1,4 @@
-#include "agent/shell/http_request.hpp"
+#include "agent/view/http_request.hpp"
 
 #include <algorithm>
 

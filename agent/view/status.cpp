@@ -1,4 +1,4 @@
-#include "agent/shell/status.hpp"
+#include "agent/view/status.hpp"
 
 #include <algorithm>
 #include <cstdio>

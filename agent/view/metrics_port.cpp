@@ -1,4 +1,4 @@
-#include "agent/shell/metrics_port.hpp"
+#include "agent/view/metrics_port.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "agent/shell/http_request.hpp"
+#include "agent/view/http_request.hpp"
 
 namespace laird::shell {
 namespace {

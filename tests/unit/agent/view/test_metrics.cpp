@@ -1,4 +1,4 @@
-#include "agent/shell/metrics.hpp"
+#include "agent/view/metrics.hpp"
 
 #include <map>
 #include <set>
