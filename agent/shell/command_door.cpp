@@ -1,6 +1,6 @@
 #include "agent/shell/command_door.hpp"
 
-#include "agent/shell/bid.hpp"
+#include "agent/placement/bid.hpp"
 #include "agent/settings/fleet_budget_json.hpp"
 #include "agent/view/status.hpp"
 #include "base/require.hpp"

@@ -1,4 +1,4 @@
-#include "agent/shell/bid.hpp"
+#include "agent/placement/bid.hpp"
 
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"

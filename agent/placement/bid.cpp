@@ -1,4 +1,4 @@
-#include "agent/shell/bid.hpp"
+#include "agent/placement/bid.hpp"
 
 #include <algorithm>
 #include <vector>
