@@ -12,7 +12,7 @@
 
 #include "agent/shell/agent.hpp"
 #include "agent/shell/co_training.hpp"
-#include "agent/shell/command_door.hpp"
+#include "agent/commands/signed_commands.hpp"
 #include "agent/view/event_log.hpp"
 #include "agent/shell/fleet_report.hpp"
 #include "agent/settings/settings.hpp"

@@ -19,8 +19,8 @@
 #include <optional>
 
 #include "agent/shell/agent.hpp"
-#include "agent/shell/config_door.hpp"
-#include "agent/shell/control_socket.hpp"
+#include "agent/commands/settings_changes.hpp"
+#include "agent/commands/local_socket.hpp"
 #include "agent/view/display.hpp"
 #include "agent/shell/fleet_link.hpp"
 #include "agent/os/folder_lock.hpp"

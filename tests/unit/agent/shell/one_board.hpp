@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "agent/shell/agent.hpp"
-#include "agent/shell/config_door.hpp"
+#include "agent/commands/settings_changes.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/settings/settings_store.hpp"
 #include "tests/harness/unit.hpp"

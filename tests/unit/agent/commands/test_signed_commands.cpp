@@ -1,5 +1,5 @@
 // One by one what must be refused, with its reason, and that nothing else changes by it.
-#include "agent/shell/command_door.hpp"
+#include "agent/commands/signed_commands.hpp"
 
 #include "mqtt/codec/base64.hpp"
 #include "mqtt/codec/limits.hpp"

@@ -1,4 +1,4 @@
-#include "agent/shell/config_door.hpp"
+#include "agent/commands/settings_changes.hpp"
 
 #include <algorithm>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "agent/shell/agent.hpp"
-#include "agent/shell/config_door.hpp"
+#include "agent/commands/settings_changes.hpp"
 #include "agent/view/event_log.hpp"
 #include "agent/settings/settings.hpp"
 #include "mqtt/client/message.hpp"

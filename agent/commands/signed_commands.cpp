@@ -1,4 +1,4 @@
-#include "agent/shell/command_door.hpp"
+#include "agent/commands/signed_commands.hpp"
 
 #include "agent/placement/bid.hpp"
 #include "agent/settings/fleet_budget_json.hpp"

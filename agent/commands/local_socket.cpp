@@ -1,4 +1,4 @@
-#include "agent/shell/control_socket.hpp"
+#include "agent/commands/local_socket.hpp"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
