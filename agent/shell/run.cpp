@@ -22,7 +22,7 @@
 #include "agent/commands/settings_changes.hpp"
 #include "agent/commands/local_socket.hpp"
 #include "agent/view/display.hpp"
-#include "agent/shell/fleet_link.hpp"
+#include "agent/fleet/link.hpp"
 #include "agent/os/folder_lock.hpp"
 #include "agent/view/metrics.hpp"
 #include "agent/view/metrics_port.hpp"

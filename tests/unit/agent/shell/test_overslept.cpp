@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/shell/share_history.hpp"
+#include "agent/fleet/share_history.hpp"
 #include "tests/unit/agent/shell/one_board.hpp"
 
 using namespace laird;

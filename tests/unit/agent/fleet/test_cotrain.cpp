@@ -1,4 +1,4 @@
-#include "agent/shell/co_training.hpp"
+#include "agent/fleet/cotrain.hpp"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "agent/shell/share_history.hpp"
+#include "agent/fleet/share_history.hpp"
 
 #include <algorithm>
 

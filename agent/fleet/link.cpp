@@ -1,10 +1,10 @@
-#include "agent/shell/fleet_link.hpp"
+#include "agent/fleet/link.hpp"
 
 #include <sys/epoll.h>
 
 #include <algorithm>
 
-#include "agent/shell/fleet_report.hpp"
+#include "agent/fleet/report.hpp"
 #include "agent/view/status.hpp"
 #include "base/require.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/shell/fleet_link.hpp"
+#include "agent/fleet/link.hpp"
 
 #include "tests/unit/agent/shell/one_board.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/shell/fleet_report.hpp"
+#include "agent/fleet/report.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
