@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/shell/agent.hpp"
+#include "agent/agent.hpp"
 #include "agent/os/loop.hpp"
 #include "json/value.hpp"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/shell/agent.hpp"
+#include "agent/agent.hpp"
 #include "agent/settings/remote_settings.hpp"
 #include "agent/settings/settings_store.hpp"
 #include "mqtt/codec/envelope.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/shell/agent.hpp"
+#include "agent/agent.hpp"
 #include "agent/commands/settings_changes.hpp"
 #include "agent/view/event_log.hpp"
 #include "agent/settings/settings.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/shell/agent.hpp"
+#include "agent/agent.hpp"
 #include "agent/fleet/cotrain.hpp"
 #include "agent/commands/signed_commands.hpp"
 #include "agent/view/event_log.hpp"

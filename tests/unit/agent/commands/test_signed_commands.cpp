@@ -4,7 +4,7 @@
 #include "mqtt/codec/base64.hpp"
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/sign/ed25519.hpp"
-#include "tests/unit/agent/shell/one_board.hpp"
+#include "tests/unit/agent/driver/one_board.hpp"
 
 using namespace laird;
 using json::Value;

@@ -1,6 +1,6 @@
 #include "agent/fleet/link.hpp"
 
-#include "tests/unit/agent/shell/one_board.hpp"
+#include "tests/unit/agent/driver/one_board.hpp"
 
 using namespace laird;
 using shell::FleetLink;

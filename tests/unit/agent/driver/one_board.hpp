@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/shell/agent.hpp"
+#include "agent/agent.hpp"
 #include "agent/commands/settings_changes.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/settings/settings_store.hpp"

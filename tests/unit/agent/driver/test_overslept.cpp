@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "agent/fleet/share_history.hpp"
-#include "tests/unit/agent/shell/one_board.hpp"
+#include "tests/unit/agent/driver/one_board.hpp"
 
 using namespace laird;
 using shell::ShareHistory;

@@ -1,5 +1,5 @@
 
-#include "agent/shell/run.hpp"
+#include "agent/run.hpp"
 #include "agent/settings/settings.hpp"
 #include "cli/command.hpp"
 #include "power/commands/commands.hpp"

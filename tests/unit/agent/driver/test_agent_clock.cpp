@@ -1,4 +1,4 @@
-#include "tests/unit/agent/shell/one_board.hpp"
+#include "tests/unit/agent/driver/one_board.hpp"
 
 using namespace laird;
 using test::OneBoard;

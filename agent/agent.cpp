@@ -1,4 +1,4 @@
-#include "agent/shell/agent.hpp"
+#include "agent/agent.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "agent/shell/run.hpp"
+#include "agent/run.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include <memory>
 #include <optional>
 
-#include "agent/shell/agent.hpp"
+#include "agent/agent.hpp"
 #include "agent/commands/settings_changes.hpp"
 #include "agent/commands/local_socket.hpp"
 #include "agent/view/display.hpp"
