@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "agent/journal/journal.hpp"
 #include "agent/board_power/cap_watch.hpp"
 #include "agent/os/cgroup.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/fleet.hpp"
+#include "agent/core/state/fleet.hpp"
 #include "base/error.hpp"
 #include "control/secure_files.hpp"
 #include "json/value.hpp"

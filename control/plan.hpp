@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "agent/core/fleet.hpp"
+#include "agent/core/state/fleet.hpp"
 #include "control/fleet_client.hpp"
 
 namespace laird::control {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "cli/command.hpp"
 #include "control/commands.hpp"
 #include "control/exit.hpp"

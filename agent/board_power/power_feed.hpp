@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 #include "agent/os/loop.hpp"
 #include "power/readers/modelled_reader.hpp"
 #include "power/readers/open_reader.hpp"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
+#include "agent/core/state/command.hpp"
+#include "agent/core/state/event.hpp"
 #include "agent/os/loop.hpp"
 #include "power/helper/client.hpp"
 #include "power/model/board.hpp"

@@ -1,7 +1,7 @@
 // Commands that come over the network: checked, authorised, carried out once, answered, audited.
 //
 // Nothing here trusts the broker: mqtt::accept checks form, size, signature, freshness and right;
-// the core remembers what was done (agent/core/fleet.hpp). Whatever is refused changes nothing but
+// the core remembers what was done (agent/core/state/fleet.hpp). Whatever is refused changes nothing but
 // a counter, a line in the journal and, at a bounded rate, an event.
 #pragma once
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/core/fleet.hpp"
+#include "agent/core/state/fleet.hpp"
 #include "agent/settings/cotrain_task.hpp"
 #include "config/schema.hpp"
 #include "consensus/overlay.hpp"

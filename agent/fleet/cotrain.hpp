@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 #include "agent/trainer_host/trainer_message.hpp"
 #include "mqtt/codec/messages.hpp"
 

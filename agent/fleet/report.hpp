@@ -4,7 +4,7 @@
 #include <deque>
 #include <optional>
 
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 #include "json/value.hpp"
 #include "mqtt/codec/messages.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 #include "base/time.hpp"
 #include "consensus/limits.hpp"
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "agent/journal/reader.hpp"
 #include "agent/journal/seal.hpp"
 #include "agent/journal/sqlite/database.hpp"

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
-#include "agent/core/state.hpp"
+#include "agent/core/state/command.hpp"
+#include "agent/core/state/event.hpp"
+#include "agent/core/state/state.hpp"
 #include "agent/ports/ports.hpp"
 #include "base/error.hpp"
 

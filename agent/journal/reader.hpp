@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
-#include "agent/core/state.hpp"
+#include "agent/core/state/command.hpp"
+#include "agent/core/state/event.hpp"
+#include "agent/core/state/state.hpp"
 #include "base/error.hpp"
 
 namespace laird::journal {

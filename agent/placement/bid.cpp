@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 
 namespace laird::shell {
 namespace {

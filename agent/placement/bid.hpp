@@ -1,7 +1,7 @@
 // What this board would make of a task it does not have: for placing it where it does best.
 #pragma once
 
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 #include "json/value.hpp"
 
 namespace laird::shell {

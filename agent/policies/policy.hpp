@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/core/task.hpp"
+#include "agent/core/state/task.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"

@@ -22,7 +22,7 @@
 #include <array>
 #include <cstddef>
 
-#include "agent/core/task.hpp"
+#include "agent/core/state/task.hpp"
 
 namespace laird::policies {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
+#include "agent/core/state/command.hpp"
+#include "agent/core/state/event.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
 #include "power/readers/reader.hpp"

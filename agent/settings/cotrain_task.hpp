@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "agent/core/task.hpp"
+#include "agent/core/state/task.hpp"
 #include "agent/trainer_host/trainer_pool.hpp"
 
 namespace laird::shell {

@@ -1,7 +1,7 @@
 // The fleet's plan as the JSON operators sign (docs/mqtt-api.md, ctl/all/config).
 #pragma once
 
-#include "agent/core/fleet.hpp"
+#include "agent/core/state/fleet.hpp"
 #include "base/error.hpp"
 #include "json/value.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/event.hpp"
+#include "agent/core/state/event.hpp"
 #include "agent/journal/journal.hpp"
 #include "agent/trainer_host/trainer_pool.hpp"
 #include "config/schema.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/core/event.hpp"
+#include "agent/core/state/event.hpp"
 #include "agent/os/loop.hpp"
 
 namespace laird::shell {

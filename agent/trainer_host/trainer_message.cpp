@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "agent/core/limits.hpp"
+#include "agent/core/state/limits.hpp"
 #include "json/value.hpp"
 #include "mqtt/codec/base64.hpp"
 #include "mqtt/codec/limits.hpp"

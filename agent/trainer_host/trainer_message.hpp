@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/core/task.hpp"
+#include "agent/core/state/task.hpp"
 #include "base/error.hpp"
 
 namespace laird::shell {

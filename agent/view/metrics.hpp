@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 #include "mqtt/client/client.hpp"
 #include "power/model/board.hpp"
 #include "power/model/reading.hpp"

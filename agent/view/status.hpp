@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 #include "json/value.hpp"
 
 namespace laird::shell {

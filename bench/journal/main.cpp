@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "agent/journal/journal.hpp"
 #include "agent/journal/reader.hpp"
 

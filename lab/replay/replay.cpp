@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "agent/journal/journal.hpp"
 #include "agent/journal/reader.hpp"
 

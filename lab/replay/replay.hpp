@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "base/error.hpp"
 
 namespace laird::lab {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "agent/policies/prospect.hpp"
 
 namespace laird::lab {

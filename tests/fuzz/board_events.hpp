@@ -2,7 +2,7 @@
 // any order, mostly addressed to tasks that exist so that the interesting states are reached.
 #pragma once
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "tests/fuzz/feed.hpp"
 
 namespace laird::fuzz {

@@ -2,7 +2,7 @@
 // plans, and commands of operators.
 #pragma once
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "tests/fuzz/feed.hpp"
 
 namespace laird::fuzz {

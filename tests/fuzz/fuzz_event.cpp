@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
+#include "agent/core/state/command.hpp"
+#include "agent/core/state/event.hpp"
 #include "base/require.hpp"
 
 namespace {

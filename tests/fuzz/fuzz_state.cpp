@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 #include "base/require.hpp"
 #include "tests/fuzz/board_events.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "agent/core/limits.hpp"
+#include "agent/core/state/limits.hpp"
 #include "agent/trainer_host/trainer_message.hpp"
 #include "base/require.hpp"
 

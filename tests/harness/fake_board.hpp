@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 
 namespace laird::test {
 

@@ -221,7 +221,7 @@ TEST(refuses_keepers_that_are_nobody) {
   TEST_ASSERT_FALSE(decodes(statement));
 }
 
-// What a broker carries is 64 KiB; a fleet has up to 1024 members (agent/core/limits.hpp).
+// What a broker carries is 64 KiB; a fleet has up to 1024 members (agent/core/state/limits.hpp).
 TEST(the_register_of_a_thousand_boards_fits_one_mqtt_message) {
   std::vector<NodeId> nodes;
   std::vector<Account> accounts;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"

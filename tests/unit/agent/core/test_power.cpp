@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "power/model/modelled_board.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"

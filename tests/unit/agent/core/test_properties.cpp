@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/random.hpp"
 #include "tests/harness/unit.hpp"

@@ -1,5 +1,5 @@
 // A journal is input like any other: snapshots and boots that the core could trip over are refused.
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 
 #include <limits>
 #include <string>

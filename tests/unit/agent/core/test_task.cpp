@@ -1,9 +1,9 @@
-#include "agent/core/task.hpp"
+#include "agent/core/state/task.hpp"
 
 #include <string>
 
-#include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
+#include "agent/core/state/command.hpp"
+#include "agent/core/state/event.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;

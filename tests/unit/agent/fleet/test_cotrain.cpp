@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "agent/core/fleet.hpp"
+#include "agent/core/state/fleet.hpp"
 #include "agent/settings/cotrain_task.hpp"
 #include "mqtt/codec/coop.hpp"
 #include "tests/harness/unit.hpp"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "agent/journal/reader.hpp"
 #include "agent/journal/sqlite/database.hpp"
 #include "lab/replay/replay.hpp"

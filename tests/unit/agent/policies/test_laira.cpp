@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 #include "base/exact_math.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"

@@ -1,10 +1,10 @@
-#include "agent/core/power.hpp"
+#include "agent/core/state/power.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "agent/core/stepper.hpp"
+#include "agent/core/step/stepper.hpp"
 #include "base/exact_math.hpp"
 #include "power/model/power_gate.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/core/limits.hpp"
+#include "agent/core/state/limits.hpp"
 #include "base/archive.hpp"
 #include "base/time.hpp"
 #include "estimators/model/forecaster.hpp"

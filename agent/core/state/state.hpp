@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/core/event.hpp"
-#include "agent/core/fleet.hpp"
-#include "agent/core/task.hpp"
+#include "agent/core/state/event.hpp"
+#include "agent/core/state/fleet.hpp"
+#include "agent/core/state/task.hpp"
 #include "agent/policies/policy.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"

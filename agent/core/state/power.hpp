@@ -27,8 +27,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/core/limits.hpp"
-#include "agent/core/task.hpp"
+#include "agent/core/state/limits.hpp"
+#include "agent/core/state/task.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"

@@ -5,7 +5,7 @@
 // again once it is ready. A grant that overruns its slice by as much again is paused.
 #include <algorithm>
 
-#include "agent/core/stepper.hpp"
+#include "agent/core/step/stepper.hpp"
 #include "base/require.hpp"
 
 namespace laird::core {

@@ -1,6 +1,6 @@
-#include "agent/core/command.hpp"
+#include "agent/core/state/command.hpp"
 
-#include "agent/core/variant_archive.hpp"
+#include "agent/core/state/variant_archive.hpp"
 
 namespace laird::core {
 

@@ -1,4 +1,4 @@
-#include "agent/core/fleet.hpp"
+#include "agent/core/state/fleet.hpp"
 
 #include <algorithm>
 

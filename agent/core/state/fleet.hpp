@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/core/limits.hpp"
+#include "agent/core/state/limits.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"

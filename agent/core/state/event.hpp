@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include "agent/core/fleet.hpp"
-#include "agent/core/power.hpp"
-#include "agent/core/task.hpp"
+#include "agent/core/state/fleet.hpp"
+#include "agent/core/state/power.hpp"
+#include "agent/core/state/task.hpp"
 #include "base/archive.hpp"
 #include "base/time.hpp"
 #include "power/model/meter.hpp"

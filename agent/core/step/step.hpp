@@ -7,9 +7,9 @@
 //  - an accepted task is in `live` until it has an outcome, and gets exactly one.
 #pragma once
 
-#include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
-#include "agent/core/state.hpp"
+#include "agent/core/state/command.hpp"
+#include "agent/core/state/event.hpp"
+#include "agent/core/state/state.hpp"
 #include "base/error.hpp"
 
 namespace laird::core {

@@ -1,8 +1,8 @@
-#include "agent/core/event.hpp"
+#include "agent/core/state/event.hpp"
 
 #include <algorithm>
 
-#include "agent/core/variant_archive.hpp"
+#include "agent/core/state/variant_archive.hpp"
 
 namespace laird::core {
 

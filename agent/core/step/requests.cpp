@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "agent/core/stepper.hpp"
+#include "agent/core/step/stepper.hpp"
 
 namespace laird::core {
 namespace {

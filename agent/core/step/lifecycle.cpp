@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "agent/core/stepper.hpp"
+#include "agent/core/step/stepper.hpp"
 #include "base/require.hpp"
 
 namespace laird::core {

@@ -11,7 +11,7 @@
 // with half its lane.
 #include <algorithm>
 
-#include "agent/core/stepper.hpp"
+#include "agent/core/step/stepper.hpp"
 
 namespace laird::core {
 namespace {

@@ -1,7 +1,7 @@
 // Everything that happens because time passed: deadlines, hung trainers, back-off, checkpoints.
 #include <algorithm>
 
-#include "agent/core/stepper.hpp"
+#include "agent/core/step/stepper.hpp"
 
 namespace laird::core {
 namespace {

@@ -1,8 +1,8 @@
-#include "agent/core/state.hpp"
+#include "agent/core/state/state.hpp"
 
 #include <algorithm>
 
-#include "agent/core/stepper.hpp"
+#include "agent/core/step/stepper.hpp"
 
 namespace laird::core {
 

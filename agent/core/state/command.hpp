@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "agent/core/task.hpp"
+#include "agent/core/state/task.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
 #include "power/model/governor.hpp"

@@ -1,8 +1,8 @@
 // Events and commands in words, one line each, for `lairctl replay` and the logs.
 #include <charconv>
 
-#include "agent/core/command.hpp"
-#include "agent/core/event.hpp"
+#include "agent/core/state/command.hpp"
+#include "agent/core/state/event.hpp"
 
 namespace laird::core {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/core/step.hpp"
+#include "agent/core/step/step.hpp"
 
 namespace laird::core {
 

@@ -1,4 +1,4 @@
-#include "agent/core/task.hpp"
+#include "agent/core/state/task.hpp"
 
 #include <array>
 

@@ -1,7 +1,7 @@
 // The fleet's part of a step: joining, the ledger's ticks, the shares, operators' commands.
 #include <algorithm>
 
-#include "agent/core/stepper.hpp"
+#include "agent/core/step/stepper.hpp"
 #include "base/require.hpp"
 #include "consensus/codec.hpp"
 
