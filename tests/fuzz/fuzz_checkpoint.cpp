@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "agent/trainers/checkpoint.hpp"
-#include "agent/trainers/training.hpp"
+#include "trainers/model/checkpoint.hpp"
+#include "trainers/model/training.hpp"
 #include "base/require.hpp"
 
 namespace {

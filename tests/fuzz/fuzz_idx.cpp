@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "agent/trainers/idx.hpp"
+#include "trainers/data/idx.hpp"
 #include "base/require.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "agent/trainers/protocol.hpp"
+#include "trainers/protocol.hpp"
 #include "base/require.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,0 +1,136 @@
+// laird-train: the built-in trainers. Started by the agent it speaks the trainer protocol on the
+// socket named by LAIRD_FD; started by a person it trains and prints.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "trainers/evaluate.hpp"
+#include "trainers/model/params.hpp"
+#include "trainers/session.hpp"
+#include "trainers/standalone.hpp"
+#include "cli/command.hpp"
+
+namespace {
+
+using namespace laird::trainers;
+
+// The socket's number, or nullopt after saying what is wrong.
+std::optional<int> inherited_socket(const char* text) {
+  char* end = nullptr;
+  const long fd = std::strtol(text, &end, 10);
+  struct stat info {};
+  if (end == text || *end != '\0' || fd < 0 || fd > 1'000'000 ||
+      ::fstat(static_cast<int>(fd), &info) != 0 || !S_ISSOCK(info.st_mode)) {
+    std::fprintf(stderr,
+                 "laird-train: LAIRD_FD=%.40s names no open socket; the agent sets it, unset it to "
+                 "train without one\n",
+                 text);
+    return std::nullopt;
+  }
+  (void)::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
+  return static_cast<int>(fd);
+}
+
+int train(StandaloneOptions& options, Kind kind) {
+  if (const char* fd_text = std::getenv("LAIRD_FD")) {
+    const std::optional<int> fd = inherited_socket(fd_text);
+    return fd ? run_session(*fd, kind) : kExitUsage;
+  }
+  if (options.params_path.empty()) {
+    std::fprintf(stderr,
+                 "laird-train: --params FILE is missing (and LAIRD_FD is not set, so there is no "
+                 "agent to give them)\n");
+    return kExitUsage;
+  }
+  options.kind = kind;
+  return run_standalone(options);
+}
+
+void add_kind(laird::cli::Command& app, Kind kind, const char* what, StandaloneOptions& options,
+              int& code) {
+  laird::cli::Command* sub = app.add_subcommand(std::string(name(kind)), what);
+  sub->add_option("--params", options.params_path, "JSON file with the params of a task");
+  sub->add_option("--samples", options.samples_max, "stop after so many samples in all");
+  sub->add_option("--seconds", options.seconds_max, "stop after so many seconds");
+  sub->add_option("--report", options.report_every, "print every so many samples, not each second");
+  sub->add_option("--dir", options.folder, "resume from and save a checkpoint in this folder");
+  sub->add_option("--seed", options.seed, "picks first weights and shuffles");
+  sub->callback([&options, &code, kind] { code = train(options, kind); });
+}
+
+// Says so where there is no such trainer.
+[[nodiscard]] std::optional<Kind> known_kind(const std::string& kind_name) {
+  const std::optional<Kind> kind = kind_of(kind_name);
+  if (!kind) {
+    std::fprintf(stderr, "laird-train: no trainer \"%.40s\"; there are linear, svm, softmax, mlp\n",
+                 kind_name.c_str());
+  }
+  return kind;
+}
+
+void add_check(laird::cli::Command& app, std::string& kind_name, std::string& path, int& code) {
+  laird::cli::Command* check =
+      app.add_subcommand("check", "check a params file; every problem at once");
+  check->add_option("kind", kind_name, "linear, svm, softmax or mlp")->required();
+  check->add_option("file", path, "JSON file with the params of a task")->required();
+  check->callback([&] {
+    const std::optional<Kind> kind = known_kind(kind_name);
+    code = kExitUsage;
+    if (!kind) return;
+    code = read_params_file(*kind, path) ? kExitStopped : kExitError;
+    if (code == kExitStopped) std::printf("%s: ok\n", path.c_str());
+  });
+}
+
+void add_evaluate(laird::cli::Command& app, std::string& kind_name, std::string& path,
+                  std::string& folder, int& code) {
+  laird::cli::Command* command = app.add_subcommand(
+      "evaluate",
+      "loss and accuracy of a checkpoint's model on the data of a params file.\n"
+      "Example: laird-train evaluate softmax test.json --dir /var/lib/laird/tasks/shared");
+  command->add_option("kind", kind_name, "linear, svm, softmax or mlp")->required();
+  command->add_option("file", path, "JSON file of params; only its data may differ from the task's")
+      ->required();
+  command->add_option("--dir", folder, "the task's folder, where its checkpoint is")->required();
+  command->callback([&] {
+    const std::optional<Kind> kind = known_kind(kind_name);
+    code = kExitUsage;
+    if (!kind) return;
+    code = run_evaluate(*kind, path, folder);
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  laird::cli::Command app{
+      "laird-train: linear regression, SVM, softmax regression and MLP as trainers"};
+  app.footer(
+      "Example:\n  laird-train softmax --params fashion.json --seconds 10\n"
+      "The agent starts `laird-train KIND` with a socket in LAIRD_FD and speaks the trainer "
+      "protocol "
+      "(docs/trainer-protocol.md).\nExit codes: 0 stopped or done, 1 error, 2 usage, 3 the agent "
+      "is "
+      "gone.");
+  app.set_version(LAIRD_VERSION);
+  app.require_subcommand();
+  int code = 0;
+  StandaloneOptions options;
+  std::string kind_name;
+  std::string path;
+  add_kind(app, Kind::kLinear, "least squares", options, code);
+  add_kind(app, Kind::kSvm, "hinge loss", options, code);
+  add_kind(app, Kind::kSoftmax, "softmax regression, cross-entropy", options, code);
+  add_kind(app, Kind::kMlp, "layers with ReLU, cross-entropy", options, code);
+  add_check(app, kind_name, path, code);
+  std::string folder;
+  add_evaluate(app, kind_name, path, folder, code);
+  app.add_subcommand("reference", "print the reference of the params as Markdown")->callback([] {
+    std::fputs(laird::config::reference(params_schema()).c_str(), stdout);
+  });
+  if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
+  return code;
+}

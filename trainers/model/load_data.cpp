@@ -1,0 +1,153 @@
+#include "trainers/model/load_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "trainers/data/csv.hpp"
+#include "trainers/data/idx.hpp"
+#include "trainers/data/random.hpp"
+
+namespace laird::trainers {
+namespace {
+
+std::uint32_t rows_max_of(const Params& params) {
+  return params.limit_rows == 0 ? kRowsMax : params.limit_rows;
+}
+
+Result<Dataset> load_idx(const Params& params) {
+  Result<std::unique_ptr<ByteSource>> images = open_file(params.data.images);
+  if (!images) return tl::make_unexpected(images.error());
+  Result<std::unique_ptr<ByteSource>> labels = open_file(params.data.labels);
+  if (!labels) return tl::make_unexpected(labels.error());
+  return read_idx(**images, **labels, rows_max_of(params));
+}
+
+Result<Dataset> load_csv(const Params& params) {
+  Result<std::unique_ptr<ByteSource>> file = open_file(params.data.path);
+  if (!file) return tl::make_unexpected(file.error());
+  CsvLayout layout;
+  layout.label = params.data.label;
+  layout.header = params.data.header;
+  layout.label_is_number = params.target_is_number;
+  layout.rows_max = rows_max_of(params);
+  layout.class_count = params.data.class_count;
+  return read_csv(**file, layout);
+}
+
+// Numbers to predict come in any unit; models see them with mean 0 and variance 1, so that a step
+// size means the same for every data set.
+void standardise_targets(Dataset& data) {
+  double sum = 0.0;
+  double squares = 0.0;
+  for (const float t : data.targets) {
+    sum += static_cast<double>(t);
+    squares += static_cast<double>(t) * static_cast<double>(t);
+  }
+  const auto n = static_cast<double>(data.targets.size());
+  const double mean = sum / n;
+  const double variance = squares / n - mean * mean;
+  const double scale = variance > 1e-12 ? 1.0 / std::sqrt(variance) : 1.0;
+  for (float& t : data.targets) {
+    t = static_cast<float>((static_cast<double>(t) - mean) * scale);
+  }
+}
+
+Status set_class_count(std::uint32_t count, Dataset& data) {
+  if (data.classes > count) {
+    return fail(Code::kInvalid, "params: /data/class_count: the data has a row of class " +
+                                    std::to_string(data.classes - 1) + "; the classes are 0 to " +
+                                    std::to_string(count - 1));
+  }
+  data.classes = count;
+  return {};
+}
+
+Status fit_to_kind(const Params& params, Dataset& data) {
+  if (params.data.class_count > 0 && data.classes > 0) {
+    if (Status s = set_class_count(params.data.class_count, data); !s) return s;
+  }
+  if (!params.classes.empty()) {
+    if (Status s = data.keep_classes(params.classes); !s) return s;
+  }
+  if (params.target_is_number) {
+    if (data.classes > 0) {
+      data.targets.assign(data.labels.begin(), data.labels.end());
+      data.labels.clear();
+      data.classes = 0;
+    }
+    if (!params.fleet) standardise_targets(data);
+    return {};
+  }
+  if (data.classes < 2) {
+    return fail(Code::kInvalid,
+                "params: /data: every row has the same class; there is nothing to "
+                "learn");
+  }
+  if (params.positive_class && *params.positive_class >= data.classes) {
+    return fail(Code::kInvalid, "params: /positive_class: there is no class " +
+                                    std::to_string(*params.positive_class) +
+                                    " in the data; give 0 to " + std::to_string(data.classes - 1));
+  }
+  if (params.positive_class) {
+    for (std::uint16_t& label : data.labels) label = label == *params.positive_class ? 1 : 0;
+    data.classes = 2;
+  }
+  return {};
+}
+
+}  // namespace
+
+Dataset make_synthetic(const DataParams& params) {
+  Random random(params.seed);
+  Dataset data;
+  data.rows = params.rows;
+  data.features = params.features;
+  data.classes = params.classes;
+  data.values.reserve(std::size_t{data.rows} * data.features);
+  const std::size_t centres = std::max(params.classes, 1U);
+  std::vector<double> centre(centres * data.features);
+  for (double& c : centre) c = random.normal();
+  for (std::uint32_t r = 0; r < data.rows; ++r) {
+    if (data.classes == 0) {
+      double target = params.noise * random.normal();
+      for (std::uint32_t f = 0; f < data.features; ++f) {
+        const double x = random.normal();
+        target += centre[f] * x;
+        data.values.push_back(static_cast<float>(x));
+      }
+      data.targets.push_back(static_cast<float>(target));
+      continue;
+    }
+    const std::uint32_t label = random.below(data.classes);
+    const double* around = centre.data() + std::size_t{label} * data.features;
+    for (std::uint32_t f = 0; f < data.features; ++f) {
+      data.values.push_back(static_cast<float>(around[f] + params.noise * random.normal()));
+    }
+    data.labels.push_back(static_cast<std::uint16_t>(label));
+  }
+  return data;
+}
+
+Result<Dataset> load_data(const Params& params) {
+  Result<Dataset> data = [&]() -> Result<Dataset> {
+    switch (params.data.format) {
+      case Format::kIdx: return load_idx(params);
+      case Format::kCsv: return load_csv(params);
+      case Format::kSynthetic: break;
+    }
+    DataParams made = params.data;
+    if (params.limit_rows > 0) made.rows = std::min(made.rows, params.limit_rows);
+    return make_synthetic(made);
+  }();
+  if (!data) return data;
+  if (Status s = fit_to_kind(params, *data); !s) return tl::make_unexpected(s.error());
+  if (params.data.shift || params.data.scale) {
+    data->rescale(params.data.shift.value_or(0.0), params.data.scale.value_or(1.0));
+  } else {
+    data->standardise();
+  }
+  return data;
+}
+
+}  // namespace laird::trainers

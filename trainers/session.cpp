@@ -1,0 +1,298 @@
+#include "trainers/session.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "trainers/model/checkpoint.hpp"
+#include "trainers/model/cotrain.hpp"
+#include "trainers/protocol.hpp"
+#include "trainers/model/training.hpp"
+
+namespace laird::trainers {
+namespace {
+
+TimeNs steady_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+constexpr DurationNs kYieldAfter = 30 * kMillisecond;  // a round's messages are usually faster
+constexpr DurationNs kYieldMin = 20 * kMillisecond;
+constexpr DurationNs kYieldMax = kSecond;  // doubled up to this while nothing comes
+
+// Notes on stderr end up in the agent's log: a peer that sends garbage must not fill it.
+class Notes {
+ public:
+  explicit Notes(Kind kind) : kind_(kind) {}
+
+  void add(const std::string& text) {
+    if (count_ >= kMax) return;
+    ++count_;
+    std::fprintf(stderr, "laird-train %s: %s%s\n", std::string(name(kind_)).c_str(), text.c_str(),
+                 count_ == kMax ? " (further notes are not shown)" : "");
+  }
+
+ private:
+  static constexpr int kMax = 100;
+  Kind kind_;
+  int count_ = 0;
+};
+
+class Socket {
+ public:
+  explicit Socket(int fd) : fd_(fd) {}
+
+  enum class Got : std::uint8_t { kLine, kNothing, kClosed, kOverlong };
+
+  // The next line; kNothing when none comes until `until` (0: at once). The view is good until the
+  // next call.
+  [[nodiscard]] Got receive(TimeNs until, std::string_view& line) {
+    for (;;) {
+      if (const std::optional<std::string_view> next = lines_.next()) {
+        line = *next;
+        return Got::kLine;
+      }
+      if (lines_.overlong()) return Got::kOverlong;
+      const auto [at, size] = lines_.space();
+      const ssize_t n = ::recv(fd_, at, size, MSG_DONTWAIT);
+      if (n > 0) {
+        lines_.commit(static_cast<std::size_t>(n));
+        continue;
+      }
+      if (n < 0 && errno == EINTR) continue;
+      if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return Got::kClosed;
+      if (until <= steady_now()) return Got::kNothing;
+      wait_for(POLLIN, until);
+    }
+  }
+
+  // Waits for room: an agent that does not read holds its trainer back. False: the agent is gone.
+  [[nodiscard]] bool send(std::string_view line) {
+    while (!line.empty()) {
+      const ssize_t n = ::send(fd_, line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n >= 0) {
+        line.remove_prefix(static_cast<std::size_t>(n));
+        continue;
+      }
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+      wait_for(POLLOUT, kNever);
+    }
+    return true;
+  }
+
+ private:
+  void wait_for(short events, TimeNs until) const {
+    pollfd entry{fd_, events, 0};
+    const DurationNs left = std::min(until - steady_now(), kHour) / kMillisecond + 1;
+    (void)::poll(&entry, 1, until == kNever ? -1 : static_cast<int>(std::max<DurationNs>(left, 0)));
+  }
+
+  int fd_;
+  LineBuffer lines_;
+};
+
+class Session {
+ public:
+  Session(int fd, Kind kind) : socket_(fd), kind_(kind), notes_(kind) {}
+
+  int run() {
+    while (!exit_) {
+      TimeNs due = training_ == nullptr ? kNever : training_->tick(steady_now());
+      send_shares();
+      if (exit_) break;
+      const bool work = training_ != nullptr && training_->may_advance(limit_);
+      due = std::min(due, yield_if_waiting(work));
+      std::string_view line;
+      switch (socket_.receive(work ? 0 : due, line)) {
+        case Socket::Got::kLine: take(line); break;
+        case Socket::Got::kClosed: return kExitAgentGone;
+        case Socket::Got::kOverlong:
+          leave_with_error("a line from the agent is longer than " +
+                           std::to_string(kLineFromAgentMax) + " bytes");
+          break;
+        case Socket::Got::kNothing:
+          if (work) advance();
+          break;
+      }
+    }
+    return *exit_;
+  }
+
+ private:
+  void send(const std::string& line) {
+    if (!socket_.send(line)) exit_ = kExitAgentGone;
+  }
+
+  // Whoever waits for other boards does not keep the lane from other tasks, nor use up what a power
+  // cap leaves of it. Gives the time at which to look again.
+  TimeNs yield_if_waiting(bool work) {
+    const bool waits =
+        !work && training_ != nullptr && training_->samples() < limit_ && !training_->finished();
+    if (!waits) {
+      if (work) yield_for_ = kYieldMin;
+      waiting_since_ = kNever;
+      return kNever;
+    }
+    const TimeNs now = steady_now();
+    waiting_since_ = std::min(waiting_since_, now);
+    if (now < waiting_since_ + kYieldAfter) return waiting_since_ + kYieldAfter;
+    waiting_since_ = kNever;
+    limit_ = 0;
+    send(yield_line(yield_for_));
+    yield_for_ = std::min(2 * yield_for_, kYieldMax);
+    return kNever;
+  }
+
+  void send_shares() {
+    if (training_ == nullptr) return;
+    for (const Share& share : training_->take_shares()) send(share_line(share));
+  }
+
+  void leave_with_error(const std::string& message) {
+    notes_.add(message);
+    exit_ = kExitError;
+    send(error_line(message));
+  }
+
+  void take(std::string_view line) {
+    Result<Message> message = parse_message(line);
+    if (!message) {
+      const bool is_start = message.error().context.starts_with("start:");
+      if (is_start && training_ == nullptr) return leave_with_error(message.error().context);
+      return notes_.add("ignored a line from the agent: " + message.error().context);
+    }
+    if (auto* start = std::get_if<from_agent::Start>(&*message)) return begin(*start);
+    if (training_ == nullptr) {
+      return leave_with_error("the first message must be \"start\"");
+    }
+    if (const auto* run = std::get_if<from_agent::Run>(&*message)) return set_limit(run->until);
+    if (const auto* peers = std::get_if<from_agent::Peers>(&*message)) return set_peers(*peers);
+    if (const auto* peer = std::get_if<from_agent::Peer>(&*message)) return hear(*peer);
+    const bool pausing = std::holds_alternative<from_agent::Pause>(*message);
+    if (pausing) limit_ = 0;
+    if (!write_checkpoint(pausing)) return;
+    if (std::holds_alternative<from_agent::Stop>(*message) && !exit_) exit_ = kExitStopped;
+  }
+
+  void set_peers(const from_agent::Peers& peers) {
+    if (const Status s = training_->set_neighbours(peers.neighbours); !s) {
+      return notes_.add("ignored a line from the agent: " + s.error().context);
+    }
+    if (training_->finished()) finish();
+  }
+
+  void hear(const from_agent::Peer& peer) {
+    if (const Status s = training_->hear(peer.from, peer.bytes); !s) {
+      notes_.add("from " + peer.from.substr(0, 40) + ": " + s.error().context);
+    }
+  }
+
+  // A run by itself, or one with the other boards.
+  [[nodiscard]] static Result<std::unique_ptr<TrainingRun>> make(const Params& params,
+                                                                 std::uint64_t seed) {
+    if (params.fleet) {
+      Result<std::unique_ptr<CoTraining>> made = CoTraining::create(params, seed);
+      if (!made) return tl::make_unexpected(made.error());
+      return std::unique_ptr<TrainingRun>(std::move(*made));
+    }
+    Result<Training> made = Training::create(params, seed);
+    if (!made) return tl::make_unexpected(made.error());
+    return std::unique_ptr<TrainingRun>(std::make_unique<Training>(std::move(*made)));
+  }
+
+  void begin(const from_agent::Start& start) {
+    if (training_ != nullptr) return notes_.add("ignored a second \"start\"");
+    std::vector<config::Problem> problems;
+    const Params params = read_params(kind_, start.params, "params", problems);
+    if (!problems.empty()) {
+      std::string all;
+      for (const config::Problem& p : problems) {
+        all += (all.empty() ? "params: " : "; ") + p.path + ": " + p.what;
+      }
+      return leave_with_error(all);
+    }
+    Result<std::unique_ptr<TrainingRun>> made = make(params, start.seed);
+    if (!made) return leave_with_error(made.error().context);
+    training_ = std::move(*made);
+    static_cast<void>(training_->tick(steady_now()));
+    folder_ = std::make_unique<CheckpointFolder>(start.folder);
+    report_every_ = start.report_every;
+    std::vector<std::string> passed_over;
+    const bool resumed = folder_->load(
+        [this](std::string_view payload) { return training_->restore(payload); }, passed_over);
+    for (const std::string& why : passed_over) notes_.add(why);
+    if (!resumed && !passed_over.empty()) notes_.add("starting afresh");
+    send(ready_line(training_->samples(), training_->loss(), resumed, training_->planned()));
+    if (training_->finished()) finish();
+  }
+
+  void set_limit(std::uint64_t until) {
+    limit_ = until;
+    if (training_->finished()) return finish();
+    // The agent waits for the end of a grant: say so also when it was reached before it came.
+    if (training_->samples() >= limit_ && training_->loss()) report();
+  }
+
+  void advance() {
+    if (const Status s = training_->advance(limit_); !s) {
+      return leave_with_error(s.error().context);
+    }
+    // What was said before the report leaves before it: `done` may be the answer to the report.
+    send_shares();
+    const bool at_limit = training_->samples() >= limit_ || training_->finished();
+    if (at_limit || training_->unreported() >= report_every_) report();
+    if (training_->finished()) finish();
+  }
+
+  void report() {
+    const Report r = training_->take_report();
+    send(progress_line(r.samples, r.loss));
+  }
+
+  void finish() { send(done_line(training_->samples(), training_->loss().value_or(0.0))); }
+
+  // A run that waits for other boards is paused again and again with nothing new to keep.
+  [[nodiscard]] bool write_checkpoint(bool unless_same) {
+    const Bytes state = training_->save();
+    const std::uint64_t digest =
+        digest_of({reinterpret_cast<const char*>(state.data()), state.size()});
+    if (unless_same && saved_ && *saved_ == digest) {
+      send(checkpointed_line(training_->samples(), training_->loss()));
+      return true;
+    }
+    saved_ = digest;
+    if (const Status s = folder_->save(state); !s) {
+      leave_with_error(s.error().context + "; make room or fix the task's folder");
+      return false;
+    }
+    send(checkpointed_line(training_->samples(), training_->loss()));
+    return true;
+  }
+
+  Socket socket_;
+  Kind kind_;
+  Notes notes_;
+  std::optional<int> exit_;
+  std::unique_ptr<TrainingRun> training_;
+  std::optional<std::uint64_t> saved_;  // digest of the checkpoint on the disk
+  std::unique_ptr<CheckpointFolder> folder_;
+  std::uint64_t report_every_ = 1;
+  std::uint64_t limit_ = 0;
+  TimeNs waiting_since_ = kNever;  // with an allowance, for other boards
+  DurationNs yield_for_ = kYieldMin;
+};
+
+}  // namespace
+
+int run_session(int fd, Kind kind) { return Session(fd, kind).run(); }
+
+}  // namespace laird::trainers
