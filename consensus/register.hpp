@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "consensus/account.hpp"
-#include "consensus/overlay.hpp"
+#include "consensus/neighbour_graph.hpp"
 
 namespace laird::consensus {
 

@@ -5,7 +5,7 @@
 #include "agent/core/state/fleet.hpp"
 #include "agent/settings/cotrain_task.hpp"
 #include "config/schema.hpp"
-#include "consensus/overlay.hpp"
+#include "consensus/neighbour_graph.hpp"
 #include "mqtt/codec/coop.hpp"
 
 namespace laird::shell {

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/time.hpp"
-#include "consensus/demand.hpp"
+#include "consensus/ledger/demand.hpp"
 #include "json/value.hpp"
 
 namespace laird::lab {

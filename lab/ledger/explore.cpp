@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "consensus/codec.hpp"
-#include "consensus/keeper.hpp"
+#include "consensus/voting/keeper.hpp"
 #include "lab/ledger/checker.hpp"
 #include "lab/ledger/world.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "consensus/demand.hpp"
+#include "consensus/ledger/demand.hpp"
 
 namespace laird::lab {
 

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "consensus/demand.hpp"
-#include "consensus/overlay.hpp"
+#include "consensus/ledger/demand.hpp"
+#include "consensus/neighbour_graph.hpp"
 #include "lab/ledger/random.hpp"
 
 namespace laird::lab {

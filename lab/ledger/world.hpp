@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "consensus/ledger.hpp"
+#include "consensus/ledger/ledger.hpp"
 #include "lab/ledger/random.hpp"
 
 namespace laird::lab {

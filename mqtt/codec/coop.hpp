@@ -29,7 +29,7 @@ class CoopWriter {
 };
 
 // A part of a fleet task's model for one peer: byte 2, the length of the task's name, the name, and
-// what its trainer gave (consensus/cotrain_rounds.hpp).
+// what its trainer gave (consensus/cotrain/cotrain_rounds.hpp).
 inline constexpr std::uint8_t kCoopModelVersion = 2;
 
 struct ModelPart {

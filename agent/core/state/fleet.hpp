@@ -17,7 +17,7 @@
 #include "base/archive.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
-#include "consensus/ledger.hpp"
+#include "consensus/ledger/ledger.hpp"
 
 namespace laird::core {
 

@@ -2,7 +2,7 @@
 // meet their deadlines do.
 //
 // Source: ours, for the costs f_i of the co-optimization paper (Doostmohammadian et al. 2025); the
-// cost function itself is in consensus/demand.hpp.
+// cost function itself is in consensus/ledger/demand.hpp.
 // Symbols: need = samples until the target by the forecast, rate = samples per second while the
 // task runs, time at full speed = need / rate, full = what its lane takes of the resource while a
 // task runs (mW, thousandths of a core, millionths of a gpu).

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "consensus/ledger.hpp"
+#include "consensus/ledger/ledger.hpp"
 #include "tests/harness/unit.hpp"
 
 namespace laird::consensus {

@@ -1,7 +1,7 @@
 // The ledger's dealings with the register: what it asks for, and what it takes from it.
 #include <algorithm>
 
-#include "consensus/ledger.hpp"
+#include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {
 namespace {

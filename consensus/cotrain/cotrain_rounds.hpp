@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/time.hpp"
-#include "consensus/cotrain.hpp"
+#include "consensus/cotrain/cotrain.hpp"
 
 namespace laird::consensus {
 

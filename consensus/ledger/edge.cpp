@@ -1,4 +1,4 @@
-#include "consensus/edge.hpp"
+#include "consensus/ledger/edge.hpp"
 
 #include <algorithm>
 

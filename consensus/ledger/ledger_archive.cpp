@@ -1,6 +1,6 @@
 // What of a ledger is journalled and hashed: everything but the overlays, which follow from the
 // member list.
-#include "consensus/ledger.hpp"
+#include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {
 

@@ -2,7 +2,7 @@
 // answers may still keep an account unfenced.
 #include <algorithm>
 
-#include "consensus/keeper.hpp"
+#include "consensus/voting/keeper.hpp"
 
 namespace laird::consensus {
 namespace {

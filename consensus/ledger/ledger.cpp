@@ -1,4 +1,4 @@
-#include "consensus/ledger.hpp"
+#include "consensus/ledger/ledger.hpp"
 
 #include <algorithm>
 

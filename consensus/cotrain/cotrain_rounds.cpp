@@ -1,4 +1,4 @@
-#include "consensus/cotrain_rounds.hpp"
+#include "consensus/cotrain/cotrain_rounds.hpp"
 
 #include <algorithm>
 #include <bit>

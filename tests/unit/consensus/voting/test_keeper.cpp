@@ -1,4 +1,4 @@
-#include "consensus/keeper.hpp"
+#include "consensus/voting/keeper.hpp"
 
 #include "tests/unit/consensus/ledger_bench.hpp"
 

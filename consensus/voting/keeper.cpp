@@ -1,4 +1,4 @@
-#include "consensus/keeper.hpp"
+#include "consensus/voting/keeper.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "consensus/overlay.hpp"
+#include "consensus/neighbour_graph.hpp"
 
 #include <algorithm>
 

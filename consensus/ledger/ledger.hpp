@@ -26,10 +26,10 @@
 #include <memory>
 #include <optional>
 
-#include "consensus/demand.hpp"
-#include "consensus/edge.hpp"
-#include "consensus/keeper.hpp"
-#include "consensus/overlay.hpp"
+#include "consensus/ledger/demand.hpp"
+#include "consensus/ledger/edge.hpp"
+#include "consensus/voting/keeper.hpp"
+#include "consensus/neighbour_graph.hpp"
 
 namespace laird::consensus {
 

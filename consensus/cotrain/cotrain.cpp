@@ -1,4 +1,4 @@
-#include "consensus/cotrain.hpp"
+#include "consensus/cotrain/cotrain.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -15,7 +15,7 @@
 // fleet that was idle for a night would take as long to find its prices again.
 #include <algorithm>
 
-#include "consensus/ledger.hpp"
+#include "consensus/ledger/ledger.hpp"
 #include "consensus/quantizer.hpp"
 
 namespace laird::consensus {

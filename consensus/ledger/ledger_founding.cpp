@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "consensus/ledger.hpp"
+#include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {
 namespace {

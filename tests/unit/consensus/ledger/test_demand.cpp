@@ -1,4 +1,4 @@
-#include "consensus/demand.hpp"
+#include "consensus/ledger/demand.hpp"
 
 #include "tests/harness/unit.hpp"
 
