@@ -3,8 +3,8 @@
 #include <exception>
 
 #include "cli/command.hpp"
-#include "control/commands.hpp"
-#include "control/exit.hpp"
+#include "control/commands/commands.hpp"
+#include "control/fleet/exit.hpp"
 
 namespace {
 

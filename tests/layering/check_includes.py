@@ -187,7 +187,7 @@ def self_test():
         ("agent/shell/a.cpp", '#include "lab/replay/replay.hpp"'),
         ("agent/shell/a.cpp", "#include <nlohmann/json.hpp>"),
         ("agent/journal/journal.cpp", "#include <sqlite3.h>"),
-        ("control/pki_command.cpp", "#include <CLI/CLI.hpp>"),
+        ("control/commands/pki_command.cpp", "#include <CLI/CLI.hpp>"),
         ("cli/command.hpp", "#include <CLI/CLI.hpp>"),
         ("agent/agent.cpp", "#include <spdlog/spdlog.h>"),
         ("mqtt/codec/topics.cpp", '#include "mqtt/client/client.hpp"'),

@@ -1,0 +1,233 @@
+// get events, logs: what happened, from the boards' memory, and what happens from now on.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "config/units.hpp"
+#include "control/commands/commands.hpp"
+#include "control/fleet/event_history.hpp"
+#include "control/screen/output.hpp"
+#include "control/fleet/reach.hpp"
+#include "control/screen/rows.hpp"
+
+namespace laird::control {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+constexpr DurationNs kLookEvery = 500 * kMillisecond;
+constexpr int kPagesMax = 64;
+// Boards' clocks and the time until a lost link is noticed.
+constexpr std::int64_t kClockDoubtMs = 60'000;
+
+struct EventOptions {
+  std::string kind;
+  std::string duration;
+  std::string since;
+  int count = 0;
+};
+
+// Which of the events are wanted, how they are shown, and how many were.
+class Printer {
+ public:
+  Printer(const Reach& reach, const EventOptions& options) : reach_(reach), options_(options) {}
+
+  [[nodiscard]] bool full() const { return options_.count > 0 && shown_ >= options_.count; }
+  [[nodiscard]] bool wants(const EventView& event) const {
+    const Value* kind = event.event.find("kind", Kind::kString);
+    if (!reach_.node.empty() && event.board != reach_.node) return false;
+    return options_.kind.empty() || (kind != nullptr && kind->as_string() == options_.kind);
+  }
+  void print(const EventView& event) {
+    ++shown_;
+    std::printf("%s\n", reach_.json() ? json::to_text(event_json(event)).c_str()
+                                      : event_line(event).c_str());
+    std::fflush(stdout);
+  }
+
+ private:
+  const Reach& reach_;
+  const EventOptions& options_;
+  int shown_ = 0;
+};
+
+// Asks the boards page by page; who answered.
+Result<std::set<std::string>> fetch(FleetClient& client, const std::set<std::string>& boards,
+                                    std::int64_t since_ms, DurationNs timeout,
+                                    EventHistory& history) {
+  std::set<std::string> answered;
+  std::map<std::string, Value> next;
+  for (const std::string& board : boards) {
+    next[board] = Value::object()
+                      .set("what", Value::string("events"))
+                      .set("since_ms", Value::integer(since_ms));
+  }
+  for (int page = 0; page < kPagesMax && !next.empty(); ++page) {
+    std::vector<SentCommand> sent;
+    for (const auto& [board, body] : next) {
+      auto one = client.send(board, "get", body, timeout);
+      if (!one) return tl::make_unexpected(one.error());
+      sent.push_back(std::move(*one));
+    }
+    client.wait(after(timeout), [&] { return client.replies_to(sent).size() == sent.size(); });
+    std::map<std::string, Value> further;
+    for (const auto& [board, reply] : client.replies_to(sent)) {
+      if (exit_code_of(reply) != 0) {
+        static_cast<void>(show(reply));
+        continue;
+      }
+      answered.insert(board);
+      if (auto before = history.take(board, reply.data)) {
+        further[board] = next[board].set("before", std::move(*before));
+      }
+    }
+    next = std::move(further);
+  }
+  return answered;
+}
+
+// What happened while the link was away is asked for when it is back.
+void catch_up(FleetClient& client, DurationNs timeout, std::int64_t since_ms, Printer& printer,
+              EventHistory& history) {
+  EventHistory missed;
+  if (!fetch(client, live_boards(client.view()), since_ms, timeout, missed)) return;
+  for (const EventView& event : missed.in_order()) {
+    if (printer.wants(event) && history.is_new(event)) printer.print(event);
+  }
+}
+
+int follow(FleetClient& client, Printer& printer, EventHistory& history, SteadyTime until,
+           DurationNs timeout) {
+  auto& events = client.view().events();
+  std::uint64_t connects = client.connects();
+  const std::int64_t began_ms = unix_ms_now();
+  std::int64_t whole_until_ms = began_ms;
+  for (;;) {
+    if (client.connects() != connects) {
+      connects = client.connects();
+      catch_up(client, timeout, whole_until_ms, printer, history);
+    }
+    if (client.connected()) whole_until_ms = std::max(began_ms, unix_ms_now() - kClockDoubtMs);
+    while (!events.empty() && !printer.full()) {
+      const EventView event = std::move(events.front());
+      events.pop_front();
+      if (printer.wants(event) && history.is_new(event)) printer.print(event);
+    }
+    if (std::ferror(stdout) != 0 || printer.full()) return 0;
+    if (std::chrono::steady_clock::now() >= until) return 0;
+    client.wait(std::min(until, after(kLookEvery)), [&] { return !events.empty(); });
+  }
+}
+
+// All in one array, as other lists are; the last ones when only some are wanted.
+void print_array(const std::vector<EventView>& events) {
+  Value all = Value::array();
+  for (const EventView& event : events) all.add(event_json(event));
+  std::printf("%s\n", json::to_text(all).c_str());
+}
+
+int show_history(FleetClient& client, const Reach& reach, const EventOptions& options,
+                 DurationNs since, DurationNs timeout, Printer& printer, EventHistory& history) {
+  std::set<std::string> boards;
+  for (const auto& [id, board] : client.view().boards()) {
+    if (reach.node.empty() || id == reach.node) boards.insert(id);
+  }
+  std::set<std::string> live = live_boards(client.view());
+  std::erase_if(live, [&](const std::string& id) { return boards.count(id) == 0; });
+  const auto answered = fetch(client, live, unix_ms_now() - since / kMillisecond, timeout, history);
+  if (!answered) return complain(answered.error());
+  std::vector<EventView> events = history.in_order();
+  std::erase_if(events, [&](const EventView& event) { return !printer.wants(event); });
+  const auto count = static_cast<std::size_t>(options.count);
+  if (count > 0 && events.size() > count) {
+    events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(count));
+  }
+  if (reach.json() && !reach.watch) {
+    print_array(events);
+  } else {
+    for (const EventView& event : events) printer.print(event);
+  }
+  if (boards.size() > 1 || answered->size() < boards.size()) {
+    say("answered " + std::to_string(answered->size()) + " of " + std::to_string(boards.size()));
+  }
+  if (answered->size() == boards.size()) return 0;
+  return answered->empty() ? kTimedOut : kPartial;
+}
+
+Result<DurationNs> duration_of(const std::string& text, const char* flag) {
+  auto out = config::parse_duration(text);
+  if (!out) return fail(Code::kInvalid, std::string(flag) + ": " + out.error().context);
+  return out;
+}
+
+// `live`: logs, which follows and has no history unless it is asked for.
+int show_events(Reach reach, const EventOptions& options, bool live) {
+  const auto where = reach.where(true);
+  if (!where) return complain(where.error());
+  reach.watch = reach.watch || live || !options.duration.empty();
+  SteadyTime until = SteadyTime::max();
+  if (!options.duration.empty()) {
+    const auto wait = duration_of(options.duration, "--for");
+    if (!wait) return complain(wait.error());
+    until = after(*wait);
+  }
+  const auto since = duration_of(options.since.empty() ? "1h" : options.since, "--since");
+  if (!since) return complain(since.error());
+  // Listening comes before asking: what happens in between comes twice, and is shown once.
+  const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
+  if (!client) return complain(client.error());
+  if (!reach.node.empty()) {
+    if (const Status ok = check_board((*client)->view(), reach.node); !ok) {
+      return complain(ok.error());
+    }
+  }
+  Printer printer(reach, options);
+  EventHistory history;
+  int code = 0;
+  if (!live || !options.since.empty()) {
+    code = show_history(**client, reach, options, *since, where->timeout, printer, history);
+  }
+  if (!reach.watch || (code != 0 && code != kPartial && code != kTimedOut)) return code;
+  if (live && options.duration.empty() && ::isatty(STDOUT_FILENO) != 0) {
+    say("listening from now on (Ctrl-C ends it); --since 10m shows what was before");
+  }
+  return follow(**client, printer, history, until, where->timeout);
+}
+
+}  // namespace
+
+void add_events(cli::Command& get, cli::Command& app, int& code) {
+  const auto reach = std::make_shared<Reach>();
+  const auto options = std::make_shared<EventOptions>();
+  const auto add = [&](cli::Command* command, bool live) {
+    add_output(command, *reach, false);
+    if (!live) command->add_flag("-w,--watch", reach->watch, "Go on with what happens next");
+    command->add_option("--node", reach->node, "Of this board only");
+    command->add_option(
+        "--kind", options->kind,
+        "Only this kind: task, deadline-miss, config, refused-command, fenced, ...");
+    command->add_option("--since", options->since,
+                        live ? "What happened in the last 10m first, from the boards' memory"
+                             : "How far back: 10m, 2h (default 1h); boards keep the last 512");
+    command->add_option("--for", options->duration, "Follow for so long, then end: 30s");
+    command
+        ->add_option("-n,--count", options->count,
+                     live ? "End after so many" : "Only the last so many")
+        ->check(cli::positive());
+    add_access(command, *reach);
+    command->callback(
+        [reach, options, live, &code] { code = show_events(*reach, *options, live); });
+  };
+  add(get.add_subcommand("events",
+                         "What happened, of all boards, by time.\n"
+                         "Example: lairctl get events --since 10m -w"),
+      false);
+  add(app.add_subcommand("logs",
+                         "What happens in the fleet, as it happens.\n"
+                         "Example: lairctl logs --node n-3 --kind deadline-miss"),
+      true);
+}
+
+}  // namespace laird::control

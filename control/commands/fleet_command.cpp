@@ -1,0 +1,241 @@
+// fleet: the plan all boards share, and whether they keep to it.
+#include <cmath>
+#include <cstdio>
+
+#include "agent/settings/fleet_budget_json.hpp"
+#include "config/units.hpp"
+#include "control/commands/commands.hpp"
+#include "control/screen/output.hpp"
+#include "control/fleet/plan.hpp"
+#include "control/fleet/reach.hpp"
+#include "control/screen/rows.hpp"
+#include "control/provision/secure_files.hpp"
+
+namespace laird::control {
+namespace {
+
+using core::FleetPlan;
+using json::Kind;
+using json::Value;
+
+constexpr std::size_t kPlanFileMax = 1'000'000;
+// Reports come one by one: a sum over budget counts only if it stays so.
+constexpr DurationNs kSettle = 4 * kSecond;
+
+struct InitOptions {
+  std::string file;
+  std::string out;
+  std::string budget;
+  std::string floor;
+  double cpu = -1.0;
+  double gpus = -1.0;
+  std::vector<std::string> members;
+  bool dry_run = false;
+  bool force = false;
+};
+
+Result<FleetPlan> plan_from_file(const std::string& path) {
+  const auto text = config::read_file(path, kPlanFileMax);
+  if (!text) return tl::make_unexpected(text.error());
+  json::ParseLimits limits;
+  limits.comments = true;
+  auto value = json::parse(*text, path, limits);
+  if (!value) return tl::make_unexpected(value.error());
+  if (value->find("rev") == nullptr) value->set("rev", Value::integer(1));
+  if (value->find("epoch") == nullptr) value->set("epoch", Value::integer(1));
+  if (value->find("founders") == nullptr && value->find("members", Kind::kObject) != nullptr) {
+    Value founders = Value::array();
+    for (const auto& member : value->find("members")->members()) {
+      founders.add(Value::string(member.first));
+    }
+    value->set("founders", std::move(founders));
+  }
+  auto plan = shell::parse_plan(*value);
+  if (!plan) return fail(Code::kInvalid, path + ": " + plan.error().context);
+  return plan;
+}
+
+// From what the boards say: their config's founding, and every live board.
+Result<FleetPlan> plan_from_boards(FleetClient& client, const InitOptions& options,
+                                   DurationNs timeout) {
+  FleetPlan plan;
+  if (auto told = plan_in_force(client, timeout)) plan = std::move(*told);
+  if (plan.epoch == 0) plan.epoch = 1;
+  std::vector<std::string> ids = options.members;
+  if (ids.empty()) {
+    for (const auto& [id, board] : client.view().boards()) {
+      if (board.is_live()) ids.push_back(id);
+    }
+  }
+  for (const std::string& id : ids) {
+    if (!mqtt::is_node_id(id)) return fail(Code::kInvalid, "'" + id + "' is no board's name");
+    add_member(plan, id);
+  }
+  if (plan.members.empty()) {
+    return fail(Code::kUnavailable,
+                "no board is live: start them, or name them with --members, or give a plan with "
+                "-f");
+  }
+  if (plan.founders.empty()) {
+    for (const core::FleetMember& member : plan.members) plan.founders.push_back(member.id);
+  }
+  return plan;
+}
+
+Status apply(const InitOptions& options, FleetPlan& plan) {
+  if (!options.budget.empty()) {
+    const auto mw = config::parse_power(options.budget);
+    if (!mw) return fail(Code::kInvalid, "--budget: " + mw.error().context);
+    plan.budget[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+  }
+  const auto amount = [&plan](double given, core::Resource resource, double scale) {
+    if (given >= 0.0) {
+      plan.budget[static_cast<std::size_t>(resource)] = std::llround(given * scale);
+    }
+  };
+  amount(options.cpu, core::Resource::kCpu, 1e3);
+  amount(options.gpus, core::Resource::kGpu, 1e6);
+  if (!options.floor.empty()) {
+    const auto mw = config::parse_power(options.floor);
+    if (!mw) return fail(Code::kInvalid, "--floor: " + mw.error().context);
+    for (core::FleetMember& member : plan.members) {
+      member.floor[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+    }
+  }
+  return core::check_plan(plan);
+}
+
+int init(const Reach& reach, const InitOptions& options) {
+  const auto where = reach.where(true);
+  if (!where) return complain(where.error());
+  const auto opened = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
+  if (!opened) return complain(opened.error());
+  FleetClient& client = **opened;
+  auto plan = options.file.empty() ? plan_from_boards(client, options, where->timeout)
+                                   : plan_from_file(options.file);
+  if (!plan) return complain(plan.error());
+  std::uint64_t rev = options.file.empty() ? plan->rev : plan->rev - 1;
+  if (client.view().plan()) {
+    const auto retained = static_cast<std::uint64_t>(client.view().plan()->rev);
+    if (!options.force) {
+      return complain({Code::kExists, "the fleet has a plan, revision " + std::to_string(retained) +
+                                          " by '" + client.view().plan()->op +
+                                          "'; change it with `lairctl cap set`, or give --force"});
+    }
+    rev = std::max(rev, retained);
+  }
+  plan->rev = rev + 1;
+  if (const Status ok = apply(options, *plan); !ok) return complain(ok.error());
+  const std::string text = json::to_pretty_text(shell::plan_json(*plan)) + "\n";
+  if (!options.out.empty()) {
+    const auto done = write_file(options.out, text, kPublicMode,
+                                 options.force ? IfThere::kReplace : IfThere::kRefuse);
+    if (!done) return complain(done.error());
+    say("made " + options.out);
+  }
+  if (options.dry_run) {
+    if (options.out.empty()) std::fputs(text.c_str(), stdout);
+    return 0;
+  }
+  return put_in_force(client, *plan, where->timeout);
+}
+
+Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& view,
+                std::int64_t now_ms) {
+  Value boards = Value::array();
+  for (const auto& [id, board] : view.boards()) boards.add(board_json(id, board, now_ms));
+  const auto count = [](std::size_t n) { return Value::integer(static_cast<std::int64_t>(n)); };
+  return Value::object()
+      .set("ok", Value::boolean(verdict.level == Verdict::Level::kOk))
+      .set("verdict", Value::string(verdict.text))
+      .set("plan_rev", view.plan() ? Value::integer(view.plan()->rev) : Value())
+      .set("boards", count(sums.boards))
+      .set("live", count(sums.live))
+      .set("fenced", count(sums.fenced))
+      .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
+      .set("enforced_w", Value::number(sums.enforced_w))
+      .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value())
+      .set("nodes", std::move(boards));
+}
+
+int status(const Reach& reach) {
+  const auto where = reach.where(true);
+  if (!where) return complain(where.error());
+  const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  if (!client) return complain(client.error());
+  const FleetView& view = (*client)->view();
+  if (sums_of(view).over_budget()) {
+    (*client)->wait(after(kSettle), [&] { return !sums_of(view).over_budget(); });
+  }
+  const FleetSums sums = sums_of(view);
+  const Verdict verdict = verdict_of(view);
+  const std::int64_t now = unix_ms_now();
+  if (reach.json()) {
+    std::printf("%s\n", json::to_text(sums_json(sums, verdict, view, now)).c_str());
+  } else {
+    const bool colour = colours_on(stdout);
+    std::printf("fleet      %s\n", where->fleet.fleet.c_str());
+    std::printf("plan       %s\n", view.plan() ? ("revision " + std::to_string(view.plan()->rev) +
+                                                  ", signed by " + view.plan()->op)
+                                                     .c_str()
+                                               : "none published: boards use their config files");
+    std::printf("budget     %s\n",
+                sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "no power budget");
+    std::printf("given out  %s (boards that are away count with their floor)\n",
+                fixed(sums.enforced_w, 1, " W").c_str());
+    std::printf("drawn now  %s\n\n", sums.power_w ? fixed(sums.power_w, 1, " W").c_str()
+                                                  : "unknown: no board has a meter");
+    Table table(board_columns(reach.wide()));
+    for (const auto& [id, board] : view.boards()) {
+      table.add(board_row(id, board, reach.wide(), now));
+    }
+    std::fputs(table.text().c_str(), stdout);
+    const Colour tone = verdict.level == Verdict::Level::kOk        ? Colour::kGreen
+                        : verdict.level == Verdict::Level::kWarning ? Colour::kYellow
+                                                                    : Colour::kRed;
+    std::printf("\n%s\n", painted(verdict.text, tone, colour).c_str());
+  }
+  if (verdict.level == Verdict::Level::kBroken) return kFailed;
+  return verdict.level == Verdict::Level::kOk ? 0 : kPartial;
+}
+
+}  // namespace
+
+void add_fleet(cli::Command& app, int& code) {
+  const auto reach = std::make_shared<Reach>();
+  const auto options = std::make_shared<InitOptions>();
+  cli::Command* fleet = app.add_subcommand("fleet",
+                                           "The fleet's plan, and whether the boards keep to it.\n"
+                                           "Example: lairctl fleet status");
+  fleet->require_subcommand();
+
+  cli::Command* init_command = fleet->add_subcommand(
+      "init",
+      "Publish the first plan: members, floors and budgets, signed and kept by the broker.\n"
+      "Without -f it is made from what the boards' own configs say.\n"
+      "Example: lairctl fleet init --budget 60W --floor 2W");
+  init_command->add_option("-f,--file", options->file, "A plan, JSON with comments");
+  init_command->add_option("--budget", options->budget, "Power of all boards together: 60W");
+  init_command->add_option("--cpu", options->cpu, "Cores of all boards together")
+      ->check(cli::non_negative());
+  init_command->add_option("--gpus", options->gpus, "Gpus of all boards together")
+      ->check(cli::non_negative());
+  init_command->add_option("--floor", options->floor, "Power every board keeps whatever happens");
+  init_command->add_option("--members", options->members, "Boards, with commas between")
+      ->delimiter(',');
+  init_command->add_option("--out", options->out, "Write the plan to this file too");
+  init_command->add_flag("--dry-run", options->dry_run, "Show the plan, publish nothing");
+  init_command->add_flag("--force", options->force, "Although there is a plan");
+  add_access(init_command, *reach);
+  init_command->callback([reach, options, &code] { code = init(*reach, *options); });
+
+  cli::Command* status_command = fleet->add_subcommand(
+      "status",
+      "Budget, what is given out, what is drawn, who is fenced, and a verdict.\n"
+      "Exits with 0 when all is well, 5 when boards are away or fenced, 1 when over budget.");
+  add_output(status_command, *reach, true);
+  add_access(status_command, *reach);
+  status_command->callback([reach, &code] { code = status(*reach); });
+}
+
+}  // namespace laird::control

@@ -1,0 +1,77 @@
+#include "control/fleet/event_history.hpp"
+
+#include <algorithm>
+
+namespace laird::control {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+// More than a board keeps: whatever it sends, lairctl stays bounded.
+constexpr std::size_t kEventsPerBoardMax = 4'096;
+
+std::string time_of(const Value& event) {
+  const Value* ts = event.find("ts", Kind::kString);
+  return ts == nullptr ? std::string() : ts->as_string();
+}
+
+}  // namespace
+
+std::optional<EventHistory::Place> EventHistory::place_of(const Value& event) {
+  const Value* epoch = event.find("epoch", Kind::kInteger);
+  const Value* seq = event.find("seq", Kind::kInteger);
+  if (epoch == nullptr || seq == nullptr) return std::nullopt;
+  return Place{epoch->as_integer(), seq->as_integer()};
+}
+
+std::optional<Value> EventHistory::take(const std::string& board, const Value& data) {
+  const Value* list = data.find("events", Kind::kArray);
+  const Value* more = data.find("more", Kind::kBool);
+  if (list == nullptr) return std::nullopt;
+  auto& known = events_[board];
+  bool news = false;
+  for (const Value& event : list->items()) {
+    const auto place = place_of(event);
+    if (!place || known.size() >= kEventsPerBoardMax) continue;
+    news = known.emplace(*place, event).second || news;
+  }
+  // A board that says the same again would be asked for ever.
+  if (more == nullptr || !more->as_bool() || !news) return std::nullopt;
+  const Place oldest = known.begin()->first;
+  return Value::object()
+      .set("epoch", Value::integer(oldest.first))
+      .set("seq", Value::integer(oldest.second));
+}
+
+std::vector<EventView> EventHistory::in_order() const {
+  struct Timed {
+    std::string time;
+    EventView event;
+  };
+  std::vector<Timed> all;
+  for (const auto& [board, events] : events_) {
+    std::string latest;
+    for (const auto& [place, event] : events) {
+      latest = std::max(latest, time_of(event));
+      all.push_back({latest, {board, event}});
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Timed& a, const Timed& b) { return a.time < b.time; });
+  std::vector<EventView> out;
+  out.reserve(all.size());
+  for (Timed& one : all) out.push_back(std::move(one.event));
+  return out;
+}
+
+bool EventHistory::is_new(const EventView& event) {
+  const auto place = place_of(event.event);
+  if (!place) return true;
+  auto& known = events_[event.board];
+  if (!known.emplace(*place, event.event).second) return false;
+  if (known.size() > kEventsPerBoardMax) known.erase(known.begin());
+  return true;
+}
+
+}  // namespace laird::control

@@ -1,0 +1,369 @@
+#include "control/fleet/fleet_client.hpp"
+
+#include <poll.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "mqtt/codec/limits.hpp"
+
+namespace laird::control {
+namespace {
+
+using json::Value;
+using mqtt::TopicKind;
+
+constexpr std::size_t kClientNameMax = 32;
+constexpr std::size_t kRandomDigits = 8;
+constexpr std::size_t kInboxMax = 100'000;
+constexpr std::size_t kInboxBytesMax = std::size_t{256} << 20;
+constexpr DurationNs kMarkerEvery = kSecond;
+constexpr DurationNs kGoodbye = kSecond;
+constexpr DurationNs kPollMax = 200 * kMillisecond;
+
+DurationNs left_of(SteadyTime until) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(until -
+                                                              std::chrono::steady_clock::now())
+      .count();
+}
+
+std::vector<std::pair<std::string, int>> filters(const std::string& fleet, const std::string& name,
+                                                 Listen listen) {
+  std::vector<std::pair<std::string, int>> out = {{mqtt::reply_topic(fleet, name, "+"), 1}};
+  if (listen == Listen::kNothing) return out;
+  // QoS 0: one flow in order with the marker behind it; a report comes again within seconds.
+  for (const TopicKind kind : {TopicKind::kStatus, TopicKind::kInfo, TopicKind::kReport}) {
+    out.emplace_back(mqtt::node_topic(fleet, "+", kind), 0);
+  }
+  out.emplace_back(mqtt::node_topic(fleet, "+", TopicKind::kTask, "+"), 0);
+  out.emplace_back(mqtt::config_topic(fleet, mqtt::kEveryone), 0);
+  if (listen == Listen::kEvents) {
+    out.emplace_back(mqtt::node_topic(fleet, "+", TopicKind::kEvent, "+"), 1);
+  }
+  out.emplace_back(mqtt::command_topic(fleet, name, "hello"), 0);
+  return out;
+}
+
+}  // namespace
+
+std::int64_t unix_ms_now() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+SteadyTime after(DurationNs wait) {
+  return std::chrono::steady_clock::now() + std::chrono::nanoseconds(wait);
+}
+
+std::string random_hex(std::size_t digits) {
+  std::string bytes(digits, '\0');
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t n = ::getrandom(bytes.data() + have, bytes.size() - have, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) std::abort();  // a system without random numbers cannot make unique ids
+    have += static_cast<std::size_t>(n);
+  }
+  for (char& c : bytes) c = "0123456789abcdef"[static_cast<unsigned char>(c) % 16];
+  return bytes;
+}
+
+FleetClient::FleetClient(Access access, std::string name)
+    : access_(std::move(access)), name_(std::move(name)) {
+  marker_topic_ = mqtt::command_topic(access_.fleet, name_, "hello");
+}
+
+FleetClient::~FleetClient() {
+  if (client_) client_->close({}, kGoodbye);
+}
+
+Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen listen,
+                                                       DurationNs timeout) {
+  if (const Status ok = complete(access); !ok) return tl::make_unexpected(ok.error());
+  const std::string name =
+      access.op.substr(0, kClientNameMax - kRandomDigits - 1) + "-" + random_hex(kRandomDigits);
+  std::unique_ptr<FleetClient> self(new FleetClient(std::move(access), name));
+  mqtt::Options options;
+  options.brokers = self->access_.brokers;
+  options.client_id = name;
+  options.ca = self->access_.ca;
+  options.cert = self->access_.cert;
+  options.key = self->access_.key;
+  options.insecure_lab = self->access_.insecure_lab;
+  options.keep_session = false;
+  options.subscriptions = filters(self->access_.fleet, name, listen);
+  options.inbox_max = kInboxMax;
+  options.inbox_bytes_max = kInboxBytesMax;
+  options.retry_jitter_s = 0;
+  auto client = mqtt::Client::create(std::move(options));
+  if (!client) return tl::make_unexpected(client.error());
+  self->client_ = std::move(*client);
+  const SteadyTime until = after(timeout);
+  if (!self->wait(until, [&] { return self->client_->connected(); })) {
+    return fail(Code::kUnavailable, "no broker answers (" + self->access_.brokers.front() +
+                                        (self->access_.brokers.size() > 1 ? ", ..." : "") + ")" +
+                                        (self->why_.empty() ? "" : ": " + self->why_) +
+                                        "; `lairctl doctor` looks further");
+  }
+  if (listen != Listen::kNothing) {
+    if (const Status ok = self->sync(until); !ok) return tl::make_unexpected(ok.error());
+  }
+  return self;
+}
+
+// A broker says nothing when the last retained message has been sent. So we send a message to
+// ourselves behind the subscriptions, on a topic no board listens to: once it comes, all of them
+// have come.
+Status FleetClient::sync(SteadyTime until) {
+  while (left_of(until) > 0) {
+    mqtt::Outgoing marker;
+    marker.topic = marker_topic_;
+    marker.payload = "{}";
+    marker.kind = mqtt::Class::kEvent;
+    marker.qos = 1;
+    marker.expiry_s = 10;
+    publish(std::move(marker));
+    const SteadyTime next = std::min(until, after(kMarkerEvery));
+    if (wait(next, [this] { return marked_; })) return {};
+  }
+  std::string told;
+  for (const std::string& problem : problems_) told += "; " + problem;
+  return fail(Code::kUnavailable,
+              "the broker took the connection but gives back nothing: does its ACL name '" +
+                  access_.op + "' as an operator of fleet '" + access_.fleet + "'?" + told);
+}
+
+bool FleetClient::wait(SteadyTime until, const std::function<bool()>& done) {
+  for (;;) {
+    take();
+    if (done()) return true;
+    const DurationNs left = left_of(until);
+    if (left <= 0) return false;
+    // Counters change without the file becoming readable, so it is looked at now and then too.
+    const DurationNs slice = std::min(left, kPollMax);
+    pollfd ready{client_->ready_fd(), POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>((slice + kMillisecond - 1) / kMillisecond));
+  }
+}
+
+void FleetClient::take() {
+  mqtt::Client::Batch batch = client_->take();
+  if (batch.link_changed) why_ = batch.why;
+  for (std::string& problem : batch.problems) problems_.push_back(std::move(problem));
+  for (const mqtt::Incoming& message : batch.messages) {
+    if (message.topic == marker_topic_) {
+      marked_ = true;
+      continue;
+    }
+    const auto topic = mqtt::parse_topic(message.topic);
+    if (!topic || topic->fleet != access_.fleet) continue;
+    if (topic->kind != TopicKind::kReply) {
+      view_.take(*topic, message.payload);
+      continue;
+    }
+    auto reply = mqtt::parse_reply(message.payload);
+    if (!reply || topic->name != name_) continue;
+    // The broker lets a board write below its own name only, whatever the reply itself says.
+    reply->node = topic->node;
+    // The first one counts: a command that arrives twice is answered twice, then as "done before".
+    replies_[message.correlation].emplace(topic->node, std::move(*reply));
+  }
+}
+
+void FleetClient::publish(mqtt::Outgoing message) {
+  ++published_;
+  client_->publish(std::move(message));
+}
+
+Status FleetClient::load_key() {
+  if (key_) return {};
+  if (access_.signing_key.empty()) {
+    return fail(Code::kInvalid,
+                "no signing key is configured: boards obey signed commands only; give "
+                "\"signing_key\" or \"credentials\" in the config, or --credentials");
+  }
+  auto key = mqtt::SigningKey::load(access_.signing_key);
+  if (!key) return tl::make_unexpected(key.error());
+  key_ = std::make_unique<mqtt::SigningKey>(std::move(*key));
+  return {};
+}
+
+Result<std::string> FleetClient::seal(const mqtt::Command& command) {
+  if (const Status ok = load_key(); !ok) return tl::make_unexpected(ok.error());
+  mqtt::Envelope envelope;
+  envelope.signed_text = mqtt::to_signed_text(command);
+  envelope.op = access_.op;
+  auto signature = key_->sign(mqtt::signing_input(envelope.signed_text));
+  if (!signature) return tl::make_unexpected(signature.error());
+  envelope.signature = std::move(*signature);
+  std::string out = mqtt::to_text(envelope);
+  if (out.size() > mqtt::kPayloadBytesMax) {
+    return fail(Code::kInvalid, "the command has " + std::to_string(out.size()) +
+                                    " bytes when signed; at most " +
+                                    std::to_string(mqtt::kPayloadBytesMax) + " can be sent");
+  }
+  return out;
+}
+
+Result<SentCommand> FleetClient::send(const std::string& to, const std::string& verb, Value body,
+                                      DurationNs life) {
+  mqtt::Command command;
+  command.id = name_ + "-" + random_hex(16);
+  command.fleet = access_.fleet;
+  command.to = to;
+  command.verb = verb;
+  command.issued_ms = unix_ms_now();
+  const std::int64_t life_ms =
+      std::clamp<std::int64_t>(life / kMillisecond, 1'000, mqtt::kCommandLifeMaxMs);
+  command.expires_ms = command.issued_ms + life_ms;
+  command.body = std::move(body);
+  const SteadyTime dead_at = after((life_ms + mqtt::kClockSkewMaxMs) * kMillisecond);
+  auto text = seal(command);
+  if (!text) return tl::make_unexpected(text.error());
+  mqtt::Outgoing out;
+  out.topic = mqtt::command_topic(access_.fleet, to, verb);
+  out.payload = std::move(*text);
+  out.kind = mqtt::Class::kReply;
+  out.qos = 1;
+  out.expiry_s = static_cast<std::uint32_t>((life_ms + 999) / 1'000);
+  out.response_topic = to == mqtt::kEveryone ? mqtt::reply_stem(access_.fleet, name_)
+                                             : mqtt::reply_topic(access_.fleet, name_, to);
+  out.correlation = command.id;
+  publish(std::move(out));
+  return SentCommand{command.id, to, dead_at};
+}
+
+const std::map<std::string, mqtt::Reply>& FleetClient::replies(const std::string& id) const {
+  static const std::map<std::string, mqtt::Reply> none;
+  const auto found = replies_.find(id);
+  return found == replies_.end() ? none : found->second;
+}
+
+Result<mqtt::Reply> FleetClient::ask(const std::string& to, const std::string& verb, Value body,
+                                     DurationNs timeout) {
+  const auto sent = send(to, verb, std::move(body), timeout);
+  if (!sent) return tl::make_unexpected(sent.error());
+  if (!wait(after(timeout), [&] { return replies(sent->id).count(to) != 0; })) {
+    return fail(Code::kUnavailable,
+                to + " did not answer in time" + (connected() ? "" : " (no link to the broker)"));
+  }
+  return replies(sent->id).at(to);
+}
+
+Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_all(const std::string& verb, Value body,
+                                                                const std::set<std::string>& boards,
+                                                                DurationNs timeout) {
+  const auto sent = send(std::string(mqtt::kEveryone), verb, std::move(body), timeout);
+  if (!sent) return tl::make_unexpected(sent.error());
+  wait(after(timeout), [&] {
+    const auto& have = replies(sent->id);
+    return std::all_of(boards.begin(), boards.end(),
+                       [&](const std::string& board) { return have.count(board) != 0; });
+  });
+  return replies(sent->id);
+}
+
+Result<std::vector<SentCommand>> FleetClient::send_each(const std::string& verb, const Value& body,
+                                                        const std::set<std::string>& boards,
+                                                        DurationNs timeout) {
+  std::vector<SentCommand> sent;
+  for (const std::string& board : boards) {
+    auto one = send(board, verb, body, timeout);
+    if (!one) return tl::make_unexpected(one.error());
+    sent.push_back(std::move(*one));
+  }
+  wait(after(timeout), [&] { return replies_to(sent).size() == sent.size(); });
+  return sent;
+}
+
+Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_each(
+    const std::string& verb, const Value& body, const std::set<std::string>& boards,
+    DurationNs timeout) {
+  const auto sent = send_each(verb, body, boards, timeout);
+  if (!sent) return tl::make_unexpected(sent.error());
+  return replies_to(*sent);
+}
+
+std::map<std::string, mqtt::Reply> FleetClient::replies_to(
+    const std::vector<SentCommand>& commands) const {
+  std::map<std::string, mqtt::Reply> out;
+  for (const SentCommand& command : commands) {
+    const auto& have = replies(command.id);
+    if (const auto found = have.find(command.to); found != have.end()) out.insert(*found);
+  }
+  return out;
+}
+
+Status FleetClient::publish_plan(const Value& plan, DurationNs timeout) {
+  mqtt::Command command;
+  command.id = name_ + "-" + random_hex(16);
+  command.fleet = access_.fleet;
+  command.to = std::string(mqtt::kEveryone);
+  command.verb = "config";
+  command.issued_ms = unix_ms_now();
+  command.body = plan;
+  auto text = seal(command);
+  if (!text) return tl::make_unexpected(text.error());
+  const std::uint64_t refused = client_->counters().refused;
+  mqtt::Outgoing out;
+  out.topic = mqtt::config_topic(access_.fleet, mqtt::kEveryone);
+  out.payload = std::move(*text);
+  out.kind = mqtt::Class::kState;
+  out.retained = true;
+  out.qos = 1;
+  publish(std::move(out));
+  const auto rev = number_at(plan, "rev");
+  const auto arrived = [&] {
+    return client_->counters().refused > refused ||
+           (view_.plan() && rev && view_.plan()->rev == static_cast<std::int64_t>(*rev) &&
+            plan_is_mine());
+  };
+  if (!wait(after(timeout), arrived)) {
+    return fail(Code::kUnavailable, "the broker did not take the plan in time");
+  }
+  if (client_->counters().refused > refused) {
+    return fail(Code::kRefused, "the broker's ACL does not let '" + access_.op +
+                                    "' write the plan; run `lairctl broker config` again");
+  }
+  return {};
+}
+
+bool FleetClient::plan_is_mine() const {
+  if (!view_.plan() || !key_) return false;
+  return mqtt::verify(key_->public_key(), mqtt::signing_input(view_.plan()->signed_text),
+                      view_.plan()->signature);
+}
+
+Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs timeout) {
+  // What was sent before must be acknowledged first, or its acknowledgement is taken for this
+  // one's.
+  const auto settled = [&] {
+    const mqtt::Counters now = client_->counters();
+    return now.sent + now.refused >= published_;
+  };
+  if (!wait(after(timeout), settled)) {
+    return fail(Code::kUnavailable, "the broker did not acknowledge in time");
+  }
+  const mqtt::Counters before = client_->counters();
+  mqtt::Outgoing out;
+  out.topic = topic;
+  out.payload = "{}";
+  out.kind = mqtt::Class::kEvent;
+  out.qos = 1;
+  out.expiry_s = 1;
+  publish(std::move(out));
+  const auto answered = [&] {
+    const mqtt::Counters now = client_->counters();
+    return now.refused > before.refused || now.sent > before.sent;
+  };
+  if (!wait(after(timeout), answered)) {
+    return fail(Code::kUnavailable, "the broker did not acknowledge in time");
+  }
+  return client_->counters().refused > before.refused;
+}
+
+}  // namespace laird::control

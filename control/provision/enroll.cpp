@@ -1,0 +1,122 @@
+#include "control/provision/enroll.hpp"
+
+#include "agent/settings/settings.hpp"
+#include "config/units.hpp"
+#include "control/provision/pki.hpp"
+
+namespace laird::control {
+namespace {
+
+using json::Value;
+
+constexpr std::size_t kFileBytesMax = 64 * 1024;
+constexpr auto kCpu = static_cast<std::size_t>(core::Resource::kCpu);
+constexpr auto kGpu = static_cast<std::size_t>(core::Resource::kGpu);
+constexpr auto kPower = static_cast<std::size_t>(core::Resource::kPower);
+
+// Floors or a budget as the config writes them; what is not limited is left out.
+Value amounts(const core::Amounts& of, bool zero_too) {
+  Value out = Value::object();
+  const auto wanted = [&](std::size_t r) { return of[r] > 0 || (zero_too && of[r] == 0); };
+  if (wanted(kPower)) out.set("power", Value::string(config::format_power(of[kPower])));
+  if (wanted(kCpu)) out.set("cpu", Value::number(static_cast<double>(of[kCpu]) / 1e3));
+  if (wanted(kGpu)) out.set("gpu", Value::number(static_cast<double>(of[kGpu]) / 1e6));
+  return out;
+}
+
+Value fleet_section(const Enrolment& board) {
+  Value brokers = Value::array();
+  for (const std::string& broker : board.brokers) brokers.add(Value::string(broker));
+  Value operators = Value::array();
+  for (const KnownOperator& who : board.operators) {
+    operators.add(Value::object()
+                      .set("name", Value::string(who.name))
+                      .set("key", Value::string(who.key))
+                      .set("may", Value::array().add(Value::string("*"))));
+  }
+  Value members = Value::object();
+  for (const std::string& id : board.plan.founders) {
+    const core::FleetMember* member = board.plan.member(id);
+    members.set(id, member == nullptr ? Value::object() : amounts(member->floor, false));
+  }
+  const std::string tls = "/etc/laird/tls/";
+  return Value::object()
+      .set("name", Value::string(board.fleet))
+      .set("brokers", std::move(brokers))
+      .set("tls", Value::object()
+                      .set("ca", Value::string(tls + "ca.crt"))
+                      .set("cert", Value::string(tls + "node.crt"))
+                      .set("key", Value::string(tls + "node.key")))
+      .set("operators", std::move(operators))
+      .set("epoch", Value::integer(board.plan.epoch))
+      .set("members", std::move(members))
+      .set("budget", amounts(board.plan.budget, true));
+}
+
+}  // namespace
+
+Result<Value> board_config(const Enrolment& board) {
+  Value out = Value::object()
+                  .set("node", Value::string(board.id))
+                  .set("state_dir", Value::string("/var/lib/laird"))
+                  .set("policy", Value::string("foresight"))
+                  .set("fleet", fleet_section(board));
+  std::vector<config::Problem> problems;
+  static_cast<void>(config::normalise(shell::settings_schema(), out, "laird.json", problems));
+  if (!problems.empty()) {
+    return fail(Code::kInvalid, problems.front().path + ": " + problems.front().what);
+  }
+  return out;
+}
+
+Result<std::vector<KnownOperator>> known_operators(const std::string& pki) {
+  const auto index = pki_index(pki);
+  if (!index) return tl::make_unexpected(index.error());
+  std::vector<KnownOperator> out;
+  for (const PkiEntry& entry : index->entries) {
+    if (entry.role != mqtt::Role::kOperator || entry.revoked_at_s != 0) continue;
+    const std::string path = pki + "/operators/" + entry.name + "/signing.pub";
+    auto key = config::read_file(path, kFileBytesMax);
+    if (!key) return tl::make_unexpected(key.error());
+    while (!key->empty() && key->back() == '\n') key->pop_back();
+    out.push_back({entry.name, std::move(*key)});
+  }
+  if (out.empty()) {
+    return fail(Code::kNotFound, "no operator has a certificate in " + pki +
+                                     ": nobody could command the board; `lairctl pki issue "
+                                     "operator op-NAME` makes one");
+  }
+  return out;
+}
+
+Status write_bundle(const std::string& folder, const Value& config, const std::string& identity,
+                    IfThere if_there) {
+  auto staged = StagedFolder::begin(folder);
+  if (!staged) return tl::make_unexpected(staged.error());
+  if (auto made = make_private_folder(staged->path() + "/tls"); !made) return made;
+  if (auto done = staged->add("laird.json", json::to_pretty_text(config) + "\n", kPublicMode);
+      !done) {
+    return done;
+  }
+  for (const auto& [name, mode] :
+       {std::pair("ca.crt", kPublicMode), std::pair("node.crt", kPublicMode),
+        std::pair("node.key", kSecretMode)}) {
+    const auto content = config::read_file(identity + "/" + name, kFileBytesMax);
+    if (!content) return tl::make_unexpected(content.error());
+    if (auto done = staged->add(std::string("tls/") + name, *content, mode); !done) return done;
+  }
+  const auto aside = staged->commit(if_there);
+  return aside ? Status{} : tl::make_unexpected(aside.error());
+}
+
+std::string install_commands(const std::string& folder, const std::string& id) {
+  const std::string at = "laird-" + id;
+  const std::string put = "sudo install -o root -g laird -m 0640 " + at;
+  return "scp -rp " + folder + " BOARD:" + at +
+         "\n"
+         "ssh BOARD 'sudo install -d -o root -g laird -m 0750 /etc/laird /etc/laird/tls && " +
+         put + "/laird.json /etc/laird/ && " + put + "/tls/* /etc/laird/tls/ && rm -r " + at +
+         " && sudo laird check /etc/laird/laird.json && sudo systemctl enable --now laird'\n";
+}
+
+}  // namespace laird::control

@@ -1,0 +1,42 @@
+// A new board's files: its config and its certificate, ready to be copied to it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/core/state/fleet.hpp"
+#include "base/error.hpp"
+#include "control/provision/secure_files.hpp"
+#include "json/value.hpp"
+
+namespace laird::control {
+
+struct KnownOperator {
+  std::string name;
+  std::string key;  // base64 of the public key
+};
+
+struct Enrolment {
+  std::string id;
+  std::string fleet;
+  std::vector<std::string> brokers;
+  std::vector<KnownOperator> operators;
+  // The fleet's plan. Its founders go into the config as they are: boards of one fleet must name
+  // the same, or they take no plan from each other's operators.
+  core::FleetPlan plan;
+};
+
+// laird.json of the board, checked against the agent's own schema. Pure.
+[[nodiscard]] Result<json::Value> board_config(const Enrolment& board);
+
+// The operators of the fleet whose certificates are good, with their public signing keys.
+[[nodiscard]] Result<std::vector<KnownOperator>> known_operators(const std::string& pki);
+
+// A folder with laird.json and tls/, keys 0600: whole or not at all.
+[[nodiscard]] Status write_bundle(const std::string& folder, const json::Value& config,
+                                  const std::string& identity, IfThere if_there);
+
+// The commands that bring a bundle to its board.
+[[nodiscard]] std::string install_commands(const std::string& folder, const std::string& id);
+
+}  // namespace laird::control

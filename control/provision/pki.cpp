@@ -1,0 +1,289 @@
+#include "control/provision/pki.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "config/schema.hpp"
+#include "json/value.hpp"
+#include "mqtt/codec/base64.hpp"
+#include "mqtt/codec/messages.hpp"
+#include "mqtt/codec/topics.hpp"
+#include "mqtt/sign/ed25519.hpp"
+
+namespace laird::control {
+namespace {
+
+using json::Kind;
+using json::Value;
+using mqtt::Role;
+
+constexpr std::size_t kFileBytesMax = 4 << 20;
+constexpr std::string_view kOperatorPrefix = "op-";
+
+std::string index_text(const PkiIndex& index) {
+  Value entries = Value::array();
+  for (const PkiEntry& entry : index.entries) {
+    Value one = Value::object();
+    one.set("serial", Value::string(entry.serial));
+    one.set("name", Value::string(entry.name));
+    one.set("role", Value::string(std::string(name(entry.role))));
+    one.set("not_after_s", Value::integer(entry.not_after_s));
+    one.set("revoked_at_s", entry.revoked_at_s == 0 ? Value() : Value::integer(entry.revoked_at_s));
+    entries.add(std::move(one));
+  }
+  Value out = Value::object();
+  out.set("s", Value::string("laird.pki/1.0"));
+  out.set("fleet", Value::string(index.fleet));
+  out.set("issued", std::move(entries));
+  return json::to_pretty_text(out) + "\n";
+}
+
+Result<PkiEntry> parse_entry(const Value& from) {
+  const Value* serial = from.find("serial", Kind::kString);
+  const Value* owner = from.find("name", Kind::kString);
+  const Value* role = from.find("role", Kind::kString);
+  const Value* until = from.find("not_after_s", Kind::kInteger);
+  const Value* revoked = from.find("revoked_at_s", Kind::kInteger);
+  if (serial == nullptr || owner == nullptr || role == nullptr || until == nullptr) {
+    return fail(Code::kCorrupt, "index.json:" + std::to_string(from.line()) +
+                                    ": an entry has serial, name, role and not_after_s");
+  }
+  PkiEntry out;
+  out.serial = serial->as_string();
+  out.name = owner->as_string();
+  out.not_after_s = until->as_integer();
+  out.revoked_at_s = revoked == nullptr ? 0 : revoked->as_integer();
+  for (const Role known : {Role::kNode, Role::kOperator, Role::kBroker}) {
+    if (name(known) == role->as_string()) return out.role = known, out;
+  }
+  return fail(Code::kCorrupt, "index.json: an unknown role");
+}
+
+Result<mqtt::Authority> open_authority(const std::string& folder) {
+  const auto cert = config::read_file(folder + "/ca.crt", kFileBytesMax);
+  if (!cert) return tl::make_unexpected(cert.error());
+  const auto key = config::read_file(folder + "/ca.key", kFileBytesMax);
+  if (!key) return tl::make_unexpected(key.error());
+  return mqtt::Authority::parse(*cert, *key);
+}
+
+Result<std::string> revocations(const mqtt::Authority& authority, const PkiIndex& index) {
+  std::vector<mqtt::Revoked> revoked;
+  for (const PkiEntry& entry : index.entries) {
+    if (entry.revoked_at_s != 0) revoked.push_back({entry.serial, entry.revoked_at_s});
+  }
+  return authority.revocation_list(revoked);
+}
+
+// Names tell boards and operators apart: the broker's ACL knows nothing else of them.
+Status check_name(const mqtt::Subject& subject) {
+  const bool as_operator =
+      std::string_view(subject.name).substr(0, kOperatorPrefix.size()) == kOperatorPrefix;
+  if (subject.role == Role::kOperator && !as_operator) {
+    return fail(Code::kInvalid, "an operator's name starts with op-: op-" + subject.name);
+  }
+  if (subject.role == Role::kNode && (as_operator || !mqtt::is_node_id(subject.name))) {
+    return fail(Code::kInvalid, "'" + subject.name + "' is no name for a board: 1 to 32 of a-z, " +
+                                    "0-9 and -, not \"all\", not starting with - or op-");
+  }
+  return {};
+}
+
+std::string place_of(const mqtt::Subject& subject) {
+  switch (subject.role) {
+    case Role::kNode: return "nodes/" + subject.name;
+    case Role::kOperator: return "operators/" + subject.name;
+    case Role::kBroker: break;
+  }
+  return "broker";
+}
+
+std::string stem_of(Role role) {
+  return role == Role::kNode ? "node" : role == Role::kOperator ? "op" : "server";
+}
+
+// Writes the files of an identity into `folder`.
+Status write_identity(const StagedFolder& folder, const std::string& ca, const mqtt::Issued& issued,
+                      Role role, PkiMade& made) {
+  const auto put = [&](const std::string& file, std::string_view content, mode_t mode) -> Status {
+    made.files.push_back(file);
+    return folder.add(file, content, mode);
+  };
+  const std::string stem = stem_of(role);
+  if (role != Role::kBroker) {
+    if (auto done = put("ca.crt", ca, kPublicMode); !done) return done;
+  }
+  if (auto done = put(stem + ".crt", issued.cert_pem, kPublicMode); !done) return done;
+  if (auto done = put(stem + ".key", issued.key_pem, kSecretMode); !done) return done;
+  if (role != Role::kOperator) return {};
+  const auto signing = mqtt::SigningKey::generate();
+  if (!signing) return tl::make_unexpected(signing.error());
+  const auto pem = signing->to_pem();
+  if (!pem) return tl::make_unexpected(pem.error());
+  made.signing_public_key = mqtt::to_base64(signing->public_key());
+  if (auto done = put("signing.key", *pem, kSecretMode); !done) return done;
+  return put("signing.pub", made.signing_public_key + "\n", kPublicMode);
+}
+
+PkiEntry entry_of(const mqtt::Subject& subject, const mqtt::Issued& issued) {
+  return {issued.serial, subject.name, subject.role, issued.not_after_s, 0};
+}
+
+std::size_t revoke_all(PkiIndex& index, const std::string& name) {
+  std::size_t count = 0;
+  for (PkiEntry& entry : index.entries) {
+    if (entry.name != name || entry.revoked_at_s != 0) continue;
+    entry.revoked_at_s = std::time(nullptr);
+    ++count;
+  }
+  return count;
+}
+
+// The index first: a list without an entry is a lock that does not close.
+Status write_index_and_list(const std::string& folder, const PkiIndex& index,
+                            const mqtt::Authority& authority) {
+  const auto list = revocations(authority, index);
+  if (!list) return tl::make_unexpected(list.error());
+  auto done = write_file(folder + "/index.json", index_text(index), kSecretMode, IfThere::kReplace);
+  if (!done) return done;
+  return write_file(folder + "/crl.pem", *list, kPublicMode, IfThere::kReplace);
+}
+
+}  // namespace
+
+Result<PkiMade> pki_init(const PkiInit& what) {
+  auto authority = mqtt::Authority::create(what.fleet, what.authority_days);
+  if (!authority) return tl::make_unexpected(authority.error());
+  const mqtt::Subject broker{"broker", Role::kBroker, what.broker_hosts, what.broker_days};
+  const auto server = authority->issue(broker);
+  if (!server) return tl::make_unexpected(server.error());
+  const auto cert = authority->cert_pem();
+  const auto key = authority->key_pem();
+  if (!cert || !key) return fail(Code::kIo, "cannot write the authority");
+  PkiIndex index{what.fleet, {entry_of(broker, *server)}};
+  const auto list = revocations(*authority, index);
+  if (!list) return tl::make_unexpected(list.error());
+
+  auto staged = StagedFolder::begin(what.folder);
+  if (!staged) return tl::make_unexpected(staged.error());
+  PkiMade made;
+  made.folder = what.folder;
+  const struct {
+    const char* file;
+    std::string content;
+    mode_t mode;
+  } files[] = {{"ca.crt", *cert, kPublicMode},
+               {"ca.key", *key, kSecretMode},
+               {"crl.pem", *list, kPublicMode},
+               {"index.json", index_text(index), kSecretMode}};
+  for (const auto& [file, content, mode] : files) {
+    if (auto done = staged->add(file, content, mode); !done) {
+      return tl::make_unexpected(done.error());
+    }
+    made.files.emplace_back(file);
+  }
+  for (const char* sub : {"broker", "nodes", "operators"}) {
+    if (auto done = make_private_folder(staged->path() + "/" + sub); !done) {
+      return tl::make_unexpected(done.error());
+    }
+  }
+  for (const auto& [file, content, mode] :
+       {std::tuple("broker/server.crt", server->cert_pem, kPublicMode),
+        std::tuple("broker/server.key", server->key_pem, kSecretMode)}) {
+    if (auto done = staged->add(file, content, mode); !done) {
+      return tl::make_unexpected(done.error());
+    }
+    made.files.emplace_back(file);
+  }
+  auto aside = staged->commit(what.if_there);
+  if (!aside) return tl::make_unexpected(aside.error());
+  made.aside = std::move(*aside);
+  return made;
+}
+
+Result<PkiIndex> pki_index(const std::string& folder) {
+  const std::string path = folder + "/index.json";
+  const auto text = config::read_file(path, kFileBytesMax);
+  if (!text) {
+    Error error = text.error();
+    error.context += ": lairctl pki init makes one";
+    return tl::make_unexpected(error);
+  }
+  json::ParseLimits limits;
+  limits.bytes_max = kFileBytesMax;
+  const auto value = json::parse(*text, path, limits);
+  if (!value) return tl::make_unexpected(value.error());
+  const Value* fleet = value->find("fleet", Kind::kString);
+  const Value* issued = value->find("issued", Kind::kArray);
+  if (fleet == nullptr || issued == nullptr || !config::is_name(fleet->as_string())) {
+    return fail(Code::kCorrupt, path + " names no fleet or no certificates");
+  }
+  PkiIndex out;
+  out.fleet = fleet->as_string();
+  for (const Value& item : issued->items()) {
+    auto entry = parse_entry(item);
+    if (!entry) return tl::make_unexpected(entry.error());
+    out.entries.push_back(std::move(*entry));
+  }
+  return out;
+}
+
+Result<PkiMade> pki_issue(const std::string& folder, const mqtt::Subject& subject,
+                          IfThere if_there) {
+  if (auto named = check_name(subject); !named) return tl::make_unexpected(named.error());
+  const auto guard = FolderGuard::lock(folder);
+  if (!guard) return tl::make_unexpected(guard.error());
+  auto index = pki_index(folder);
+  if (!index) return tl::make_unexpected(index.error());
+  const bool known =
+      std::any_of(index->entries.begin(), index->entries.end(),
+                  [&](const PkiEntry& e) { return e.name == subject.name && e.revoked_at_s == 0; });
+  if (known && if_there == IfThere::kRefuse) {
+    return fail(Code::kExists,
+                "'" + subject.name + "' has a certificate; --force makes a new one and revokes it");
+  }
+  const auto authority = open_authority(folder);
+  if (!authority) return tl::make_unexpected(authority.error());
+  const auto ca = authority->cert_pem();
+  const auto issued = authority->issue(subject);
+  if (!ca) return tl::make_unexpected(ca.error());
+  if (!issued) return tl::make_unexpected(issued.error());
+
+  PkiMade made;
+  made.folder = folder + "/" + place_of(subject);
+  auto staged = StagedFolder::begin(made.folder);
+  if (!staged) return tl::make_unexpected(staged.error());
+  if (auto done = write_identity(*staged, *ca, *issued, subject.role, made); !done) {
+    return tl::make_unexpected(done.error());
+  }
+  revoke_all(*index, subject.name);
+  index->entries.push_back(entry_of(subject, *issued));
+  if (auto done = write_index_and_list(folder, *index, *authority); !done) {
+    return tl::make_unexpected(done.error());
+  }
+  // What is left in the folder of a revoked name is in nobody's way.
+  auto aside = staged->commit(IfThere::kReplace);
+  if (!aside) return tl::make_unexpected(aside.error());
+  made.aside = std::move(*aside);
+  return made;
+}
+
+Result<std::size_t> pki_revoke(const std::string& folder, const std::string& name) {
+  const auto guard = FolderGuard::lock(folder);
+  if (!guard) return tl::make_unexpected(guard.error());
+  auto index = pki_index(folder);
+  if (!index) return tl::make_unexpected(index.error());
+  const bool known = std::any_of(index->entries.begin(), index->entries.end(),
+                                 [&](const PkiEntry& e) { return e.name == name; });
+  if (!known) return fail(Code::kNotFound, "no certificate was ever issued to '" + name + "'");
+  const std::size_t count = revoke_all(*index, name);
+  const auto authority = open_authority(folder);
+  if (!authority) return tl::make_unexpected(authority.error());
+  if (auto done = write_index_and_list(folder, *index, *authority); !done) {
+    return tl::make_unexpected(done.error());
+  }
+  return count;
+}
+
+}  // namespace laird::control

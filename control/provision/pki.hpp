@@ -1,0 +1,60 @@
+// A fleet's certificates in a folder:
+//
+//   index.json                 the fleet, and every certificate ever issued
+//   ca.crt ca.key crl.pem      the authority; its key never leaves this folder
+//   broker/                    server.crt server.key
+//   nodes/<id>/                ca.crt node.crt node.key
+//   operators/<name>/          ca.crt op.crt op.key signing.key signing.pub
+//
+// Folders are 0700, keys 0600. What is issued is written to the index first: no certificate can be
+// out there that cannot be revoked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "control/provision/secure_files.hpp"
+#include "mqtt/sign/authority.hpp"
+
+namespace laird::control {
+
+struct PkiEntry {
+  std::string serial;
+  std::string name;
+  mqtt::Role role = mqtt::Role::kNode;
+  std::int64_t not_after_s = 0;
+  std::int64_t revoked_at_s = 0;  // 0: it is good
+};
+
+struct PkiIndex {
+  std::string fleet;
+  std::vector<PkiEntry> entries;
+};
+
+struct PkiInit {
+  std::string folder;
+  std::string fleet;
+  std::vector<std::string> broker_hosts;
+  std::int64_t authority_days = 3'650;
+  std::int64_t broker_days = 825;
+  IfThere if_there = IfThere::kRefuse;
+};
+
+struct PkiMade {
+  std::string folder;              // where it is
+  std::vector<std::string> files;  // what it holds
+  std::string aside;               // where what stood there is now; empty when nothing did
+  std::string signing_public_key;  // of an operator: base64, for the boards' config
+};
+
+[[nodiscard]] Result<PkiMade> pki_init(const PkiInit& what);
+[[nodiscard]] Result<PkiIndex> pki_index(const std::string& folder);
+// With kReplace the certificates that went before are revoked.
+[[nodiscard]] Result<PkiMade> pki_issue(const std::string& folder, const mqtt::Subject& subject,
+                                        IfThere if_there);
+// Revokes all certificates of a name and writes the list anew; how many there were.
+[[nodiscard]] Result<std::size_t> pki_revoke(const std::string& folder, const std::string& name);
+
+}  // namespace laird::control

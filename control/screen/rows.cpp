@@ -1,0 +1,303 @@
+#include "control/screen/rows.hpp"
+
+#include <algorithm>
+
+#include "mqtt/codec/messages.hpp"
+
+namespace laird::control {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+std::string text_at(const Value& value, std::string_view path) {
+  const Value* at = at_path(value, path);
+  return at != nullptr && at->is(Kind::kString) ? harmless(at->as_string()) : "-";
+}
+
+std::string list_at(const Value& value, std::string_view path) {
+  const Value* at = at_path(value, path);
+  std::string out;
+  if (at == nullptr) return "-";
+  for (const Value& item : at->items()) {
+    if (item.is(Kind::kString)) out += (out.empty() ? "" : ",") + harmless(item.as_string());
+  }
+  return out.empty() ? "-" : out;
+}
+
+std::optional<double> age_s(const BoardView& board, std::int64_t now_ms) {
+  const Value* ts = board.report.find("ts", Kind::kString);
+  const auto at = ts == nullptr ? std::nullopt : mqtt::parse_time_ms(ts->as_string());
+  if (!at) return std::nullopt;
+  return std::max(0.0, static_cast<double>(now_ms - *at) / 1e3);
+}
+
+std::optional<double> scaled(std::optional<double> value, double by) {
+  if (value) *value *= by;
+  return value;
+}
+
+std::string whole(const std::optional<double>& value) { return fixed(value, 0); }
+
+std::string share_word(const BoardView& board) {
+  if (!board.is_live() || board.report.is(Kind::kNull)) return "-";
+  if (!board.number("shares/power/budget_w")) return "unlimited";
+  return board.flag("fenced") || board.state == "drained" ? "floor" : "shared";
+}
+
+}  // namespace
+
+std::vector<Column> board_columns(bool wide) {
+  std::vector<Column> out = {
+      {"NODE"},          {"STATE"},         {"SHARE"},        {"POWER_W", true}, {"CAP_W", true},
+      {"FLOOR_W", true}, {"RUNNING", true}, {"QUEUED", true}, {"REV", true},     {"AGE", true}};
+  if (wide) {
+    for (const char* head : {"CPU_CORES", "GPUS", "ENERGY_KJ", "RSS_MB", "CPU_S", "DROPPED"}) {
+      out.push_back({head, true});
+    }
+    out.push_back({"MODEL"});
+    out.push_back({"VERSION"});
+  }
+  return out;
+}
+
+std::vector<std::string> board_row(const std::string& id, const BoardView& board, bool wide,
+                                   std::int64_t now_ms) {
+  std::vector<std::string> out = {
+      id,
+      board.state,
+      share_word(board),
+      fixed(board.is_live() ? board.number("power_w") : std::nullopt, 1),
+      fixed(board.number("shares/power/enforced_w"), 1),
+      fixed(board.number("shares/power/floor_w"), 1),
+      whole(board.number("tasks/running")),
+      whole(board.number("tasks/queued")),
+      whole(board.number("config_rev")),
+      span_text(age_s(board, now_ms))};
+  if (wide) {
+    out.push_back(fixed(scaled(board.number("shares/cpu/enforced_milli"), 1e-3), 2));
+    out.push_back(fixed(scaled(board.number("shares/gpu/enforced_ppm"), 1e-6), 2));
+    out.push_back(fixed(scaled(board.number("energy_j"), 1e-3), 1));
+    out.push_back(fixed(scaled(board.number("agent/rss_kb"), 1.0 / 1024), 1));
+    out.push_back(fixed(board.number("agent/cpu_s"), 1));
+    out.push_back(whole(board.number("link/dropped")));
+    out.push_back(text_at(board.info, "model"));
+    out.push_back(text_at(board.info, "version"));
+  }
+  return out;
+}
+
+Value board_json(const std::string& id, const BoardView& board, std::int64_t now_ms) {
+  Value out = Value::object()
+                  .set("node", Value::string(id))
+                  .set("state", Value::string(board.state))
+                  .set("live", Value::boolean(board.is_live()))
+                  .set("since", Value::string(board.since))
+                  .set("epoch", Value::integer(board.epoch));
+  const auto age = age_s(board, now_ms);
+  out.set("report_age_s", age ? Value::number(*age) : Value());
+  out.set("info", board.info);
+  out.set("report", board.report);
+  return out;
+}
+
+std::vector<Column> task_columns(bool with_board, bool wide) {
+  std::vector<Column> out = {{"NAME"}};
+  if (with_board) out.push_back({"NODE"});
+  for (const Column& column : std::vector<Column>{{"LANE"},
+                                                  {"STATE"},
+                                                  {"SAMPLES", true},
+                                                  {"LOSS", true},
+                                                  {"TARGET", true},
+                                                  {"FORECAST", true},
+                                                  {"LIKELY", true},
+                                                  {"DEADLINE", true},
+                                                  {"SHARE", true}}) {
+    out.push_back(column);
+  }
+  if (wide) {
+    out.push_back({"BOARDS", true});
+    out.push_back({"ENERGY_J", true});
+    out.push_back({"BUSY_S", true});
+    out.push_back({"SWITCHES", true});
+    out.push_back({"WHY"});
+  }
+  return out;
+}
+
+std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wide) {
+  const bool ended = task.is_ended();
+  std::vector<std::string> out = {harmless(task.text("name"))};
+  if (with_board) out.push_back(task.board);
+  out.push_back(harmless(task.text("lane")));
+  out.push_back(harmless(task.text("state")));
+  out.push_back(whole(task.number("samples")));
+  out.push_back(short_number(task.number("loss")));
+  out.push_back(short_number(task.number("target_loss")));
+  out.push_back(short_number(task.number("forecast/loss")));
+  out.push_back(percent(task.number("forecast/probability")));
+  out.push_back(ended ? "-" : span_text(task.number("deadline_in_s")));
+  out.push_back(percent(task.number("share")));
+  if (wide) {
+    out.push_back(whole(task.number("fleet/boards")));
+    out.push_back(fixed(task.number("energy_j"), 1));
+    out.push_back(fixed(task.number("busy_s"), 1));
+    out.push_back(whole(task.number("switches")));
+    out.push_back(harmless(task.text("reason")));
+  }
+  return out;
+}
+
+Value task_json(const TaskView& task) {
+  Value out = Value::object();
+  if (!task.board.empty()) out.set("node", Value::string(task.board));
+  for (const Value::Member& member : task.task.members()) {
+    if (member.first != "s") out.set(member.first, member.second);
+  }
+  return out;
+}
+
+std::string event_line(const EventView& event) {
+  return text_at(event.event, "ts") + "  " + event.board + "  " + text_at(event.event, "kind") +
+         "  " + text_at(event.event, "text");
+}
+
+Value event_json(const EventView& event) {
+  Value out = Value::object().set("node", Value::string(event.board));
+  for (const Value::Member& member : event.event.members()) {
+    if (member.first != "s") out.set(member.first, member.second);
+  }
+  return out;
+}
+
+std::string describe_board(const std::string& id, const BoardView& board, std::int64_t now_ms) {
+  std::string out;
+  const auto line = [&out](const char* head, const std::string& text) {
+    std::string name(head);
+    name.resize(14, ' ');
+    out += name + text + "\n";
+  };
+  const auto share = [&board](const char* name, const char* unit, double by, const char* shown) {
+    const std::string at = std::string("shares/") + name + "/";
+    const auto amount = [&](const char* what) {
+      return scaled(board.number(at + what + "_" + unit), by);
+    };
+    if (!amount("budget")) return std::string("not limited");
+    return fixed(amount("enforced"), 2, shown) + ", of it " + fixed(amount("floor"), 2, shown) +
+           " floor; the fleet has " + fixed(amount("budget"), 2, shown);
+  };
+  line("node", id);
+  line("state", board.state + (board.since.empty() ? "" : " since " + board.since));
+  line("model", text_at(board.info, "model"));
+  line("version", text_at(board.info, "version"));
+  line("lanes", list_at(board.info, "lanes"));
+  line("trainers", list_at(board.info, "trainers"));
+  line("memory", fixed(scaled(number_at(board.info, "memory_bytes"), 1e-9), 2, " GB for tasks"));
+  if (board.report.is(Kind::kNull)) {
+    line("report", "none yet");
+    return out;
+  }
+  line("report", span_text(age_s(board, now_ms)) + " old, plan revision " +
+                     whole(board.number("config_rev")));
+  line("power", fixed(board.number("power_w"), 1, " W now") + " (" +
+                    text_at(board.info, "power_source") + "), " +
+                    fixed(scaled(board.number("energy_j"), 1e-3), 2, " kJ so far"));
+  line("power share", share("power", "w", 1.0, " W"));
+  line("cpu share", share("cpu", "milli", 1e-3, " cores"));
+  line("gpu share", share("gpu", "ppm", 1e-6, " gpus"));
+  const std::string fenced =
+      board.flag("fenced")
+          ? "yes: it has its floor only, until its peers hear it again"
+          : "no; without its peers it would be in " + span_text(board.number("fence_in_s"));
+  line("fenced", fenced);
+  line("tasks", whole(board.number("tasks/running")) + " running, " +
+                    whole(board.number("tasks/queued")) + " queued, " +
+                    whole(board.number("tasks/ended")) + " ended");
+  line("agent", fixed(scaled(board.number("agent/rss_kb"), 1.0 / 1024), 1, " MB") + ", " +
+                    fixed(board.number("agent/cpu_s"), 1, " s of CPU") + ", " +
+                    whole(board.number("link/connects")) + " connects, " +
+                    whole(board.number("link/dropped")) + " messages dropped");
+  return out;
+}
+
+std::string describe_task(const TaskView& task) {
+  std::string out;
+  const auto line = [&out](const char* head, const std::string& text) {
+    std::string name(head);
+    name.resize(14, ' ');
+    out += name + text + "\n";
+  };
+  line("task", harmless(task.text("name")));
+  if (!task.board.empty()) line("node", task.board);
+  line("state", harmless(task.text("state")) +
+                    (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))));
+  line("lane", harmless(task.text("lane")));
+  if (at_path(task.task, "fleet") != nullptr) {
+    const auto boards = task.number("fleet/boards");
+    line("co-trained", boards ? "with " + whole(*boards - 1) + " other boards" : "not now");
+  }
+  line("samples", whole(task.number("samples")) +
+                      (task.number("planned_samples").value_or(0.0) > 0.0
+                           ? " of " + whole(task.number("planned_samples")) + " planned"
+                           : ""));
+  line("loss",
+       short_number(task.number("loss")) + ", target " + short_number(task.number("target_loss")));
+  if (task.number("forecast/loss")) {
+    line("forecast", short_number(task.number("forecast/loss")) + " at the deadline, between " +
+                         short_number(task.number("forecast/low")) + " and " +
+                         short_number(task.number("forecast/high")) + "; met with " +
+                         percent(task.number("forecast/probability")));
+  }
+  if (!task.is_ended()) line("deadline", "in " + span_text(task.number("deadline_in_s")));
+  line("share", percent(task.number("share")) + " of its lane, " +
+                    fixed(task.number("busy_s"), 1, " s busy") + ", " +
+                    whole(task.number("switches")) + " switches");
+  line("energy", fixed(task.number("energy_j"), 1, " J"));
+  return out;
+}
+
+bool is_at_risk(const TaskView& task) {
+  if (task.is_ended()) return false;
+  if (task.number("deadline_in_s").value_or(1.0) <= 0.0) return true;
+  return task.number("forecast/probability").value_or(1.0) < 0.5;
+}
+
+Verdict verdict_of(const FleetView& view) {
+  const FleetSums sums = sums_of(view);
+  Verdict out;
+  const std::string live =
+      std::to_string(sums.live) + " of " + std::to_string(sums.boards) + " boards live";
+  const std::string held = sums.budget_w ? fixed(sums.enforced_w, 1, " W") + " given out of " +
+                                               fixed(sums.budget_w, 1, " W")
+                                         : "no power budget";
+  if (sums.boards == 0) {
+    return {Verdict::Level::kWarning, "no board has ever spoken to this broker"};
+  }
+  if (sums.over_budget()) {
+    out.level = Verdict::Level::kBroken;
+    out.text =
+        "OVER BUDGET: " +
+        (sums.unlimited > 0 ? std::to_string(sums.unlimited) + " boards hold no cap" : held) +
+        "; " + live;
+    return out;
+  }
+  std::string why;
+  if (sums.live < sums.boards) {
+    for (const auto& [id, board] : view.boards()) {
+      if (!board.is_live()) why += (why.empty() ? "" : ", ") + id + " is " + board.state;
+    }
+  }
+  if (sums.fenced > 0) {
+    why += (why.empty() ? "" : ", ") + std::to_string(sums.fenced) + " fenced";
+  }
+  if (sums.rev_lowest < sums.rev_highest) {
+    why += (why.empty() ? "" : ", ") + std::string("some boards still have plan revision ") +
+           std::to_string(sums.rev_lowest);
+  }
+  out.level = why.empty() ? Verdict::Level::kOk : Verdict::Level::kWarning;
+  out.text =
+      (why.empty() ? "ok: " : "warning: ") + live + ", " + held + (why.empty() ? "" : "; " + why);
+  return out;
+}
+
+}  // namespace laird::control

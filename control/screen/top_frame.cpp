@@ -1,0 +1,326 @@
+#include "control/screen/top_frame.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "control/screen/rows.hpp"
+#include "mqtt/codec/messages.hpp"
+
+namespace laird::control {
+namespace {
+
+constexpr std::size_t kBudgetBarMax = 40;
+constexpr std::size_t kEventsShown = 6;
+constexpr double kWattsMin = 1.0;  // a bar's scale never shrinks to nothing
+
+std::string padded(std::string text, std::size_t width, bool right = false) {
+  const std::size_t have = width_of(text);
+  if (have > width) {
+    // Cut at a whole character.
+    while (width_of(text) > width) {
+      do {
+        text.pop_back();
+      } while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U);
+      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0xC0U) {
+        text.pop_back();
+      }
+    }
+  }
+  const std::string pad(width - std::min(width, width_of(text)), ' ');
+  return right ? pad + text : text + pad;
+}
+
+Line titled(const FleetView& view, const FleetSums& sums, const FrameOptions& options) {
+  std::size_t live_tasks = 0;
+  for (const auto& [key, task] : view.tasks()) live_tasks += task.is_ended() ? 0 : 1;
+  std::string left = "laird  fleet " + options.fleet + "   " + std::to_string(sums.live) + " of " +
+                     std::to_string(sums.boards) + " boards   " + std::to_string(live_tasks) +
+                     " live tasks   plan " + std::to_string(sums.rev_highest);
+  const std::string clock = mqtt::time_text(options.now_ms).substr(11, 8) + "Z";
+  if (left.size() + clock.size() + 2 < options.width) {
+    left += std::string(options.width - left.size() - clock.size(), ' ') + clock;
+  }
+  return {{left, Colour::kBold}};
+}
+
+// Which columns a screen has room for, and how wide they are.
+struct Layout {
+  std::size_t node = 9;  // as wide as the longest name
+  std::size_t task = 10;
+  std::size_t bar = 20;
+  bool floor = true;
+  bool forecast = true;
+};
+
+constexpr std::size_t kNameMax = 24;
+constexpr std::size_t kBarMin = 6;
+constexpr std::size_t kBoardNumbers = 38;   // state, watts, cap, running, waiting
+constexpr std::size_t kBoardOptional = 20;  // floor, cpu, gpu
+constexpr std::size_t kNote = 20;
+constexpr std::size_t kTaskNumbers = 48;  // all but the names and the forecast
+constexpr std::size_t kForecast = 18;
+
+Layout layout_for(const FleetView& view, std::size_t width) {
+  Layout out;
+  for (const auto& [id, board] : view.boards()) out.node = std::max(out.node, id.size());
+  for (const auto& [key, task] : view.tasks()) out.task = std::max(out.task, key.second.size());
+  out.node = std::min(out.node, kNameMax) + 1;
+  out.task = std::min(out.task, kNameMax) + 1;
+  out.floor = out.node + kBoardNumbers + kBoardOptional + kNote + kBarMin <= width;
+  const std::size_t rest = out.node + kBoardNumbers + (out.floor ? kBoardOptional : 0) + kNote;
+  out.bar = std::clamp<std::size_t>(width > rest ? width - rest : 0, kBarMin, 20);
+  // Names give way to numbers.
+  const std::size_t beside = out.node + kTaskNumbers;
+  out.task = std::min(out.task, std::max<std::size_t>(10, width > beside ? width - beside : 0));
+  out.forecast = out.task + out.node + kTaskNumbers + kForecast <= width;
+  return out;
+}
+
+std::string drawn_text(const FleetSums& sums) {
+  return sums.power_w ? fixed(sums.power_w, 1, " W drawn") : "draw unknown";
+}
+
+Line budget_line(const FleetSums& sums, const FrameOptions& options) {
+  if (!sums.budget_w) {
+    return {{"budget  none   "}, {drawn_text(sums)}};
+  }
+  const std::size_t width =
+      std::clamp<std::size_t>(options.width > 60 ? options.width - 60 : 10, 10, kBudgetBarMax);
+  const bool over = sums.over_budget();
+  Line out = {{"budget  "}};
+  const double drawn = sums.power_w.value_or(0.0);
+  const double whole = std::max({*sums.budget_w, drawn, sums.enforced_w, kWattsMin});
+  for (Piece& piece : bar(drawn, sums.enforced_w, whole, width, options.blocks,
+                          over ? Colour::kRed : Colour::kGreen)) {
+    out.push_back(std::move(piece));
+  }
+  out.push_back({"  " + drawn_text(sums) + ", "});
+  out.push_back({fixed(sums.enforced_w, 1, " W given out, "), over ? Colour::kRed : Colour::kNone});
+  out.push_back({fixed(sums.budget_w, 1, " W allowed"), Colour::kBold});
+  return out;
+}
+
+Line board_head(const Layout& at) {
+  return {
+      {padded("NODE", at.node) + padded("STATE", 9) + padded("POWER", at.bar + 1) +
+           padded("W", 6, true) + padded("CAP", 7, true) +
+           (at.floor ? padded("FLOOR", 7, true) + padded("CPU", 7, true) + padded("GPU", 6, true)
+                     : std::string()) +
+           padded("RUN", 5, true) + padded("WAIT", 6, true) + "  NOTE",
+       Colour::kDim}};
+}
+
+Line board_line(const std::string& id, const BoardView& board, double scale_w, const Layout& at,
+                const FrameOptions& options) {
+  const bool live = board.is_live();
+  Line out = {{padded(id, at.node - 1) + " ", live ? Colour::kNone : Colour::kDim},
+              {padded(board.state, 9), colour_of_state(board.state)}};
+  const auto power = live ? board.number("power_w") : std::nullopt;
+  const auto cap = board.number("shares/power/enforced_w");
+  const bool over = power && cap && *power > *cap * 1.05;
+  if (live) {
+    for (Piece& piece : bar(power.value_or(0.0), cap.value_or(scale_w), scale_w, at.bar,
+                            options.blocks, over ? Colour::kYellow : Colour::kGreen)) {
+      out.push_back(std::move(piece));
+    }
+    out.push_back({" "});
+  } else {
+    out.push_back({std::string(at.bar + 1, ' ')});
+  }
+  const auto share = [&](const char* path, double by) {
+    const auto value = board.number(path);
+    return fixed(value && live ? std::optional<double>(*value * by) : std::nullopt, 2);
+  };
+  std::string rest =
+      padded(fixed(power, 1), 6, true) + padded(fixed(live ? cap : std::nullopt, 1), 7, true);
+  if (at.floor) {
+    rest += padded(fixed(board.number("shares/power/floor_w"), 1), 7, true) +
+            padded(share("shares/cpu/enforced_milli", 1e-3), 7, true) +
+            padded(share("shares/gpu/enforced_ppm", 1e-6), 6, true);
+  }
+  rest += padded(fixed(live ? board.number("tasks/running") : std::nullopt, 0), 5, true) +
+          padded(fixed(live ? board.number("tasks/queued") : std::nullopt, 0), 6, true);
+  out.push_back({std::move(rest), live ? Colour::kNone : Colour::kDim});
+  if (live && board.flag("fenced")) out.push_back({"  fenced: floor only", Colour::kYellow});
+  if (!live && !board.since.empty()) {
+    const auto since = mqtt::parse_time_ms(board.since);
+    if (since) {
+      out.push_back(
+          {"  for " + span_text(static_cast<double>(options.now_ms - *since) / 1e3), Colour::kDim});
+    }
+  }
+  return out;
+}
+
+Line task_head(const Layout& at) {
+  return {{padded("TASK", at.task) + padded("NODE", at.node) + padded("STATE", 10) +
+               padded("LOSS", 8, true) + padded("TARGET", 8, true) +
+               (at.forecast ? padded("FORECAST", kForecast, true) : std::string()) +
+               padded("LIKELY", 7, true) + padded("DEADLINE", 9, true) + padded("SHARE", 6, true),
+           Colour::kDim}};
+}
+
+Line task_line(const TaskView& task, const Layout& at) {
+  const bool ended = task.is_ended();
+  const std::string state = harmless(task.text("state"));
+  const auto likely = task.number("forecast/probability");
+  std::string forecast = "-";
+  if (task.number("forecast/loss")) {
+    forecast = short_number(task.number("forecast/low")) + ".." +
+               short_number(task.number("forecast/high"));
+  }
+  const Colour tone = ended ? Colour::kDim : Colour::kNone;
+  const Colour hope = !likely || ended ? tone
+                      : *likely < 0.5  ? Colour::kRed
+                      : *likely < 0.8  ? Colour::kYellow
+                                       : Colour::kGreen;
+  return {{padded(harmless(task.text("name")), at.task - 1) + " ", tone},
+          {padded(task.board, at.node - 1) + " ", tone},
+          {padded(state, 10), ended && state != "succeeded" ? colour_of_state(state) : tone},
+          {padded(short_number(task.number("loss")), 8, true) +
+               padded(short_number(task.number("target_loss")), 8, true) +
+               (at.forecast ? padded(forecast, kForecast, true) : std::string()),
+           tone},
+          {padded(ended ? "-" : percent(likely), 7, true), hope},
+          {padded(ended ? "-" : span_text(task.number("deadline_in_s")), 9, true) +
+               padded(percent(task.number("share")), 6, true),
+           tone}};
+}
+
+std::vector<const TaskView*> sorted_tasks(const FleetView& view) {
+  std::vector<const TaskView*> out;
+  for (const auto& [key, task] : view.tasks()) out.push_back(&task);
+  // What needs an eye first: at risk, then live by deadline, then what has ended.
+  std::sort(out.begin(), out.end(), [](const TaskView* a, const TaskView* b) {
+    const auto rank = [](const TaskView& t) {
+      return std::tuple(t.is_ended(), !is_at_risk(t),
+                        t.is_ended() ? 0.0 : t.number("deadline_in_s").value_or(1e18),
+                        t.text("name"), t.board);
+    };
+    return rank(*a) < rank(*b);
+  });
+  return out;
+}
+
+Line more_line(std::size_t above, std::size_t below, const char* what) {
+  std::string text = "...";
+  if (above > 0) text += " " + std::to_string(above) + " " + what + " above";
+  if (below > 0) text += std::string(above > 0 ? "," : "") + " " + std::to_string(below) + " more";
+  return {{text, Colour::kDim}};
+}
+
+std::vector<Line> head_lines(const FleetView& view, const FrameOptions& options) {
+  const FleetSums sums = sums_of(view);
+  const Verdict verdict = verdict_of(view);
+  std::vector<Line> out = {titled(view, sums, options), budget_line(sums, options)};
+  const Colour tone = verdict.level == Verdict::Level::kOk        ? Colour::kGreen
+                      : verdict.level == Verdict::Level::kWarning ? Colour::kYellow
+                                                                  : Colour::kRed;
+  if (options.connected) {
+    out.push_back({{verdict.text, tone}});
+  } else {
+    out.push_back({{"no link to the broker: this is what was heard last", Colour::kRed}});
+  }
+  out.push_back({});
+  return out;
+}
+
+void add_boards(const FleetView& view, std::size_t rows, const Layout& layout,
+                const FrameOptions& options, std::vector<Line>& out) {
+  double scale_w = kWattsMin;
+  for (const auto& [id, board] : view.boards()) {
+    if (!board.is_live()) continue;
+    scale_w = std::max({scale_w, board.number("power_w").value_or(0.0),
+                        board.number("shares/power/enforced_w").value_or(0.0)});
+  }
+  out.push_back(board_head(layout));
+  std::size_t shown = 0;
+  for (const auto& [id, board] : view.boards()) {
+    if (shown++ >= rows) break;
+    out.push_back(board_line(id, board, scale_w, layout, options));
+  }
+  if (rows < view.boards().size()) {
+    out.back() = more_line(0, view.boards().size() - rows + 1, "boards");
+  }
+}
+
+// What happened last, in the lines that are left; nothing when there are too few to be of use.
+void add_events(const FleetView& view, const FrameOptions& options, std::vector<Line>& out) {
+  constexpr std::size_t kAround = 2;  // an empty line and the head
+  if (view.events().empty() || options.height < out.size() + kAround + 1) return;
+  const std::size_t rows =
+      std::min({kEventsShown, view.events().size(), options.height - out.size() - kAround});
+  out.push_back({});
+  out.push_back({{"EVENTS", Colour::kDim}});
+  for (std::size_t i = view.events().size() - rows; i < view.events().size(); ++i) {
+    const EventView& event = view.events()[i];
+    // The time of day is enough.
+    const std::string text = harmless(event_line(event));
+    out.push_back(
+        {{text.size() > 24 && text[10] == 'T' ? text.substr(11, 8) + text.substr(24) : text}});
+  }
+}
+
+}  // namespace
+
+std::string line_text(const Line& line, std::size_t width, bool colour) {
+  std::string out;
+  std::size_t left = width;
+  for (const Piece& piece : line) {
+    const std::size_t have = width_of(piece.text);
+    if (left == 0) break;
+    out += painted(have <= left ? piece.text : padded(piece.text, left), piece.colour, colour);
+    left -= std::min(left, have);
+  }
+  // No spaces at the end, unless a colour ends there.
+  out.erase(out.find_last_not_of(' ') + 1);
+  return out;
+}
+
+Line bar(double part, double mark, double whole, std::size_t width, bool blocks, Colour colour) {
+  const auto cells = [&](double value) {
+    const double share = whole > 0.0 && value > 0.0 ? std::min(value / whole, 1.0) : 0.0;
+    return static_cast<std::size_t>(std::lround(share * static_cast<double>(width)));
+  };
+  const std::size_t full = cells(part);
+  const std::size_t allowed = std::max(full, cells(mark));
+  std::string filled;
+  std::string open;
+  for (std::size_t i = 0; i < full; ++i) filled += blocks ? "▇" : "#";
+  for (std::size_t i = full; i < allowed; ++i) open += blocks ? "░" : ".";
+  return {{std::move(filled), colour},
+          {std::move(open), Colour::kDim},
+          {std::string(width - allowed, ' ')}};
+}
+
+std::vector<Line> top_frame(const FleetView& view, const FrameOptions& options) {
+  std::vector<Line> out = head_lines(view, options);
+  const Layout layout = layout_for(view, options.width);
+  const auto tasks = sorted_tasks(view);
+  // Boards get what they need, but leave a third of the screen to the tasks.
+  const std::size_t fixed_lines = out.size() + 4;
+  std::size_t board_rows = view.boards().size();
+  std::size_t task_rows = tasks.size();
+  if (options.height > 0) {
+    const std::size_t room = options.height > fixed_lines ? options.height - fixed_lines : 2;
+    board_rows =
+        std::min(board_rows, std::max<std::size_t>(1, room - std::min(task_rows, room / 3)));
+    task_rows = std::min(task_rows, room - std::min(room, board_rows));
+  }
+  add_boards(view, board_rows, layout, options, out);
+  out.push_back({});
+  out.push_back(task_head(layout));
+  const std::size_t from =
+      std::min(options.scroll, tasks.size() > task_rows ? tasks.size() - task_rows : 0);
+  for (std::size_t i = from; i < std::min(tasks.size(), from + task_rows); ++i) {
+    out.push_back(task_line(*tasks[i], layout));
+  }
+  if (tasks.empty()) out.push_back({{"no tasks", Colour::kDim}});
+  const std::size_t below = tasks.size() - std::min(tasks.size(), from + task_rows);
+  if (from > 0 || below > 0) out.push_back(more_line(from, below, "tasks"));
+  add_events(view, options, out);
+  return out;
+}
+
+}  // namespace laird::control

@@ -1,0 +1,71 @@
+#include "control/screen/rows.hpp"
+#include "mqtt/codec/messages.hpp"
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::control;
+using mqtt::TopicKind;
+
+namespace {
+
+void add_board(FleetView& view, const char* node, mqtt::NodeState state, std::int64_t mw,
+               bool fenced = false, std::uint64_t rev = 1) {
+  view.take({TopicKind::kStatus, "lab", node, ""}, mqtt::to_text(mqtt::NodeStatus{state, 1, 1}));
+  mqtt::NodeReport report;
+  report.unix_ms = 1'800'000'000'000;
+  report.config_rev = rev;
+  report.fenced = fenced;
+  report.power_mw = {0, mw, 2'000, 40'000};
+  view.take({TopicKind::kReport, "lab", node, ""}, mqtt::to_text(report));
+}
+
+TaskView task(const char* text) { return {"n-1", *json::parse(text, "task")}; }
+
+}  // namespace
+
+TEST(rows_have_a_cell_for_each_column) {
+  FleetView view;
+  add_board(view, "n-1", mqtt::NodeState::kReady, 20'000);
+  for (const bool wide : {false, true}) {
+    const auto row = board_row("n-1", view.boards().at("n-1"), wide, 1'800'000'003'000);
+    TEST_ASSERT_EQUAL_UINT64(board_columns(wide).size(), row.size());
+    TEST_ASSERT_EQUAL_STRING("3s", row[9].c_str());
+    const TaskView one = task(R"({"name":"a","state":"running"})");
+    for (const bool with_board : {false, true}) {
+      TEST_ASSERT_EQUAL_UINT64(task_columns(with_board, wide).size(),
+                               task_row(one, with_board, wide).size());
+    }
+  }
+}
+
+TEST(the_verdict_says_what_is_wrong) {
+  FleetView view;
+  TEST_ASSERT_TRUE(verdict_of(view).level == Verdict::Level::kWarning);
+  add_board(view, "n-1", mqtt::NodeState::kReady, 20'000);
+  add_board(view, "n-2", mqtt::NodeState::kReady, 20'000);
+  TEST_ASSERT_EQUAL_STRING("ok: 2 of 2 boards live, 40.0 W given out of 40.0 W",
+                           verdict_of(view).text.c_str());
+  add_board(view, "n-2", mqtt::NodeState::kLost, 20'000);
+  TEST_ASSERT_EQUAL_STRING("warning: 1 of 2 boards live, 22.0 W given out of 40.0 W; n-2 is lost",
+                           verdict_of(view).text.c_str());
+  add_board(view, "n-2", mqtt::NodeState::kReady, 2'000, true, 2);
+  const Verdict fenced = verdict_of(view);
+  TEST_ASSERT_TRUE(fenced.text.find("1 fenced") != std::string::npos);
+  TEST_ASSERT_TRUE(fenced.text.find("plan revision 1") != std::string::npos);
+  add_board(view, "n-2", mqtt::NodeState::kReady, 21'000);
+  TEST_ASSERT_TRUE(verdict_of(view).level == Verdict::Level::kBroken);
+}
+
+TEST(a_task_is_at_risk_when_it_is_more_likely_missed_than_met) {
+  TEST_ASSERT_TRUE(
+      is_at_risk(task(R"({"state":"running","deadline_in_s":5,"forecast":{"probability":0.4}})")));
+  TEST_ASSERT_FALSE(
+      is_at_risk(task(R"({"state":"running","deadline_in_s":5,"forecast":{"probability":0.6}})")));
+  TEST_ASSERT_FALSE(is_at_risk(task(R"({"state":"running","deadline_in_s":5})")));
+  TEST_ASSERT_FALSE(is_at_risk(task(R"({"state":"missed","deadline_in_s":-5})")));
+}
+
+TEST(descriptions_hold_with_nothing_known) {
+  TEST_ASSERT_TRUE(describe_board("n-1", BoardView{}, 0).find("none yet") != std::string::npos);
+  TEST_ASSERT_TRUE(describe_task(TaskView{}).find("task") == 0);
+}
