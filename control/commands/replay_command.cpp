@@ -7,7 +7,7 @@
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
-#include "lab/replay/replay.hpp"
+#include "agent/replay/replay.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::control {

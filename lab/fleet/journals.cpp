@@ -4,7 +4,7 @@
 #include <set>
 
 #include "lab/fleet/recording.hpp"
-#include "lab/replay/replay.hpp"
+#include "agent/replay/replay.hpp"
 
 namespace laird::lab {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "lab/fleet/verdict.hpp"
-#include "lab/ledger/optimum.hpp"
+#include "lab/ledger/world/optimum.hpp"
 
 namespace laird::lab {
 namespace {

@@ -13,7 +13,7 @@
 #include "lab/ledger/convergence.hpp"
 #include "lab/ledger/explore.hpp"
 #include "lab/ledger/page.hpp"
-#include "lab/ledger/paper_command.hpp"
+#include "lab/ledger/paper/paper_command.hpp"
 #include "lab/ledger/reclaim.hpp"
 #include "lab/ledger/schedule.hpp"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "lab/ledger/checker.hpp"
-#include "lab/ledger/optimum.hpp"
+#include "lab/ledger/world/checker.hpp"
+#include "lab/ledger/world/optimum.hpp"
 
 namespace laird::lab {
 namespace {

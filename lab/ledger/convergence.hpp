@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/ledger/world.hpp"
+#include "lab/ledger/world/world.hpp"
 
 namespace laird::lab {
 

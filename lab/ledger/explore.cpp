@@ -8,8 +8,8 @@
 
 #include "consensus/codec.hpp"
 #include "consensus/voting/keeper.hpp"
-#include "lab/ledger/checker.hpp"
-#include "lab/ledger/world.hpp"
+#include "lab/ledger/world/checker.hpp"
+#include "lab/ledger/world/world.hpp"
 
 namespace laird::lab {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lab/ledger/checker.hpp"
+#include "lab/ledger/world/checker.hpp"
 #include "lab/ledger/convergence.hpp"
 
 namespace laird::lab {

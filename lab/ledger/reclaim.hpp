@@ -1,7 +1,7 @@
 // How long a dead board's share is out of use: from the crash to its settlement.
 #pragma once
 
-#include "lab/ledger/world.hpp"
+#include "lab/ledger/world/world.hpp"
 
 namespace laird::lab {
 

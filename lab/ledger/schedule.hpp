@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lab/ledger/checker.hpp"
-#include "lab/ledger/world.hpp"
+#include "lab/ledger/world/checker.hpp"
+#include "lab/ledger/world/world.hpp"
 
 namespace laird::lab {
 

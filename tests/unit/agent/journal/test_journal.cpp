@@ -9,7 +9,7 @@
 #include "agent/core/step/step.hpp"
 #include "agent/journal/reader.hpp"
 #include "agent/journal/sqlite/database.hpp"
-#include "lab/replay/replay.hpp"
+#include "agent/replay/replay.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"
 

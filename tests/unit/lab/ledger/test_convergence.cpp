@@ -1,6 +1,6 @@
 #include "lab/ledger/convergence.hpp"
 
-#include "lab/ledger/optimum.hpp"
+#include "lab/ledger/world/optimum.hpp"
 #include "lab/ledger/page.hpp"
 #include "tests/harness/unit.hpp"
 

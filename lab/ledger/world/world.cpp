@@ -1,4 +1,4 @@
-#include "lab/ledger/world.hpp"
+#include "lab/ledger/world/world.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "lab/ledger/optimum.hpp"
+#include "lab/ledger/world/optimum.hpp"
 
 #include <algorithm>
 

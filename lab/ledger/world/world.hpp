@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "consensus/ledger/ledger.hpp"
-#include "lab/ledger/random.hpp"
+#include "lab/ledger/world/random.hpp"
 
 namespace laird::lab {
 

@@ -1,4 +1,4 @@
-#include "lab/ledger/paper_command.hpp"
+#include "lab/ledger/paper/paper_command.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,8 +8,8 @@
 
 #include "json/value.hpp"
 #include "lab/ledger/convergence.hpp"
-#include "lab/ledger/optimum.hpp"
-#include "lab/ledger/paper_dynamics.hpp"
+#include "lab/ledger/world/optimum.hpp"
+#include "lab/ledger/paper/paper_dynamics.hpp"
 
 namespace laird::lab {
 namespace {

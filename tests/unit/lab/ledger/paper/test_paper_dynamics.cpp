@@ -1,4 +1,4 @@
-#include "lab/ledger/paper_dynamics.hpp"
+#include "lab/ledger/paper/paper_dynamics.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "lab/ledger/checker.hpp"
+#include "lab/ledger/world/checker.hpp"
 
 #include <algorithm>
 

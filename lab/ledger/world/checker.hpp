@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "lab/ledger/world.hpp"
+#include "lab/ledger/world/world.hpp"
 
 namespace laird::lab {
 

@@ -1,4 +1,4 @@
-#include "lab/replay/replay.hpp"
+#include "agent/replay/replay.hpp"
 
 #include <filesystem>
 

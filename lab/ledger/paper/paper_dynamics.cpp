@@ -1,9 +1,9 @@
-#include "lab/ledger/paper_dynamics.hpp"
+#include "lab/ledger/paper/paper_dynamics.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "lab/ledger/optimum.hpp"
+#include "lab/ledger/world/optimum.hpp"
 
 namespace laird::lab {
 namespace {

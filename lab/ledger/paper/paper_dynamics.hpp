@@ -17,7 +17,7 @@
 
 #include "consensus/ledger/demand.hpp"
 #include "consensus/neighbour_graph.hpp"
-#include "lab/ledger/random.hpp"
+#include "lab/ledger/world/random.hpp"
 
 namespace laird::lab {
 
