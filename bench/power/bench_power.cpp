@@ -18,8 +18,8 @@
 #include "power/model/governor.hpp"
 #include "power/model/meter.hpp"
 #include "power/readers/line_stream.hpp"
-#include "power/readers/sysfs_sampler.hpp"
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/sysfs/sysfs_sampler.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "power/model/board_schema.hpp"
 #include "power/readers/nvml/gpu_probe.hpp"
 #include "power/readers/open_reader.hpp"
-#include "power/readers/sysfs_inventory.hpp"
+#include "power/readers/sysfs/sysfs_inventory.hpp"
 
 namespace laird::power {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/command.hpp"
 #include "power/commands/parts.hpp"
 #include "power/readers/line_stream.hpp"
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 namespace laird::power {
 namespace {

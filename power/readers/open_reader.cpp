@@ -7,9 +7,9 @@
 #include "power/readers/gpu_reader.hpp"
 #include "power/readers/modelled_reader.hpp"
 #include "power/readers/recorded_reader.hpp"
-#include "power/readers/sysfs_inventory.hpp"
-#include "power/readers/sysfs_reader.hpp"
-#include "power/readers/tegrastats_reader.hpp"
+#include "power/readers/sysfs/sysfs_inventory.hpp"
+#include "power/readers/sysfs/sysfs_reader.hpp"
+#include "power/readers/tegrastats/tegrastats_reader.hpp"
 
 namespace laird::power {
 namespace {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 namespace laird::power {
 

@@ -15,7 +15,7 @@
 #include "power/model/board.hpp"
 #include "power/model/reading.hpp"
 #include "power/readers/line_stream.hpp"
-#include "power/readers/tegrastats_line.hpp"
+#include "power/readers/tegrastats/tegrastats_line.hpp"
 
 namespace laird::power {
 

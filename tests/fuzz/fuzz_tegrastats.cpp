@@ -8,8 +8,8 @@
 #include "json/value.hpp"
 #include "power/boards/catalogue.hpp"
 #include "power/readers/line_stream.hpp"
-#include "power/readers/tegrastats_line.hpp"
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/tegrastats/tegrastats_line.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 using namespace laird::power;
 

@@ -183,7 +183,7 @@ def self_test():
         ("power/model/meter.cpp", '#include "power/readers/sysfs.hpp"'),
         ("power/model/meter.cpp", "#include <fstream>"),
         ("base/archive.cpp", "#include <cstdlib>"),
-        ("agent/ports/ports.hpp", '#include "power/readers/sysfs_reader.hpp"'),
+        ("agent/ports/ports.hpp", '#include "power/readers/sysfs/sysfs_reader.hpp"'),
         ("agent/shell/a.cpp", '#include "agent/replay/replay.hpp"'),
         ("agent/shell/a.cpp", "#include <nlohmann/json.hpp>"),
         ("agent/journal/journal.cpp", "#include <sqlite3.h>"),

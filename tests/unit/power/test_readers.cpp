@@ -8,7 +8,7 @@
 #include "power/readers/modelled_reader.hpp"
 #include "power/readers/recorded_reader.hpp"
 #include "power/readers/recording.hpp"
-#include "power/readers/tegrastats_reader.hpp"
+#include "power/readers/tegrastats/tegrastats_reader.hpp"
 #include "tests/harness/unit.hpp"
 #include "tests/unit/power/fake_sysfs.hpp"
 

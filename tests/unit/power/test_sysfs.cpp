@@ -6,9 +6,9 @@
 
 #include "power/boards/catalogue.hpp"
 #include "power/readers/open_reader.hpp"
-#include "power/readers/sysfs_inventory.hpp"
-#include "power/readers/sysfs_reader.hpp"
-#include "power/readers/sysfs_sampler.hpp"
+#include "power/readers/sysfs/sysfs_inventory.hpp"
+#include "power/readers/sysfs/sysfs_reader.hpp"
+#include "power/readers/sysfs/sysfs_sampler.hpp"
 #include "tests/harness/unit.hpp"
 #include "tests/unit/power/fake_sysfs.hpp"
 

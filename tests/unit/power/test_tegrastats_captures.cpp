@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "power/boards/catalogue.hpp"
-#include "power/readers/tegrastats_line.hpp"
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/tegrastats/tegrastats_line.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;

@@ -1,4 +1,4 @@
-#include "power/readers/tegrastats_line.hpp"
+#include "power/readers/tegrastats/tegrastats_line.hpp"
 
 #include <memory>
 #include <string>
@@ -6,7 +6,7 @@
 #include "json/value.hpp"
 #include "power/boards/catalogue.hpp"
 #include "power/readers/line_stream.hpp"
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;

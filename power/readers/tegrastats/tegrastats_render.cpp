@@ -1,6 +1,6 @@
 #include <string>
 
-#include "power/readers/tegrastats_line.hpp"
+#include "power/readers/tegrastats/tegrastats_line.hpp"
 
 namespace laird::power {
 namespace {

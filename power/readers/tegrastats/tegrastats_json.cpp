@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "json/value.hpp"
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 namespace laird::power {
 namespace {

@@ -1,4 +1,4 @@
-#include "power/readers/sysfs_inventory.hpp"
+#include "power/readers/sysfs/sysfs_inventory.hpp"
 
 #include <unistd.h>
 

@@ -9,7 +9,7 @@
 
 #include "power/model/board.hpp"
 #include "power/model/reading.hpp"
-#include "power/readers/sysfs_inventory.hpp"
+#include "power/readers/sysfs/sysfs_inventory.hpp"
 
 namespace laird::power {
 

@@ -1,4 +1,4 @@
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 #include <algorithm>
 

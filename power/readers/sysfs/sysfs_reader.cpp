@@ -1,4 +1,4 @@
-#include "power/readers/sysfs_reader.hpp"
+#include "power/readers/sysfs/sysfs_reader.hpp"
 
 #include <sys/eventfd.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "power/readers/sysfs_sampler.hpp"
+#include "power/readers/sysfs/sysfs_sampler.hpp"
 
 namespace laird::power {
 

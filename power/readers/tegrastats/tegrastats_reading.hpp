@@ -2,7 +2,7 @@
 #pragma once
 
 #include "power/model/reading.hpp"
-#include "power/readers/tegrastats_line.hpp"
+#include "power/readers/tegrastats/tegrastats_line.hpp"
 
 namespace laird::power {
 

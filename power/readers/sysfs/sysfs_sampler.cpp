@@ -1,4 +1,4 @@
-#include "power/readers/sysfs_sampler.hpp"
+#include "power/readers/sysfs/sysfs_sampler.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "power/readers/tegrastats_line.hpp"
+#include "power/readers/tegrastats/tegrastats_line.hpp"
 
 #include <cstring>
 

@@ -9,7 +9,7 @@
 
 #include "power/readers/line_stream.hpp"
 #include "power/readers/reader.hpp"
-#include "power/readers/tegrastats_line.hpp"
+#include "power/readers/tegrastats/tegrastats_line.hpp"
 
 namespace laird::power {
 

@@ -1,4 +1,4 @@
-#include "power/readers/tegrastats_reader.hpp"
+#include "power/readers/tegrastats/tegrastats_reader.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "power/readers/tegrastats_reading.hpp"
+#include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 namespace laird::power {
 
