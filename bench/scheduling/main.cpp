@@ -18,7 +18,7 @@
 #include "agent/policies/policy.hpp"
 #include "lab/scheduling/paper_bundles.hpp"
 #include "lab/simulator/random.hpp"
-#include "power/report/svg_plot.hpp"
+#include "plot/svg_plot.hpp"
 
 namespace {
 

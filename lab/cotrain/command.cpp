@@ -8,7 +8,7 @@
 #include "json/value.hpp"
 #include "lab/cotrain/cotrain_run.hpp"
 #include "lab/ledger/page.hpp"
-#include "power/report/svg_plot.hpp"
+#include "plot/svg_plot.hpp"
 
 namespace laird::lab {
 namespace {

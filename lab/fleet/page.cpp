@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "lab/figures/figures.hpp"
+#include "plot/figures.hpp"
 #include "lab/fleet/plots.hpp"
-#include "power/report/svg_plot.hpp"
+#include "plot/svg_plot.hpp"
 
 namespace laird::lab {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "lab/figures/figures.hpp"
-#include "power/report/svg_plot.hpp"
+#include "plot/figures.hpp"
+#include "plot/svg_plot.hpp"
 
 namespace laird::lab {
 namespace {

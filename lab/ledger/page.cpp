@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "power/report/svg_plot.hpp"
+#include "plot/svg_plot.hpp"
 
 namespace laird::lab {
 

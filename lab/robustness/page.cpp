@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdio>
 
-#include "lab/figures/figures.hpp"
+#include "plot/figures.hpp"
 #include "lab/robustness/workload.hpp"
-#include "power/report/svg_plot.hpp"
+#include "plot/svg_plot.hpp"
 
 namespace laird::lab {
 namespace {

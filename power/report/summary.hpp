@@ -9,7 +9,7 @@
 #include "power/model/meter.hpp"
 #include "power/model/reading.hpp"
 #include "power/readers/recording.hpp"
-#include "power/report/svg_plot.hpp"
+#include "plot/svg_plot.hpp"
 
 namespace laird::power {
 

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "base/require.hpp"
-#include "tests/fuzz/board_events.hpp"
+#include "tests/fuzz/events/board_events.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "agent/journal/journal.hpp"
 #include "agent/journal/reader.hpp"
 #include "base/require.hpp"
-#include "tests/fuzz/board_events.hpp"
+#include "tests/fuzz/events/board_events.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "agent/core/state/state.hpp"
 #include "base/require.hpp"
-#include "tests/fuzz/board_events.hpp"
+#include "tests/fuzz/events/board_events.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "base/require.hpp"
 #include "config/units.hpp"
 #include "json/value.hpp"
-#include "tests/fuzz/feed.hpp"
+#include "tests/fuzz/events/feed.hpp"
 
 namespace {
 

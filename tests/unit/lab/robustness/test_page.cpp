@@ -1,6 +1,6 @@
 #include "lab/robustness/page.hpp"
 
-#include "lab/figures/figures.hpp"
+#include "plot/figures.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird::lab;

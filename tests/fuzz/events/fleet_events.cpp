@@ -1,7 +1,7 @@
-#include "tests/fuzz/fleet_events.hpp"
+#include "tests/fuzz/events/fleet_events.hpp"
 
 #include "consensus/codec.hpp"
-#include "tests/fuzz/board_events.hpp"
+#include "tests/fuzz/events/board_events.hpp"
 
 namespace laird::fuzz {
 namespace {

@@ -1,9 +1,9 @@
-#include "tests/fuzz/board_events.hpp"
+#include "tests/fuzz/events/board_events.hpp"
 
 #include <bit>
 #include <limits>
 
-#include "tests/fuzz/fleet_events.hpp"
+#include "tests/fuzz/events/fleet_events.hpp"
 
 namespace laird::fuzz {
 namespace {

@@ -1,10 +1,10 @@
-#include "lab/figures/figures.hpp"
+#include "plot/figures.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "power/report/svg_plot.hpp"
+#include "plot/svg_plot.hpp"
 
 namespace laird::lab {
 namespace {

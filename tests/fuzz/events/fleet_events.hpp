@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/core/step/step.hpp"
-#include "tests/fuzz/feed.hpp"
+#include "tests/fuzz/events/feed.hpp"
 
 namespace laird::fuzz {
 
