@@ -27,6 +27,7 @@
 #include "agent/view/metrics.hpp"
 #include "agent/view/metrics_port.hpp"
 #include "agent/os/notify.hpp"
+#include "agent/settings/listen_address.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/os/system_clock.hpp"
 

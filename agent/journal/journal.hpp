@@ -17,17 +17,11 @@
 #include "agent/core/state/command.hpp"
 #include "agent/core/state/event.hpp"
 #include "agent/core/state/state.hpp"
+#include "agent/journal/limits.hpp"
 #include "agent/ports/ports.hpp"
 #include "base/error.hpp"
 
 namespace laird::journal {
-
-struct Limits {
-  std::int64_t file_bytes_max = 64 * 1000 * 1000;
-  std::int64_t total_bytes_max = 512 * 1000 * 1000;
-  DurationNs age_max = 14 * kDay;
-  std::uint64_t events_per_snapshot = 4096;
-};
 
 // What opening found and did, for the log.
 struct Recovery {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "agent/core/state/task.hpp"
-#include "agent/trainer_host/trainer_pool.hpp"
+#include "agent/settings/trainer_program.hpp"
 
 namespace laird::shell {
 

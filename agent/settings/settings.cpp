@@ -10,7 +10,7 @@
 #include <functional>
 
 #include "agent/settings/cotrain_task.hpp"
-#include "agent/view/metrics_port.hpp"
+#include "agent/settings/listen_address.hpp"
 #include "config/units.hpp"
 
 namespace laird::shell {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "agent/core/state/event.hpp"
-#include "agent/journal/journal.hpp"
-#include "agent/trainer_host/trainer_pool.hpp"
+#include "agent/journal/limits.hpp"
+#include "agent/settings/trainer_program.hpp"
 #include "config/schema.hpp"
 #include "power/boards/catalogue.hpp"
 #include "power/readers/open_reader.hpp"

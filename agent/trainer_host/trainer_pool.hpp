@@ -14,17 +14,12 @@
 #include "agent/ports/ports.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"
+#include "agent/settings/trainer_program.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
 
 namespace laird::shell {
 
 class Trainer;
-
-struct TrainerProgram {
-  std::vector<std::string> argv;
-  std::vector<std::pair<std::string, std::string>> env;
-  bool lines_only = false;  // cannot cooperate: prints progress lines, is frozen between grants
-};
 
 class TrainerPool final : public ports::Trainers {
  public:

@@ -1,8 +1,6 @@
 // Serves the metrics over HTTP from the agent's loop: few connections, small requests, short times.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,14 +9,6 @@
 #include "agent/os/loop.hpp"
 
 namespace laird::shell {
-
-// "127.0.0.1:9477" or "[::1]:9477": numbers only, since a name could mean any address.
-struct ListenAddress {
-  sockaddr_storage address{};
-  socklen_t length = 0;
-  bool loopback = false;
-};
-[[nodiscard]] Result<ListenAddress> parse_listen_address(const std::string& text);
 
 class MetricsPort {
  public:

@@ -1,6 +1,6 @@
 #include "agent/view/http_request.hpp"
 
-#include "agent/view/metrics_port.hpp"
+#include "agent/settings/listen_address.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird::shell;
