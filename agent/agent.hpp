@@ -8,13 +8,13 @@
 #include <memory>
 #include <string>
 
-#include "agent/core/step/step.hpp"
-#include "agent/journal/journal.hpp"
 #include "agent/board_power/cap_watch.hpp"
-#include "agent/os/cgroup.hpp"
-#include "agent/os/loop.hpp"
 #include "agent/board_power/power_feed.hpp"
 #include "agent/board_power/power_knobs.hpp"
+#include "agent/core/step/step.hpp"
+#include "agent/journal/journal.hpp"
+#include "agent/os/cgroup.hpp"
+#include "agent/os/loop.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/trainer_host/trainer_pool.hpp"
 

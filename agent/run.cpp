@@ -19,17 +19,17 @@
 #include <optional>
 
 #include "agent/agent.hpp"
-#include "agent/commands/settings_changes.hpp"
 #include "agent/commands/local_socket.hpp"
-#include "agent/view/display.hpp"
+#include "agent/commands/settings_changes.hpp"
 #include "agent/fleet/link.hpp"
 #include "agent/os/folder_lock.hpp"
-#include "agent/view/metrics.hpp"
-#include "agent/view/metrics_port.hpp"
 #include "agent/os/notify.hpp"
+#include "agent/os/system_clock.hpp"
 #include "agent/settings/listen_address.hpp"
 #include "agent/settings/settings.hpp"
-#include "agent/os/system_clock.hpp"
+#include "agent/view/display.hpp"
+#include "agent/view/metrics.hpp"
+#include "agent/view/metrics_port.hpp"
 
 namespace laird::shell {
 namespace {

@@ -6,9 +6,9 @@
 #include "trainers/model/checkpoint.hpp"
 #include "trainers/model/cotrain.hpp"
 #include "trainers/model/load_data.hpp"
+#include "trainers/model/training.hpp"
 #include "trainers/session.hpp"
 #include "trainers/standalone.hpp"
-#include "trainers/model/training.hpp"
 
 namespace laird::trainers {
 namespace {

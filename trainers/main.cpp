@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "cli/command.hpp"
 #include "trainers/evaluate.hpp"
 #include "trainers/model/params.hpp"
 #include "trainers/session.hpp"
 #include "trainers/standalone.hpp"
-#include "cli/command.hpp"
 
 namespace {
 

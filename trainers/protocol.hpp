@@ -8,8 +8,8 @@
 #include <string_view>
 #include <variant>
 
-#include "trainers/model/training_run.hpp"
 #include "json/value.hpp"
+#include "trainers/model/training_run.hpp"
 
 namespace laird::trainers {
 

@@ -12,8 +12,8 @@
 
 #include "trainers/model/checkpoint.hpp"
 #include "trainers/model/cotrain.hpp"
-#include "trainers/protocol.hpp"
 #include "trainers/model/training.hpp"
+#include "trainers/protocol.hpp"
 
 namespace laird::trainers {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "trainers/model/checkpoint.hpp"
-#include "trainers/session.hpp"
 #include "trainers/model/training.hpp"
+#include "trainers/session.hpp"
 
 namespace laird::trainers {
 namespace {

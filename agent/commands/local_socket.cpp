@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "agent/os/line_buffer.hpp"
 #include "agent/view/status.hpp"
 #include "config/units.hpp"
+#include "os/line_buffer.hpp"
 
 namespace laird::shell {
 namespace {

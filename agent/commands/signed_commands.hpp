@@ -1,8 +1,8 @@
 // Commands that come over the network: checked, authorised, carried out once, answered, audited.
 //
 // Nothing here trusts the broker: mqtt::accept checks form, size, signature, freshness and right;
-// the core remembers what was done (agent/core/state/fleet.hpp). Whatever is refused changes nothing but
-// a counter, a line in the journal and, at a bounded rate, an event.
+// the core remembers what was done (agent/core/state/fleet.hpp). Whatever is refused changes
+// nothing but a counter, a line in the journal and, at a bounded rate, an event.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 #include "agent/agent.hpp"
 #include "agent/commands/settings_changes.hpp"
-#include "agent/view/event_log.hpp"
 #include "agent/settings/settings.hpp"
+#include "agent/view/event_log.hpp"
 #include "mqtt/client/message.hpp"
 #include "mqtt/codec/envelope.hpp"
 #include "mqtt/codec/messages.hpp"

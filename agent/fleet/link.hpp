@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "agent/agent.hpp"
-#include "agent/fleet/cotrain.hpp"
 #include "agent/commands/signed_commands.hpp"
-#include "agent/view/event_log.hpp"
+#include "agent/fleet/cotrain.hpp"
 #include "agent/fleet/report.hpp"
-#include "agent/settings/settings.hpp"
 #include "agent/fleet/share_history.hpp"
+#include "agent/settings/settings.hpp"
+#include "agent/view/event_log.hpp"
 #include "mqtt/client/client.hpp"
 #include "mqtt/codec/coop.hpp"
 #include "mqtt/codec/topics.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/os/loop.hpp"
+#include "os/fd.hpp"
 
 namespace laird::shell {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "agent/os/loop.hpp"
 #include "base/error.hpp"
+#include "os/fd.hpp"
 
 namespace laird::shell {
 

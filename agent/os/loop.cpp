@@ -1,7 +1,6 @@
 #include "agent/os/loop.hpp"
 
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,11 +8,6 @@
 #include <ctime>
 
 namespace laird::shell {
-
-void Fd::reset(int fd) {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = fd;
-}
 
 TimeNs boot_now_ns() {
   timespec now{};

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "agent/os/loop.hpp"
+#include "os/fd.hpp"
 
 namespace laird::shell {
 namespace {

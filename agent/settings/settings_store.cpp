@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "agent/settings/remote_settings.hpp"
-#include "agent/os/whole_file.hpp"
+#include "os/whole_file.hpp"
 
 namespace laird::shell {
 namespace {

@@ -8,12 +8,12 @@
 #include "agent/core/state/command.hpp"
 #include "agent/os/bounded_log.hpp"
 #include "agent/os/cgroup.hpp"
-#include "agent/os/line_buffer.hpp"
 #include "agent/os/loop.hpp"
 #include "agent/os/process.hpp"
 #include "agent/trainer_host/report_pace.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
 #include "agent/trainer_host/trainer_message.hpp"
+#include "os/line_buffer.hpp"
 
 namespace laird::shell {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/ports/ports.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"
+#include "agent/ports/ports.hpp"
 #include "agent/settings/trainer_program.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
 

@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "agent/os/loop.hpp"
-#include "agent/os/whole_file.hpp"
 #include "config/schema.hpp"
+#include "os/fd.hpp"
+#include "os/whole_file.hpp"
 
 namespace laird::shell {
 namespace {

@@ -28,8 +28,8 @@
 
 #include "consensus/ledger/demand.hpp"
 #include "consensus/ledger/edge.hpp"
-#include "consensus/voting/keeper.hpp"
 #include "consensus/neighbour_graph.hpp"
+#include "consensus/voting/keeper.hpp"
 
 namespace laird::consensus {
 

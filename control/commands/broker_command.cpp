@@ -4,9 +4,9 @@
 
 #include "cli/command.hpp"
 #include "config/schema.hpp"
-#include "control/provision/broker.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
+#include "control/provision/broker.hpp"
 #include "control/provision/pki.hpp"
 
 namespace laird::control {

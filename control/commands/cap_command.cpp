@@ -4,9 +4,9 @@
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/local_client.hpp"
-#include "control/screen/output.hpp"
 #include "control/fleet/plan.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/screen/output.hpp"
 
 namespace laird::control {
 namespace {

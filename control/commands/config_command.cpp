@@ -7,8 +7,8 @@
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
 #include "control/commands/confirm.hpp"
-#include "control/screen/output.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/screen/output.hpp"
 
 namespace laird::control {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "control/commands/commands.hpp"
 #include "control/doctor/doctor.hpp"
-#include "control/screen/output.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/screen/output.hpp"
 
 namespace laird::control {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
-#include "control/provision/enroll.hpp"
-#include "control/screen/output.hpp"
-#include "control/provision/pki.hpp"
 #include "control/fleet/plan.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/provision/enroll.hpp"
+#include "control/provision/pki.hpp"
+#include "control/screen/output.hpp"
 
 namespace laird::control {
 namespace {

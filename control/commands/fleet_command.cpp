@@ -5,11 +5,11 @@
 #include "agent/settings/fleet_budget_json.hpp"
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
-#include "control/screen/output.hpp"
 #include "control/fleet/plan.hpp"
 #include "control/fleet/reach.hpp"
-#include "control/screen/rows.hpp"
 #include "control/provision/secure_files.hpp"
+#include "control/screen/output.hpp"
+#include "control/screen/rows.hpp"
 
 namespace laird::control {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "agent/core/step/step.hpp"
+#include "agent/replay/replay.hpp"
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
-#include "agent/replay/replay.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::control {

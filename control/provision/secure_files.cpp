@@ -11,13 +11,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "agent/os/whole_file.hpp"
+#include "os/whole_file.hpp"
 
 namespace laird::control {
 namespace {
-
-using shell::sync_folder;
-using shell::write_through;
 
 std::string parent_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();

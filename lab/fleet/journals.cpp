@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
-#include "lab/fleet/recording.hpp"
 #include "agent/replay/replay.hpp"
+#include "lab/fleet/recording.hpp"
 
 namespace laird::lab {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "plot/figures.hpp"
 #include "lab/fleet/plots.hpp"
+#include "plot/figures.hpp"
 #include "plot/svg_plot.hpp"
 
 namespace laird::lab {

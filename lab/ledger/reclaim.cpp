@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lab/ledger/world/checker.hpp"
 #include "lab/ledger/convergence.hpp"
+#include "lab/ledger/world/checker.hpp"
 
 namespace laird::lab {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdio>
 
-#include "plot/figures.hpp"
 #include "lab/robustness/workload.hpp"
+#include "plot/figures.hpp"
 #include "plot/svg_plot.hpp"
 
 namespace laird::lab {

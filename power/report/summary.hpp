@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "plot/svg_plot.hpp"
 #include "power/model/meter.hpp"
 #include "power/model/reading.hpp"
 #include "power/readers/recording.hpp"
-#include "plot/svg_plot.hpp"
 
 namespace laird::power {
 

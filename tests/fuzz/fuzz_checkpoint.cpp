@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/require.hpp"
 #include "trainers/model/checkpoint.hpp"
 #include "trainers/model/training.hpp"
-#include "base/require.hpp"
 
 namespace {
 

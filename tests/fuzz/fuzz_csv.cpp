@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trainers/data/csv.hpp"
 #include "base/require.hpp"
+#include "trainers/data/csv.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace laird::trainers;

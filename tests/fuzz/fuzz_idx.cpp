@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trainers/data/idx.hpp"
 #include "base/require.hpp"
+#include "trainers/data/idx.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace laird::trainers;

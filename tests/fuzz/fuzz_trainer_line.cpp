@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "trainers/protocol.hpp"
 #include "base/require.hpp"
+#include "trainers/protocol.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace laird::trainers;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/require.hpp"
 #include "trainers/model/load_data.hpp"
 #include "trainers/model/training.hpp"
-#include "base/require.hpp"
 
 namespace laird::trainers {
 namespace {

@@ -1,6 +1,7 @@
 // A run of a fleet task: rounds over the board's own rows, each along the gradient that all boards
-// of the group track together (consensus/cotrain/cotrain_rounds.hpp). Advances one batch of a round at a
-// time, as any run does; between rounds it waits for its neighbours without using the processor.
+// of the group track together (consensus/cotrain/cotrain_rounds.hpp). Advances one batch of a round
+// at a time, as any run does; between rounds it waits for its neighbours without using the
+// processor.
 //
 // The loss of board i is the mean over its rows, times rows / rows_each where that is given: then
 // the mean over the boards is that of the pooled rows. A round is deterministic but for who took
@@ -13,11 +14,11 @@
 #include <map>
 #include <memory>
 
+#include "consensus/cotrain/cotrain_rounds.hpp"
 #include "trainers/model/batch_loader.hpp"
 #include "trainers/model/network.hpp"
 #include "trainers/model/params.hpp"
 #include "trainers/model/training_run.hpp"
-#include "consensus/cotrain/cotrain_rounds.hpp"
 
 namespace laird::trainers {
 

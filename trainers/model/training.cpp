@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "trainers/model/load_data.hpp"
 #include "base/require.hpp"
+#include "trainers/model/load_data.hpp"
 
 namespace laird::trainers {
 namespace {

@@ -13,13 +13,13 @@
 #include <memory>
 #include <optional>
 
-#include "trainers/model/batch_loader.hpp"
+#include "base/archive.hpp"
 #include "trainers/data/dataset.hpp"
+#include "trainers/data/random.hpp"
+#include "trainers/model/batch_loader.hpp"
 #include "trainers/model/network.hpp"
 #include "trainers/model/params.hpp"
-#include "trainers/data/random.hpp"
 #include "trainers/model/training_run.hpp"
-#include "base/archive.hpp"
 
 namespace laird::trainers {
 

@@ -8,8 +8,8 @@
 
 #include "json/value.hpp"
 #include "lab/ledger/convergence.hpp"
-#include "lab/ledger/world/optimum.hpp"
 #include "lab/ledger/paper/paper_dynamics.hpp"
+#include "lab/ledger/world/optimum.hpp"
 
 namespace laird::lab {
 namespace {

@@ -15,7 +15,7 @@
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using shell::Fd;
+using laird::Fd;
 using shell::Notifier;
 
 namespace {

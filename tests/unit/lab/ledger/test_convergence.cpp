@@ -1,7 +1,7 @@
 #include "lab/ledger/convergence.hpp"
 
-#include "lab/ledger/world/optimum.hpp"
 #include "lab/ledger/page.hpp"
+#include "lab/ledger/world/optimum.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird::lab;

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "trainers/model/load_data.hpp"
 #include "tests/harness/unit.hpp"
+#include "trainers/model/load_data.hpp"
 
 using namespace laird;
 using namespace laird::trainers;

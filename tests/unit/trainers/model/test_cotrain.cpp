@@ -1,7 +1,7 @@
 #include "trainers/model/cotrain.hpp"
 
-#include "trainers/evaluate.hpp"
 #include "tests/harness/unit.hpp"
+#include "trainers/evaluate.hpp"
 
 using namespace laird;
 using namespace laird::trainers;

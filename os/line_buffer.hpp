@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace laird::shell {
+namespace laird {
 
 class LineBuffer {
  public:
@@ -43,4 +43,4 @@ class LineBuffer {
   std::size_t overlong_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 
-namespace laird::shell {
+namespace laird {
 
 // Writes all of it and waits until the disk has it; `path` names the file in errors.
 [[nodiscard]] Status write_through(int fd, std::string_view content, const std::string& path);
@@ -15,4 +15,4 @@ namespace laird::shell {
 // Mode 0600, beside its place first, then moved there in one step; its folder is made, mode 0700.
 [[nodiscard]] Status replace_file(const std::string& path, std::string_view content);
 
-}  // namespace laird::shell
+}  // namespace laird

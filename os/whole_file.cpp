@@ -1,4 +1,4 @@
-#include "agent/os/whole_file.hpp"
+#include "os/whole_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "agent/os/loop.hpp"
+#include "os/fd.hpp"
 
-namespace laird::shell {
+namespace laird {
 
 Status write_through(int fd, std::string_view content, const std::string& path) {
   while (!content.empty()) {
@@ -44,4 +44,4 @@ Status replace_file(const std::string& path, std::string_view content) {
   return sync_folder(folder);
 }
 
-}  // namespace laird::shell
+}  // namespace laird

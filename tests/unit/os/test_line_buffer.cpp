@@ -1,11 +1,11 @@
-#include "agent/os/line_buffer.hpp"
+#include "os/line_buffer.hpp"
 
 #include <string>
 #include <vector>
 
 #include "tests/harness/unit.hpp"
 
-using laird::shell::LineBuffer;
+using laird::LineBuffer;
 
 TEST(lines_come_whole_however_they_were_cut) {
   LineBuffer buffer(100);
