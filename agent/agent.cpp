@@ -45,8 +45,8 @@ std::uint64_t program_digest() {
 }
 
 // An outcome, once decided, must outlive a power cut before the trainer is told to go.
-bool decides_outcome(const core::Commands& commands) {
-  for (const core::Command& command : commands) {
+bool decides_outcome(const core::Effects& commands) {
+  for (const core::Effect& command : commands) {
     const auto* changed = std::get_if<core::TaskChanged>(&command.body);
     if (changed != nullptr && changed->outcome != core::Outcome::kNone) return true;
   }
@@ -376,7 +376,7 @@ Status Agent::step_batch() {
     const Pending pending = std::move(queue_.front());
     queue_.pop_front();
     --written_;
-    core::Commands stepped;
+    core::Effects stepped;
     core::step(state_, pending.event, stepped);
     journal_->record(first_seq_++, stepped, state_.digest());
     unconfirmed_ = decides_outcome(stepped);
@@ -407,8 +407,8 @@ bool Agent::overslept() const {
 }
 
 void Agent::carry_out_all() {
-  const core::Commands commands = std::exchange(commands_, {});
-  for (const core::Command& command : commands) carry_out(command);
+  const core::Effects commands = std::exchange(commands_, {});
+  for (const core::Effect& command : commands) carry_out(command);
   power_->on_stepped();
   cap_watch_.on_mean(state_.power.mean_at, state_.power.mean_mw,
                      state_.power.in_force(state_.config.power).mw);
@@ -468,7 +468,7 @@ void Agent::look_at_clock() {
   }
 }
 
-void Agent::carry_out(const core::Command& command) {
+void Agent::carry_out(const core::Effect& command) {
   struct Do {
     Agent& a;
     void operator()(const core::StartTrainer& c) {

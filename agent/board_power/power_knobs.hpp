@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
 #include "agent/os/loop.hpp"
 #include "power/helper/client.hpp"

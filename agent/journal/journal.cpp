@@ -101,7 +101,7 @@ std::int64_t size_on_disk(const std::string& path) {
 
 // Steps every event of a file; the reader notes where it stops.
 Status fold(Reader& reader, core::State& state, std::uint64_t& count, std::uint64_t& next_seq) {
-  core::Commands ignored;
+  core::Effects ignored;
   next_seq = reader.first_seq();
   while (std::optional<Record> record = reader.next()) {
     if (const Status ok = core::admissible(state, record->event); !ok) return ok;
@@ -407,7 +407,7 @@ Result<std::uint64_t> Journal::append(core::Event& event) {
   return seq;
 }
 
-void Journal::record(std::uint64_t seq, core::Commands& commands, std::uint64_t state_hash) {
+void Journal::record(std::uint64_t seq, core::Effects& commands, std::uint64_t state_hash) {
   Impl::HeldAnswer answer{seq, state_hash, {}};
   Archive ar = Archive::writer(answer.commands);
   ar.sequence(commands, commands.size());

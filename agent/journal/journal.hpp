@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
 #include "agent/core/state/state.hpp"
 #include "agent/journal/limits.hpp"
@@ -43,7 +43,7 @@ class Journal final : public ports::Store {
   // Queues the event in the current transaction and gives it its number.
   [[nodiscard]] Result<std::uint64_t> append(core::Event& event) override;
   // What the core answered; goes with the next durable commit, or with a later one.
-  void record(std::uint64_t seq, core::Commands& commands, std::uint64_t state_hash) override;
+  void record(std::uint64_t seq, core::Effects& commands, std::uint64_t state_hash) override;
   // Makes every event queued survive a crash of the agent, and a power cut too, with every answer,
   // when `durable`. When it fails before the events are committed, none that was queued since the
   // last commit is in the journal; when only the disk's word is missing they are there, and the

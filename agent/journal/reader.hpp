@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
 #include "agent/core/state/state.hpp"
 #include "base/error.hpp"
@@ -29,7 +29,7 @@ struct Record {
   std::uint64_t seq = 0;
   core::Event event;
   bool has_outcome = false;
-  core::Commands commands;
+  core::Effects commands;
   std::uint64_t state_hash = 0;
 };
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
@@ -48,7 +48,7 @@ class Store {
  public:
   virtual ~Store() = default;
   [[nodiscard]] virtual Result<std::uint64_t> append(core::Event& event) = 0;
-  virtual void record(std::uint64_t seq, core::Commands& commands, std::uint64_t state_hash) = 0;
+  virtual void record(std::uint64_t seq, core::Effects& commands, std::uint64_t state_hash) = 0;
   [[nodiscard]] virtual Status commit(bool durable) = 0;
 };
 

@@ -11,16 +11,16 @@ namespace {
 
 constexpr std::uint64_t kProgressEvery = 100'000;
 
-Bytes bytes_of(core::Commands& commands) {
+Bytes bytes_of(core::Effects& commands) {
   Bytes out;
   Archive ar = Archive::writer(out);
   ar.sequence(commands, commands.size());
   return out;
 }
 
-std::vector<std::string> words(const core::Commands& commands) {
+std::vector<std::string> words(const core::Effects& commands) {
   std::vector<std::string> out;
-  for (const core::Command& command : commands) out.push_back(core::describe(command.body));
+  for (const core::Effect& command : commands) out.push_back(core::describe(command.body));
   return out;
 }
 
@@ -89,7 +89,7 @@ class Replayer {
   const ReplayProgress& progress_;
   const ReplayWatch& watch_;
   core::State state_;
-  core::Commands commands_;
+  core::Effects commands_;
   bool started_ = false;
   bool whole_ = true;
 };

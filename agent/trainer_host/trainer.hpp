@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/os/bounded_log.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/view/status.hpp"
 
 namespace laird::shell {

@@ -34,7 +34,7 @@ std::int64_t bytes_written() {
   return 0;
 }
 
-std::int64_t encoded_bytes(core::Event& event, core::Commands& commands) {
+std::int64_t encoded_bytes(core::Event& event, core::Effects& commands) {
   Bytes bytes;
   Archive ar = Archive::writer(bytes);
   ar(event);
@@ -64,7 +64,7 @@ void rewrite(const std::string& path, const std::string& folder, std::int64_t ba
   auto log = journal::Journal::open(folder, {}, kDay, "bench", recovery);
   if (!log) stop(log.error().context);
   const std::int64_t before = bytes_written();
-  core::Commands commands;
+  core::Effects commands;
   std::int64_t in_batch = 0;
   while (std::optional<journal::Record> record = (*reader)->next()) {
     if (!core::admissible(state, record->event)) stop(path + ": an event does not fit");

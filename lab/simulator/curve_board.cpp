@@ -75,10 +75,10 @@ void CurveBoard::apply(core::EventBody body) {
   core::step(state_, core::Event{now_, std::move(body)}, commands_);
   if (after_step) after_step(state_, commands_);
   // Carrying out only schedules; it never steps, so the list stays as it is meanwhile.
-  for (const core::Command& command : commands_) carry_out(command);
+  for (const core::Effect& command : commands_) carry_out(command);
 }
 
-void CurveBoard::carry_out(const core::Command& command) {
+void CurveBoard::carry_out(const core::Effect& command) {
   struct Do {
     CurveBoard& b;
     void operator()(const core::StartTrainer& c) {

@@ -59,7 +59,7 @@ class CurveBoard {
   // Called once after the boot, before any task: to hand a policy what only the lab has.
   std::function<void(policies::Policy&)> prepare_policy;
   // Called after every step.
-  std::function<void(const core::State&, const core::Commands&)> after_step;
+  std::function<void(const core::State&, const core::Effects&)> after_step;
 
   // Called when a trainer is started, with its task's index; says whether somebody else will call
   // ready(). Nothing: ready at once.
@@ -105,7 +105,7 @@ class CurveBoard {
   };
 
   void apply(core::EventBody body);
-  void carry_out(const core::Command& command);
+  void carry_out(const core::Effect& command);
   void later(TimeNs at, Kind kind, std::uint32_t task, std::uint64_t generation);
   void happen(const Happening& happening);
   void submit(std::uint32_t index);
@@ -117,7 +117,7 @@ class CurveBoard {
 
   core::State state_;
   core::CoreConfig config_;
-  core::Commands commands_;
+  core::Effects commands_;
   std::priority_queue<Happening> future_;
   std::vector<Process> processes_;       // by task index
   std::vector<std::uint32_t> index_of_;  // task index by key

@@ -28,7 +28,7 @@ void check_lanes(const core::State& state) {
   }
 }
 
-void check(const core::State& state, const core::Commands& commands) {
+void check(const core::State& state, const core::Effects& commands) {
   check_lanes(state);
   LAIRD_REQUIRE(state.memory_used_bytes() <= state.config.memory_bytes, "trainers fit in memory");
   LAIRD_REQUIRE(state.live.size() <= core::kTasksLiveMax, "the live tasks are bounded");
@@ -38,7 +38,7 @@ void check(const core::State& state, const core::Commands& commands) {
     LAIRD_REQUIRE(task.samples <= core::kSamplesMax, "samples stay exact");
     LAIRD_REQUIRE(core::explain(state, task.spec.name).has_value(), "a live task is explained");
   }
-  for (const core::Command& command : commands) {
+  for (const core::Effect& command : commands) {
     LAIRD_REQUIRE(!core::describe(command.body).empty(), "a command has words");
   }
 }
@@ -58,7 +58,7 @@ void check_snapshot(core::State& state) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Feed feed(data, size);
   core::State state;
-  core::Commands commands;
+  core::Effects commands;
   core::Event first;
   first.at = kDay;
   first.body = core::Booted{kDay, fuzz::board_config(feed)};

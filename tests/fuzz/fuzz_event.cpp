@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
 #include "base/require.hpp"
 
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if ((data[0] & 1) == 0) {
     read_and_write<core::Event>(bytes);
   } else {
-    read_and_write<core::Command>(bytes);
+    read_and_write<core::Effect>(bytes);
   }
   return 0;
 }

@@ -45,7 +45,7 @@ std::string good_journal(const std::string& folder) {
   auto log = journal::Journal::open(folder, {}, kDay, "fuzz", recovery);
   LAIRD_REQUIRE(log.has_value(), "a journal opens in an empty folder");
   core::State state = std::move(recovery.state);
-  core::Commands commands;
+  core::Effects commands;
   // Fixed bytes: a boot, then whatever they say that is admissible.
   std::uint8_t script[2048];
   std::uint32_t x = 1;
@@ -72,7 +72,7 @@ std::string good_journal(const std::string& folder) {
 
 void replay(journal::Reader& reader) {
   core::State state = reader.take_first_state();
-  core::Commands commands;
+  core::Effects commands;
   for (int i = 0; i < kRecordsMax; ++i) {
     const auto record = reader.next();
     if (!record || !core::admissible(state, record->event)) return;

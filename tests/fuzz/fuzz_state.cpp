@@ -19,7 +19,7 @@ std::string_view view(const Bytes& bytes) {
 // A board with a few tasks in several states.
 Bytes good_snapshot() {
   core::State state;
-  core::Commands commands;
+  core::Effects commands;
   core::CoreConfig config;
   config.lanes = {{"gpu0", core::LaneKind::kGpu, 1000}, {"cpu0", core::LaneKind::kCpu, 1000}};
   config.memory_bytes = 1'000'000'000;
@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const core::Task& task : state->live) {
     static_cast<void>(core::explain(*state, task.spec.name));
   }
-  core::Commands commands;
+  core::Effects commands;
   while (!feed.empty()) {
     const core::Event event = fuzz::next_event(feed, *state);
     if (!core::admissible(*state, event)) continue;

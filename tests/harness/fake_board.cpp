@@ -75,11 +75,11 @@ void FakeBoard::restart() {
 }
 
 void FakeBoard::apply(core::EventBody body) {
-  core::Commands commands;
+  core::Effects commands;
   const core::Event event{now_, std::move(body)};
   core::step(state, event, commands);
   if (after_step) after_step(event, commands);
-  for (const core::Command& command : commands) {
+  for (const core::Effect& command : commands) {
     ++counts_[std::string(core::name(command.body))];
     carry_out(command);
   }
@@ -145,7 +145,7 @@ void FakeBoard::report(core::TaskKey key, std::uint32_t attempt, std::uint64_t g
   }
 }
 
-void FakeBoard::carry_out(const core::Command& command) {
+void FakeBoard::carry_out(const core::Effect& command) {
   struct Do {
     FakeBoard& b;
     void operator()(const core::StartTrainer& c) {

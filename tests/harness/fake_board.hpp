@@ -57,7 +57,7 @@ class FakeBoard {
   std::vector<core::Answer> answers;
   bool exited = false;
   // Called after every step with the event just applied.
-  std::function<void(const core::Event&, const core::Commands&)> after_step;
+  std::function<void(const core::Event&, const core::Effects&)> after_step;
 
  private:
   struct Process {
@@ -81,7 +81,7 @@ class FakeBoard {
   };
 
   void apply(core::EventBody body);
-  void carry_out(const core::Command& command);
+  void carry_out(const core::Effect& command);
   void later(DurationNs delay, std::function<void()> what);
   void report(core::TaskKey key, std::uint32_t attempt, std::uint64_t generation);
   [[nodiscard]] Process* find(const core::ProcessRef& ref);

@@ -1,7 +1,7 @@
 // Events and commands in words, one line each, for `lairctl replay` and the logs.
 #include <charconv>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
 
 namespace laird::core {
@@ -184,7 +184,7 @@ std::string_view name(NoticeKind kind) {
 }
 
 std::string_view name(const EventBody& body) { return std::visit(EventName{}, body); }
-std::string_view name(const CommandBody& body) { return std::visit(CommandName{}, body); }
+std::string_view name(const EffectBody& body) { return std::visit(CommandName{}, body); }
 
 std::string describe(const EventBody& body) {
   EventWords words{Line(name(body))};
@@ -192,7 +192,7 @@ std::string describe(const EventBody& body) {
   return words.line.text();
 }
 
-std::string describe(const CommandBody& body) {
+std::string describe(const EffectBody& body) {
   CommandWords words{Line(name(body))};
   std::visit(words, body);
   return words.line.text();

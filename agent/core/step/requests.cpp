@@ -75,7 +75,7 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
 }
 
 Status admits(const State& state, const TaskSpec& spec) {
-  Commands none;
+  Effects none;
   // Only reads: the stepper wants a state it may change, and does not.
   return Stepper(const_cast<State&>(state), none).check_admission(spec);
 }

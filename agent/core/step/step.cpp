@@ -95,7 +95,7 @@ void Stepper::apply(const Event& event) {
   set_wake();
 }
 
-void step(State& state, const Event& event, Commands& out) { Stepper(state, out).apply(event); }
+void step(State& state, const Event& event, Effects& out) { Stepper(state, out).apply(event); }
 
 Status check_config(const CoreConfig& config) {
   if (config.lanes.empty() || config.lanes.size() > kLanesMax) {

@@ -7,7 +7,7 @@
 //  - an accepted task is in `live` until it has an outcome, and gets exactly one.
 #pragma once
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
 #include "agent/core/state/state.hpp"
 #include "base/error.hpp"
@@ -15,7 +15,7 @@
 namespace laird::core {
 
 // Applies the event and appends what must be done. The event must be admissible.
-void step(State& state, const Event& event, Commands& out);
+void step(State& state, const Event& event, Effects& out);
 
 // For events that come from a file: says why an event cannot follow this state (time going back,
 // unknown policy, too many lanes), so that a damaged or foreign journal is refused, not asserted

@@ -15,7 +15,7 @@ namespace laird::core {
 
 class Stepper {
  public:
-  Stepper(State& state, Commands& out) : s_(state), out_(out) {}
+  Stepper(State& state, Effects& out) : s_(state), out_(out) {}
 
   void apply(const Event& event);
   [[nodiscard]] Status check_admission(const TaskSpec& spec) const;
@@ -133,7 +133,7 @@ class Stepper {
   [[nodiscard]] Task* undecided(std::uint64_t request, const std::string& name);
 
   State& s_;
-  Commands& out_;
+  Effects& out_;
   bool lanes_changed_ = false;
 };
 

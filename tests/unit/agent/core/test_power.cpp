@@ -43,7 +43,7 @@ class Powered {
  public:
   explicit Powered(const CoreConfig& config, DurationNs period = kSecond)
       : board(config), period_(period), model_(modelled()) {
-    board.after_step = [this](const Event&, const Commands&) { follow(); };
+    board.after_step = [this](const Event&, const Effects&) { follow(); };
     follow();
   }
   void run_for(DurationNs duration) {
@@ -254,7 +254,7 @@ TEST(a_lane_is_busy_for_at_most_its_ceiling_of_any_window_and_one_piece) {
   for (const std::uint32_t ppm : {40'000u, 250'000u, 500'000u, 930'000u}) {
     FakeBoard board(capped_board());
     LaneWatch watch;
-    board.after_step = [&](const Event&, const Commands&) {
+    board.after_step = [&](const Event&, const Effects&) {
       watch.follow(board.state.lanes[1], board.now());
     };
     board.state.power.set_fleet_ceiling_ppm(LaneKind::kCpu, ppm);
@@ -298,7 +298,7 @@ TEST(a_ceiling_of_nothing_rests_a_lane_until_it_rises_and_leaves_the_other_alone
   const std::uint64_t gpu = board.task("gpu")->samples;
   const std::uint64_t cpu = board.task("cpu")->samples;
   int steps = 0;
-  board.after_step = [&](const Event& e, const Commands&) {
+  board.after_step = [&](const Event& e, const Effects&) {
     if (std::holds_alternative<Ticked>(e.body)) ++steps;
   };
   board.run_for(20 * kSecond);
@@ -400,8 +400,8 @@ TEST(rungs_beyond_the_gate_are_asked_for_and_given_back_on_shutdown) {
   std::int32_t duty = power::kLevelFull;
   std::vector<SetPowerKnob> knobs;
   std::uint32_t quota = 0;
-  board.after_step = [&](const Event&, const Commands& commands) {
-    for (const Command& command : commands) {
+  board.after_step = [&](const Event&, const Effects& commands) {
+    for (const Effect& command : commands) {
       if (const auto* c = std::get_if<SetFreezerDuty>(&command.body)) duty = c->run_permille;
       if (const auto* c = std::get_if<SetPowerKnob>(&command.body)) knobs.push_back(*c);
       if (const auto* c = std::get_if<RunTrainer>(&command.body)) quota = c->cpu_milli;
@@ -443,8 +443,8 @@ TEST(what_a_crash_left_throttled_is_given_back_at_the_next_start) {
   }
   TEST_ASSERT_TRUE(board.state.power.governor.level(power::Rung::kDevfreq) < power::kLevelFull);
   int given_back = 0;
-  board.after_step = [&](const Event&, const Commands& commands) {
-    for (const Command& command : commands) {
+  board.after_step = [&](const Event&, const Effects& commands) {
+    for (const Effect& command : commands) {
       const auto* knob = std::get_if<SetPowerKnob>(&command.body);
       if (knob != nullptr && knob->level_permille == power::kLevelFull) ++given_back;
     }

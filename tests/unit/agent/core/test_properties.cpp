@@ -136,9 +136,9 @@ void live_one_life(std::uint64_t seed) {
   FakeBoard board(random_config(random));
   std::map<std::string, bool> accepted;
   std::map<std::string, Outcome> outcomes;
-  board.after_step = [&](const Event&, const Commands& commands) {
+  board.after_step = [&](const Event&, const Effects& commands) {
     check_state(board.state);
-    for (const Command& command : commands) {
+    for (const Effect& command : commands) {
       const auto* changed = std::get_if<TaskChanged>(&command.body);
       if (changed == nullptr || changed->state != TaskState::kEnded) continue;
       const Task* task = board.state.find_any(changed->key);

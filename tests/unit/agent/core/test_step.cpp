@@ -183,7 +183,7 @@ TEST(more_tasks_than_memory_take_turns_through_eviction) {
     board.submit(small_task(name, 10 * kMinute, 0.05));
   }
   std::int64_t most = 0;
-  board.after_step = [&](const Event&, const Commands&) {
+  board.after_step = [&](const Event&, const Effects&) {
     most = std::max(most, board.state.memory_used_bytes());
   };
   board.run_for(2 * kMinute);

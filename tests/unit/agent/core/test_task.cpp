@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
 #include "tests/harness/unit.hpp"
 

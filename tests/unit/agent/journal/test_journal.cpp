@@ -35,9 +35,9 @@ struct Recorded {
     log = std::move(*opened);
     // The board booted before it was recorded: begin the journal from its state.
     TEST_ASSERT_TRUE(log->close(board.state).has_value());
-    board.after_step = [this](const Event& event, const Commands& commands) {
+    board.after_step = [this](const Event& event, const Effects& commands) {
       Event copy = event;
-      Commands answers = commands;
+      Effects answers = commands;
       const auto seq = log->append(copy);
       TEST_ASSERT_TRUE(seq.has_value());
       log->record(*seq, answers, board.state.digest());
@@ -125,7 +125,7 @@ TEST(a_changed_answer_is_shown_as_the_first_difference) {
   {
     Recorded run(folder.path(), {}, kDayOne);
     run.live(5 * kSecond);
-    Commands other;
+    Effects other;
     other.push_back({KillTrainer{{77, 1}}});
     run.log->record(3, other, 1);
     TEST_ASSERT_TRUE(run.log->commit(true).has_value());
@@ -295,7 +295,7 @@ TEST(an_upgraded_agent_reads_the_ledger_it_finds_and_begins_a_new_account) {
   booted.wall_ns = state.now + kSecond;
   booted.machine_boot = state.fleet.machine_boot;
   booted.program = 7;
-  Commands commands;
+  Effects commands;
   step(state, Event{state.now + kSecond, booted}, commands);
   TEST_ASSERT_GREATER_THAN_UINT32(before, state.fleet.ledger->account().incarnation);
   TEST_ASSERT_EQUAL_INT64(0, state.fleet.ledger->holding()[2]);
@@ -335,7 +335,7 @@ TEST(a_file_keeps_its_size_however_many_events_it_takes_to_a_snapshot) {
   Recorded run(folder.path(), limits, kDayOne);
   std::uintmax_t largest = 0;
   const auto record = run.board.after_step;
-  run.board.after_step = [&](const Event& event, const Commands& commands) {
+  run.board.after_step = [&](const Event& event, const Effects& commands) {
     record(event, commands);
     largest = std::max(largest, bytes_of(*run.log));
   };

@@ -38,9 +38,9 @@ struct Journalled {
     TEST_ASSERT_TRUE_MESSAGE(opened.has_value(), opened ? "" : opened.error().context.c_str());
     log = std::move(*opened);
     TEST_ASSERT_TRUE(log->close(board.state).has_value());
-    board.after_step = [this](const core::Event& event, const core::Commands& commands) {
+    board.after_step = [this](const core::Event& event, const core::Effects& commands) {
       core::Event copy = event;
-      core::Commands answers = commands;
+      core::Effects answers = commands;
       const auto seq = log->append(copy);
       TEST_ASSERT_TRUE(seq.has_value());
       log->record(*seq, answers, board.state.digest());

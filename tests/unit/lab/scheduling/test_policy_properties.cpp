@@ -42,14 +42,14 @@ bool shares_a_lane(std::string_view policy) {
          policy.find("-lara") != policy.npos;
 }
 
-std::string check(const core::State& state, const core::Commands& commands, bool sharing) {
+std::string check(const core::State& state, const core::Effects& commands, bool sharing) {
   for (const core::Lane& lane : state.lanes) {
     if (!sharing && lane.running.size() > 1) return "more than one task on a lane";
     std::uint64_t shares = 0;
     for (const core::TaskKey key : lane.running) shares += state.find_live(key)->share_ppm;
     if (shares > core::kShareWholePpm) return "more than the whole lane given out";
   }
-  for (const core::Command& command : commands) {
+  for (const core::Effect& command : commands) {
     const auto* run = std::get_if<core::RunTrainer>(&command.body);
     if (run == nullptr) continue;
     const core::Task* task = state.find_live(run->key);
@@ -66,10 +66,10 @@ std::uint64_t run_checked(std::string_view policy, std::uint64_t seed, std::size
   board.resident_max = resident_max;
   std::uint64_t digest = 0;
   std::string broken;
-  board.after_step = [&](const core::State& state, const core::Commands& commands) {
+  board.after_step = [&](const core::State& state, const core::Effects& commands) {
     const std::string found = check(state, commands, shares_a_lane(policy));
     if (broken.empty()) broken = found;
-    for (const core::Command& command : commands) {
+    for (const core::Effect& command : commands) {
       const auto* run = std::get_if<core::RunTrainer>(&command.body);
       if (run == nullptr) continue;
       for (const std::uint64_t v :

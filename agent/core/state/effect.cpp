@@ -1,4 +1,4 @@
-#include "agent/core/state/command.hpp"
+#include "agent/core/state/effect.hpp"
 
 #include "agent/core/state/variant_archive.hpp"
 
@@ -44,6 +44,6 @@ void Notice::archive(Archive& ar) {
   ar.text(text, kReasonBytesMax);
 }
 
-void Command::archive(Archive& ar) { archive_variant(ar, body); }
+void Effect::archive(Archive& ar) { archive_variant(ar, body); }
 
 }  // namespace laird::core

@@ -83,19 +83,19 @@ struct Notice {  // something people should hear of
   void archive(Archive& ar);
 };
 
-using CommandBody = std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer,
+using EffectBody = std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer,
                                  StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow,
                                  LimitTrainer, SetFreezerDuty, SetPowerKnob, SendToPeer, Notice>;
 
-struct Command {
-  CommandBody body;
+struct Effect {
+  EffectBody body;
   void archive(Archive& ar);
 };
 
-using Commands = std::vector<Command>;
+using Effects = std::vector<Effect>;
 
 [[nodiscard]] std::string_view name(NoticeKind kind);
-[[nodiscard]] std::string_view name(const CommandBody& body);
-[[nodiscard]] std::string describe(const CommandBody& body);
+[[nodiscard]] std::string_view name(const EffectBody& body);
+[[nodiscard]] std::string describe(const EffectBody& body);
 
 }  // namespace laird::core
