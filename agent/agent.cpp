@@ -313,7 +313,7 @@ void Agent::change_plan(core::FleetPlan plan, Reply reply) {
   post(core::PlanChanged{request, std::move(plan)});
 }
 
-void Agent::command(core::Commanded command, Reply reply) {
+void Agent::command(core::OperatorCommand command, Reply reply) {
   if (refuse_if_blocked(reply)) return;
   command.request = expect(std::move(reply));
   std::visit([&](auto& body) { body.request = command.request; }, command.body);

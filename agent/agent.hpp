@@ -56,7 +56,7 @@ class Agent {
   void leave_fleet() { post(core::Displaced{}); }
   void change_plan(core::FleetPlan plan, Reply reply);
   // A signed command of an operator who may give it.
-  void command(core::Commanded command, Reply reply);
+  void command(core::OperatorCommand command, Reply reply);
   void note_refused(core::CommandRefused refused);
   // What became of a change of the settings.
   void note_config(std::string text) { post(core::ConfigNoted{core::clipped(std::move(text))}); }

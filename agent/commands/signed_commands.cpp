@@ -26,7 +26,7 @@ std::string all_problems(const std::vector<config::Problem>& problems) {
 }
 
 // {"power_w": 12.5, "for_s": 3600}; without power_w, or with null, the cap is taken back.
-Result<core::RemoteBody> cap_of(const Value& body) {
+Result<core::OperatorRequest> cap_of(const Value& body) {
   core::CapRequested cap;
   if (const Value* watts = body.find("power_w"); watts != nullptr && !watts->is(Kind::kNull)) {
     const double mw = watts->is_number() ? watts->as_double() * 1e3 : 0.0;
@@ -42,7 +42,7 @@ Result<core::RemoteBody> cap_of(const Value& body) {
     }
     cap.for_ns = static_cast<DurationNs>(ns);
   }
-  return core::RemoteBody(cap);
+  return core::OperatorRequest(cap);
 }
 
 }  // namespace
@@ -226,21 +226,21 @@ bool CommandDoor::answer_question(const mqtt::Command& command, const Asker& ask
   return true;
 }
 
-Result<core::RemoteBody> CommandDoor::on_task(const mqtt::Command& command) const {
-  if (command.verb == "drain") return core::RemoteBody(core::DrainRequested{0, true});
-  if (command.verb == "undrain") return core::RemoteBody(core::DrainRequested{0, false});
+Result<core::OperatorRequest> CommandDoor::on_task(const mqtt::Command& command) const {
+  if (command.verb == "drain") return core::OperatorRequest(core::DrainRequested{0, true});
+  if (command.verb == "undrain") return core::OperatorRequest(core::DrainRequested{0, false});
   if (command.verb == "cap") return cap_of(command.body);
   const Value* task = command.body.find("task", Kind::kString);
   const bool named = task != nullptr && task->as_string().size() <= core::kNameBytesMax;
   if (command.verb == "cancel" || command.verb == "pause" || command.verb == "resume") {
     if (!named) return fail(Code::kInvalid, command.verb + " needs \"task\", a name");
     if (command.verb == "cancel") {
-      return core::RemoteBody(core::CancelRequested{0, task->as_string()});
+      return core::OperatorRequest(core::CancelRequested{0, task->as_string()});
     }
     if (command.verb == "pause") {
-      return core::RemoteBody(core::HoldRequested{0, task->as_string()});
+      return core::OperatorRequest(core::HoldRequested{0, task->as_string()});
     }
-    return core::RemoteBody(core::ReleaseRequested{0, task->as_string()});
+    return core::OperatorRequest(core::ReleaseRequested{0, task->as_string()});
   }
   if (command.verb != "submit") {
     return fail(Code::kInvalid,
@@ -256,11 +256,11 @@ Result<core::RemoteBody> CommandDoor::on_task(const mqtt::Command& command) cons
   if (std::string problem = agent_.fleet_problem(spec); !problem.empty()) {
     return fail(Code::kRefused, std::move(problem));
   }
-  return core::RemoteBody(core::Submitted{0, std::move(spec)});
+  return core::OperatorRequest(core::Submitted{0, std::move(spec)});
 }
 
-void CommandDoor::hand_in(const mqtt::Command& command, const Asker& asker, core::RemoteBody body) {
-  core::Commanded event;
+void CommandDoor::hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body) {
+  core::OperatorCommand event;
   event.by = command.op;
   event.id = command.id;
   event.expires_wall = command.expires_ms * kMillisecond;
@@ -284,7 +284,7 @@ void CommandDoor::configure(const mqtt::Command& command, const Asker& asker) {
     answer(asker, ReplyCode::kOk, judged.text, std::move(judged.data));
     return;
   }
-  core::Commanded event;
+  core::OperatorCommand event;
   event.by = command.op;
   event.id = command.id;
   event.expires_wall = command.expires_ms * kMillisecond;
@@ -307,7 +307,7 @@ void CommandDoor::carry_out(const mqtt::Command& command, const Asker& asker) {
     configure(command, asker);
     return;
   }
-  Result<core::RemoteBody> body = on_task(command);
+  Result<core::OperatorRequest> body = on_task(command);
   if (!body) {
     refuse(
         asker,

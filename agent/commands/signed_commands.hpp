@@ -46,8 +46,8 @@ class CommandDoor {
   void carry_out(const mqtt::Command& command, const Asker& asker);
   void answer_get(const json::Value& body, const Asker& asker);
   [[nodiscard]] bool answer_question(const mqtt::Command& command, const Asker& asker);
-  [[nodiscard]] Result<core::RemoteBody> on_task(const mqtt::Command& command) const;
-  void hand_in(const mqtt::Command& command, const Asker& asker, core::RemoteBody body);
+  [[nodiscard]] Result<core::OperatorRequest> on_task(const mqtt::Command& command) const;
+  void hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body);
   [[nodiscard]] bool may_note();
 
   Agent& agent_;

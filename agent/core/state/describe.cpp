@@ -54,7 +54,7 @@ struct EventName {
   std::string_view operator()(const FleetJoined&) const { return "fleet-joined"; }
   std::string_view operator()(const PeersHeard&) const { return "peers-heard"; }
   std::string_view operator()(const PlanChanged&) const { return "plan-changed"; }
-  std::string_view operator()(const Commanded&) const { return "commanded"; }
+  std::string_view operator()(const OperatorCommand&) const { return "commanded"; }
   std::string_view operator()(const CommandRefused&) const { return "command-refused"; }
   std::string_view operator()(const Displaced&) const { return "displaced"; }
   std::string_view operator()(const CapRequested&) const { return "cap-requested"; }
@@ -104,7 +104,7 @@ struct EventWords {
     line.add("members", e.plan.members.size());
     line.add("power_mw", e.plan.budget[static_cast<std::size_t>(Resource::kPower)]);
   }
-  void operator()(const Commanded& e) {
+  void operator()(const OperatorCommand& e) {
     line.add("request", e.request).add("by", e.by).add("id", e.id);
     std::visit([this](const auto& body) { (*this)(body); }, e.body);
   }

@@ -112,7 +112,7 @@ void PlanChanged::archive(Archive& ar) {
   ar(plan);
 }
 
-void Commanded::archive(Archive& ar) {
+void OperatorCommand::archive(Archive& ar) {
   ar(request);
   ar.text(by, kNameBytesMax);
   ar.text(id, kCommandIdBytesMax);
@@ -198,7 +198,7 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<ReleaseRequested>(body) ||
          std::holds_alternative<DrainRequested>(body) ||
          std::holds_alternative<FleetJoined>(body) || std::holds_alternative<Displaced>(body) ||
-         std::holds_alternative<PlanChanged>(body) || std::holds_alternative<Commanded>(body) ||
+         std::holds_alternative<PlanChanged>(body) || std::holds_alternative<OperatorCommand>(body) ||
          std::holds_alternative<CapRequested>(body);
 }
 

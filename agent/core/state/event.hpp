@@ -169,14 +169,14 @@ struct ConfigRequested {
   std::string what;  // "op-alice: power.cap"
   void archive(Archive& ar);
 };
-using RemoteBody = std::variant<Submitted, CancelRequested, HoldRequested, ReleaseRequested,
+using OperatorRequest = std::variant<Submitted, CancelRequested, HoldRequested, ReleaseRequested,
                                 DrainRequested, PlanChanged, CapRequested, ConfigRequested>;
-struct Commanded {
+struct OperatorCommand {
   std::uint64_t request = 0;
   std::string by;  // the operator
   std::string id;
   TimeNs expires_wall = 0;
-  RemoteBody body;
+  OperatorRequest body;
   void archive(Archive& ar);
 };
 // One that was refused before it got here: kept for the audit.
@@ -212,7 +212,7 @@ using EventBody =
                  ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
                  TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
                  CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, PlanChanged,
-                 Commanded, CommandRefused, ConfigNoted, Displaced, TrainerYielded>;
+                 OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -225,7 +225,7 @@ void Stepper::send(const consensus::Out& out) {
   }
 }
 
-void Stepper::on(const Commanded& e) {
+void Stepper::on(const OperatorCommand& e) {
   Fleet& fleet = s_.fleet;
   const TimeNs wall = wall_now();
   std::erase_if(fleet.seen, [wall](const SeenCommand& c) { return c.expires_wall < wall; });

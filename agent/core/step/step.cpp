@@ -128,7 +128,7 @@ Status admissible(const State& state, const Event& event) {
   if (const auto* changed = std::get_if<PlanChanged>(&event.body)) {
     if (const Status ok = check_plan(changed->plan); !ok) return ok;
   }
-  if (const auto* commanded = std::get_if<Commanded>(&event.body)) {
+  if (const auto* commanded = std::get_if<OperatorCommand>(&event.body)) {
     const auto* changed = std::get_if<PlanChanged>(&commanded->body);
     if (changed != nullptr) {
       if (const Status ok = check_plan(changed->plan); !ok) return ok;

@@ -42,7 +42,7 @@ class Stepper {
   void on(const FleetJoined& e);
   void on(const PeersHeard& e);
   void on(const PlanChanged& e);
-  void on(const Commanded& e);
+  void on(const OperatorCommand& e);
   void on(const CommandRefused& e);
   void on(const ConfigRequested& e);
   void on(const ConfigNoted& e);

@@ -203,8 +203,8 @@ core::FleetPlan plan(Feed& feed, const core::State& state) {
   return out;
 }
 
-core::Commanded commanded(Feed& feed, const core::State& state) {
-  core::Commanded out;
+core::OperatorCommand commanded(Feed& feed, const core::State& state) {
+  core::OperatorCommand out;
   out.by = "op-alice";
   out.id = std::string("c-") + static_cast<char>('a' + feed.below(26));
   out.expires_wall = state.now + state.wall_minus_agent + feed.below(4) * kMinute - kSecond;

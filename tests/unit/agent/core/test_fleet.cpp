@@ -289,7 +289,7 @@ TEST(a_budget_for_an_hour_ends_by_itself) {
 TEST(a_command_is_carried_out_once_however_often_it_arrives) {
   FakeBoard board(member_config(plan_of(2, 20'000, 1'000), "n-0"));
   const TimeNs expires = board.now() + kMinute;
-  const Commanded command{7, "op-a", "cmd-1", expires, DrainRequested{7, true}};
+  const OperatorCommand command{7, "op-a", "cmd-1", expires, DrainRequested{7, true}};
   board.tell(command);
   TEST_ASSERT_TRUE(board.state.draining);
   board.tell(DrainRequested{8, false});

@@ -69,7 +69,7 @@ TEST(every_event_and_command_survives_its_encoding) {
       FleetJoined{true},
       PeersHeard{{{"n-1", std::string("a\0b", 3)}, {"n-2", ""}}},
       PlanChanged{5, plan},
-      Commanded{6, "op-a", "id-1", 77, PlanChanged{6, plan}},
+      OperatorCommand{6, "op-a", "id-1", 77, PlanChanged{6, plan}},
       CommandRefused{"op-b", "id-2", "submit", "no"},
       ConfigNoted{"reverted"},
       Displaced{},
