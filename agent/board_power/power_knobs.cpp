@@ -14,7 +14,7 @@
 namespace laird::shell {
 namespace {
 
-using power::Outcome;
+using power::KnobResult;
 using power::Rung;
 
 constexpr int kAnswerMs = 1000;

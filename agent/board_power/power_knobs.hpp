@@ -59,7 +59,7 @@ class PowerKnobs {
   void on_clock_range(const power::priv::Reply& reply);
   void on_clock_set(const power::priv::Reply& reply);
   void on_mode_set(const power::priv::Reply& reply);
-  void report(power::Rung rung, power::Outcome outcome, std::int32_t permille, std::string note);
+  void report(power::Rung rung, power::KnobResult outcome, std::int32_t permille, std::string note);
   void send(power::Rung rung, const std::string& request);
   [[nodiscard]] std::int32_t level_of_clock(std::int64_t hz) const;
 

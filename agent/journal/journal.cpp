@@ -151,12 +151,12 @@ struct Journal::Impl {
   std::int64_t day_looked_at = -1;  // days since 1970; the file is of that day
   Bytes scratch;
 
-  struct HeldAnswer {
+  struct StepResult {
     std::uint64_t seq = 0;
     std::uint64_t state_hash = 0;
     Bytes commands;
   };
-  std::vector<HeldAnswer> held;
+  std::vector<StepResult> held;
 
   Status open_file(const FileName& which) {
     name = which;
@@ -242,7 +242,7 @@ struct Journal::Impl {
   Status put_held() {
     if (held.empty()) return {};
     if (Status ok = begin(); !ok) return ok;
-    for (const HeldAnswer& answer : held) {
+    for (const StepResult& answer : held) {
       insert_outcome.bind(1, static_cast<std::int64_t>(answer.seq))
           .bind(2, answer.commands)
           .bind(3, static_cast<std::int64_t>(answer.state_hash));
@@ -408,7 +408,7 @@ Result<std::uint64_t> Journal::append(core::Event& event) {
 }
 
 void Journal::record(std::uint64_t seq, core::Effects& commands, std::uint64_t state_hash) {
-  Impl::HeldAnswer answer{seq, state_hash, {}};
+  Impl::StepResult answer{seq, state_hash, {}};
   Archive ar = Archive::writer(answer.commands);
   ar.sequence(commands, commands.size());
   seal(answer.commands, seq ^ state_hash);

@@ -209,7 +209,7 @@ LoopResult run_loop(const Board& board, const Scenario& scenario, const LoopConf
     if (!move) return;
     score.moved(now);
     pending.push_back(Pending{now + config.actuation_delay_ns, move->level_permille});
-    governor.on_applied(now, move->rung, power::Outcome::kDone, move->level_permille);
+    governor.on_applied(now, move->rung, power::KnobResult::kDone, move->level_permille);
   };
   for (TimeNs now = 0; now < scenario.length_ns; now += kTick) {
     while (cap_index < scenario.caps.size() && scenario.caps[cap_index].at <= now) {

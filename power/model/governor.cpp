@@ -97,11 +97,11 @@ void Governor::RungState::archive(Archive& ar) {
   ar(refused_until);
 }
 
-std::string_view name(Outcome outcome) {
+std::string_view name(KnobResult outcome) {
   switch (outcome) {
-    case Outcome::kDone: return "done";
-    case Outcome::kRefused: return "refused";
-    case Outcome::kPinned: return "pinned";
+    case KnobResult::kDone: return "done";
+    case KnobResult::kRefused: return "refused";
+    case KnobResult::kPinned: return "pinned";
   }
   return "unknown";
 }
@@ -482,13 +482,13 @@ std::optional<Move> Governor::hold(const GovernorInput& input, std::int64_t cap_
   return fine_tune(input.at, cap_mw, target - trim_mw_);
 }
 
-void Governor::on_applied(TimeNs at, Rung rung, Outcome outcome, std::int32_t actual_permille) {
+void Governor::on_applied(TimeNs at, Rung rung, KnobResult outcome, std::int32_t actual_permille) {
   RungState& state = rungs_[index(rung)];
   actual_permille = std::clamp(actual_permille, 0, kLevelFull);
   state.level = actual_permille;
-  state.pinned = outcome == Outcome::kPinned;
-  if (outcome == Outcome::kRefused) state.refused_until = at + config_.retry_ns;
-  if (outcome == Outcome::kDone && actual_permille != state.asked) ++roundings_;
+  state.pinned = outcome == KnobResult::kPinned;
+  if (outcome == KnobResult::kRefused) state.refused_until = at + config_.retry_ns;
+  if (outcome == KnobResult::kDone && actual_permille != state.asked) ++roundings_;
 }
 
 std::vector<Move> Governor::release_all(TimeNs at) {

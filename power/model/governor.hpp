@@ -110,13 +110,13 @@ struct Move {
   MoveReason reason = MoveReason::kAbove;
 };
 
-enum class Outcome : std::uint8_t {
+enum class KnobResult : std::uint8_t {
   kDone,     // the level read back is the one asked for, or the rounding given
   kRefused,  // not possible now: busy, not permitted
   kPinned,   // something else holds it, as jetson_clocks does when min equals max
 };
 
-[[nodiscard]] std::string_view name(Outcome outcome);
+[[nodiscard]] std::string_view name(KnobResult outcome);
 
 struct GovernorInput {
   TimeNs at = 0;
@@ -135,7 +135,7 @@ class Governor {
   // At most one move; the caller carries it out and reports back with on_applied.
   [[nodiscard]] std::optional<Move> step(const GovernorInput& input);
   // `actual_permille` is what was read back: a rounded clock, or the old level when refused.
-  void on_applied(TimeNs at, Rung rung, Outcome outcome, std::int32_t actual_permille);
+  void on_applied(TimeNs at, Rung rung, KnobResult outcome, std::int32_t actual_permille);
   // Another board file, or other rungs than before: levels stay where they still can.
   void set_config(const GovernorConfig& config);
   // The program started anew: whatever was set beside the gate is gone, readings begin again.

@@ -142,7 +142,7 @@ void CapRequested::archive(Archive& ar) {
 
 void PowerKnobSet::archive(Archive& ar) {
   ar.bounded(rung, power::Rung::kNvpmodel);
-  ar.bounded(outcome, power::Outcome::kPinned);
+  ar.bounded(outcome, power::KnobResult::kPinned);
   ar(actual_permille);
   ar.text(note, kReasonBytesMax);
 }

@@ -127,7 +127,7 @@ struct CapRequested {  // an operator sets a power cap, or with none takes it ba
 };
 struct PowerKnobSet {  // how a SetPowerKnob ended
   power::Rung rung = power::Rung::kDevfreq;
-  power::Outcome outcome = power::Outcome::kDone;
+  power::KnobResult outcome = power::KnobResult::kDone;
   std::int32_t actual_permille = power::kLevelFull;  // as read back: clocks are rounded
   std::string note;
   void archive(Archive& ar);

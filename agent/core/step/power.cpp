@@ -286,7 +286,7 @@ void Stepper::carry_out(const power::Move& move) {
     out_.push_back({SetPowerKnob{move.rung, move.level_permille}});
     return;  // what came of it is an event
   }
-  governor.on_applied(s_.now, move.rung, power::Outcome::kDone, move.level_permille);
+  governor.on_applied(s_.now, move.rung, power::KnobResult::kDone, move.level_permille);
   if (move.rung == power::Rung::kFreezer) out_.push_back({SetFreezerDuty{move.level_permille}});
   if (move.rung != power::Rung::kCpuQuota) return;
   for (const Lane& lane : s_.lanes) {

@@ -122,7 +122,7 @@ std::int32_t level(Feed& feed) {
 core::EventBody power_says(Feed& feed) {
   if (feed.below(3) == 0) {
     return core::PowerKnobSet{static_cast<power::Rung>(feed.below(5)),
-                              static_cast<power::Outcome>(feed.below(3)), level(feed), "note"};
+                              static_cast<power::KnobResult>(feed.below(3)), level(feed), "note"};
   }
   core::CapRequested out;
   out.request = feed.byte();

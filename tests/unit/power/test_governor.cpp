@@ -35,7 +35,7 @@ std::vector<Move> feed(Governor& governor, TimeNs& now, DurationNs time, std::in
   std::vector<Move> moves;
   for (const TimeNs end = now + time; now < end; now += kPeriod) {
     if (auto move = governor.step({now, mw, std::nullopt, binding ? kDay : 0})) {
-      governor.on_applied(now, move->rung, Outcome::kDone, move->level_permille);
+      governor.on_applied(now, move->rung, KnobResult::kDone, move->level_permille);
       moves.push_back(*move);
     }
   }
@@ -175,7 +175,7 @@ TEST(a_rounded_clock_is_noticed_and_the_level_is_the_one_read_back) {
   governor.set_cap(0, 10'000);
   const auto move = governor.step({0, 20'000, std::nullopt, true});
   TEST_ASSERT_TRUE(move.has_value() && move->rung == Rung::kDevfreq);
-  governor.on_applied(0, Rung::kDevfreq, Outcome::kDone, 750);  // the driver rounded up
+  governor.on_applied(0, Rung::kDevfreq, KnobResult::kDone, 750);  // the driver rounded up
   TEST_ASSERT_EQUAL_INT32(750, governor.level(Rung::kDevfreq));
   TEST_ASSERT_EQUAL_UINT64(1, governor.roundings());
   const auto again = governor.step({kSecond, 20'000, std::nullopt, true});
@@ -188,9 +188,9 @@ TEST(a_pinned_or_refusing_rung_is_left_alone) {
   Governor governor(config);
   governor.set_cap(0, 10'000);
   TEST_ASSERT_TRUE(governor.step({0, 20'000, {}, true})->rung == Rung::kDevfreq);
-  governor.on_applied(0, Rung::kDevfreq, Outcome::kPinned, 1000);
+  governor.on_applied(0, Rung::kDevfreq, KnobResult::kPinned, 1000);
   TEST_ASSERT_TRUE(governor.step({kSecond, 20'000, {}, true})->rung == Rung::kNvpmodel);
-  governor.on_applied(kSecond, Rung::kNvpmodel, Outcome::kRefused, 1000);
+  governor.on_applied(kSecond, Rung::kNvpmodel, KnobResult::kRefused, 1000);
   TEST_ASSERT_FALSE(governor.step({2 * kSecond, 20'000, {}, true}).has_value());
   TEST_ASSERT_TRUE(governor.exhausted());
   // A refusal is tried again after a minute; a pin lasts until it is seen to be gone.

@@ -16,7 +16,7 @@
 #include "tests/unit/power/fake_sysfs.hpp"
 
 using namespace laird;
-using laird::power::Outcome;
+using laird::power::KnobResult;
 using laird::power::Rung;
 using laird::test::put;
 using shell::Loop;

@@ -417,7 +417,7 @@ TEST(rungs_beyond_the_gate_are_asked_for_and_given_back_on_shutdown) {
   TEST_ASSERT_EQUAL_UINT32(700, quota);
   TEST_ASSERT_EQUAL_UINT64(1, knobs.size());
   // The clock asked for was rounded: the governor goes by what was read back.
-  board.tell(PowerKnobSet{power::Rung::kDevfreq, power::Outcome::kDone, 750, "rounded"});
+  board.tell(PowerKnobSet{power::Rung::kDevfreq, power::KnobResult::kDone, 750, "rounded"});
   TEST_ASSERT_EQUAL_INT32(750, board.state.power.governor.level(power::Rung::kDevfreq));
   TEST_ASSERT_EQUAL_UINT64(1, board.state.power.governor.roundings());
   knobs.clear();

@@ -112,7 +112,7 @@ void power_noise(FakeBoard& board, Random& random) {
     board.tell(PowerSampled{reading});
   }
   if (random.chance(5)) {
-    board.tell(PowerKnobSet{power::Rung::kDevfreq, static_cast<power::Outcome>(random.below(3)),
+    board.tell(PowerKnobSet{power::Rung::kDevfreq, static_cast<power::KnobResult>(random.below(3)),
                             static_cast<std::int32_t>(random.below(1200)), ""});
   }
 }

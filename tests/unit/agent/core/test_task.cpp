@@ -64,7 +64,7 @@ TEST(every_event_and_command_survives_its_encoding) {
       PowerSampled{},
       ShutdownRequested{},
       CapRequested{4, 15'000, kHour},
-      PowerKnobSet{power::Rung::kDevfreq, power::Outcome::kPinned, 640, "x"},
+      PowerKnobSet{power::Rung::kDevfreq, power::KnobResult::kPinned, 640, "x"},
       DrainRequested{4, false},
       FleetJoined{true},
       PeersHeard{{{"n-1", std::string("a\0b", 3)}, {"n-2", ""}}},
