@@ -19,7 +19,7 @@ void sort_unique(std::vector<NodeId>& v) {
 
 }  // namespace
 
-Overlay::Overlay(std::vector<NodeId> members, std::size_t cycles) : members_(std::move(members)) {
+NeighbourGraph::NeighbourGraph(std::vector<NodeId> members, std::size_t cycles) : members_(std::move(members)) {
   sort_unique(members_);
   const std::size_t n = members_.size();
   around_.resize(n);
@@ -50,7 +50,7 @@ Overlay::Overlay(std::vector<NodeId> members, std::size_t cycles) : members_(std
   for (auto& list : around_) sort_unique(list);
 }
 
-Overlay::Overlay(std::vector<NodeId> members, const std::vector<std::pair<NodeId, NodeId>>& pairs)
+NeighbourGraph::NeighbourGraph(std::vector<NodeId> members, const std::vector<std::pair<NodeId, NodeId>>& pairs)
     : members_(std::move(members)) {
   sort_unique(members_);
   around_.resize(members_.size());
@@ -64,21 +64,21 @@ Overlay::Overlay(std::vector<NodeId> members, const std::vector<std::pair<NodeId
   for (auto& list : around_) sort_unique(list);
 }
 
-std::size_t Overlay::index(NodeId node) const {
+std::size_t NeighbourGraph::index(NodeId node) const {
   const auto at = std::lower_bound(members_.begin(), members_.end(), node);
   if (at == members_.end() || *at != node) return members_.size();
   return static_cast<std::size_t>(at - members_.begin());
 }
 
-bool Overlay::has(NodeId node) const { return index(node) != members_.size(); }
+bool NeighbourGraph::has(NodeId node) const { return index(node) != members_.size(); }
 
-std::vector<NodeId> Overlay::neighbours(NodeId node) const {
+std::vector<NodeId> NeighbourGraph::neighbours(NodeId node) const {
   const std::size_t i = index(node);
   if (i == members_.size()) return {};
   return around_[i];
 }
 
-std::vector<std::pair<NodeId, double>> metropolis_weights(const Overlay& overlay, NodeId node) {
+std::vector<std::pair<NodeId, double>> metropolis_weights(const NeighbourGraph& overlay, NodeId node) {
   const std::vector<NodeId> around = overlay.neighbours(node);
   std::vector<std::pair<NodeId, double>> out;
   for (const NodeId other : around) {
@@ -88,7 +88,7 @@ std::vector<std::pair<NodeId, double>> metropolis_weights(const Overlay& overlay
   return out;
 }
 
-Parts Overlay::genesis(NodeId node) const {
+Parts NeighbourGraph::genesis(NodeId node) const {
   const std::size_t i = index(node);
   if (i == members_.size()) return 0;
   const Parts n = static_cast<Parts>(members_.size());

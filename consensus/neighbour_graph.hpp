@@ -16,12 +16,12 @@
 
 namespace laird::consensus {
 
-class Overlay {
+class NeighbourGraph {
  public:
   // Members in any order, duplicates dropped. `cycles` 0 picks the number by the size.
-  explicit Overlay(std::vector<NodeId> members, std::size_t cycles = 0);
+  explicit NeighbourGraph(std::vector<NodeId> members, std::size_t cycles = 0);
   // Any undirected graph over the members, for experiments: pairs of nodes.
-  Overlay(std::vector<NodeId> members, const std::vector<std::pair<NodeId, NodeId>>& pairs);
+  NeighbourGraph(std::vector<NodeId> members, const std::vector<std::pair<NodeId, NodeId>>& pairs);
 
   [[nodiscard]] const std::vector<NodeId>& members() const { return members_; }
   [[nodiscard]] bool has(NodeId node) const;
@@ -39,7 +39,7 @@ class Overlay {
 
 // Metropolis weights of a node's edges, 1 / (1 + the larger degree of the two): symmetric, and with
 // what a node keeps for itself they sum to one. Both ends compute the same from the member list.
-[[nodiscard]] std::vector<std::pair<NodeId, double>> metropolis_weights(const Overlay& overlay,
+[[nodiscard]] std::vector<std::pair<NodeId, double>> metropolis_weights(const NeighbourGraph& overlay,
                                                                         NodeId node);
 
 }  // namespace laird::consensus

@@ -116,7 +116,7 @@ std::size_t keepers_for(std::size_t living) {
   return n % 2 == 0 && n > 0 ? n - 1 : n;
 }
 
-Register founding_register(const Overlay& overlay, const std::vector<Account>& accounts) {
+Register founding_register(const NeighbourGraph& overlay, const std::vector<Account>& accounts) {
   Register r;
   r.version = 1;
   const auto account_of = [&](NodeId node) {

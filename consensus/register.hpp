@@ -79,7 +79,7 @@ struct Register {
 [[nodiscard]] bool well_formed(const Register& value);
 
 // All members tied as in the overlay, an equal part each, the keepers the lowest of them.
-[[nodiscard]] Register founding_register(const Overlay& overlay,
+[[nodiscard]] Register founding_register(const NeighbourGraph& overlay,
                                          const std::vector<Account>& accounts);
 
 // How many fresh edges keep an account unfenced. A silent group is settled only if none of its

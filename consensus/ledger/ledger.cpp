@@ -11,7 +11,7 @@ constexpr int kMarginTicks = 18;  // of the lease, kept for the exchange that fo
 constexpr int kLeaveTicks = 30;   // a board that leaves hands over by grants for so long, or until
 constexpr Parts kDust = kWhole / 1'000'000;  // it holds no more than this
 
-std::vector<Account> first_accounts(const Overlay& founders) {
+std::vector<Account> first_accounts(const NeighbourGraph& founders) {
   std::vector<Account> out;
   out.reserve(founders.members().size());
   for (const NodeId node : founders.members()) out.push_back({node, 1});
@@ -21,7 +21,7 @@ std::vector<Account> first_accounts(const Overlay& founders) {
 }  // namespace
 
 Ledger::Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnation,
-               std::shared_ptr<const Overlay> founders, std::shared_ptr<const Overlay> members,
+               std::shared_ptr<const NeighbourGraph> founders, std::shared_ptr<const NeighbourGraph> members,
                TimeNs now)
     : config_(config),
       self_{self, incarnation},
@@ -91,8 +91,8 @@ void Ledger::found(Register value, TimeNs now) {
   if (value.is_keeper(self_)) keeper_.begin(self_, std::move(value), now);
 }
 
-void Ledger::attach(std::shared_ptr<const Overlay> founders,
-                    std::shared_ptr<const Overlay> members) {
+void Ledger::attach(std::shared_ptr<const NeighbourGraph> founders,
+                    std::shared_ptr<const NeighbourGraph> members) {
   founders_ = std::move(founders);
   members_ = std::move(members);
 }
@@ -110,7 +110,7 @@ void Ledger::set_demand(std::size_t resource, const Demand& demand) {
   demand_[resource] = d;
 }
 
-void Ledger::set_members(std::shared_ptr<const Overlay> members) {
+void Ledger::set_members(std::shared_ptr<const NeighbourGraph> members) {
   members_ = std::move(members);
   members_since_ = INT64_MIN;  // the next tick notes the time
 }

@@ -78,7 +78,7 @@ struct Founding {
 class Ledger {
  public:
   Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnation,
-         std::shared_ptr<const Overlay> founders, std::shared_ptr<const Overlay> members,
+         std::shared_ptr<const NeighbourGraph> founders, std::shared_ptr<const NeighbourGraph> members,
          TimeNs now);
 
   void on_message(NodeId from, const Message& message, TimeNs now, Out& out);
@@ -86,9 +86,9 @@ class Ledger {
   void on_tick(TimeNs now, Out& out);
   void set_demand(std::size_t resource, const Demand& demand);
   // The fleet's member list changed: edges open to new neighbours, others retire.
-  void set_members(std::shared_ptr<const Overlay> members);
+  void set_members(std::shared_ptr<const NeighbourGraph> members);
   // After a restart from the journal: the overlay is not part of the archived state.
-  void attach(std::shared_ptr<const Overlay> founders, std::shared_ptr<const Overlay> members);
+  void attach(std::shared_ptr<const NeighbourGraph> founders, std::shared_ptr<const NeighbourGraph> members);
   // Uses nothing from now on, hands over what it holds and closes its account. Once left() the
   // process may stop; before that, stopping is an ordinary crash.
   void leave() { leaving_ = true; }
@@ -177,8 +177,8 @@ class Ledger {
   LedgerConfig config_;
   Account self_;
   std::uint32_t epoch_ = 0;  // 0: none, waiting for a founding
-  std::shared_ptr<const Overlay> founders_;
-  std::shared_ptr<const Overlay> members_;
+  std::shared_ptr<const NeighbourGraph> founders_;
+  std::shared_ptr<const NeighbourGraph> members_;
   std::array<Demand, kResources> demand_{};
   Shares base_{};
   std::vector<Edge> edges_;

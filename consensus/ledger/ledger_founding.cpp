@@ -231,7 +231,7 @@ void Ledger::start_epoch(TimeNs now) {
   epoch_ = epoch;
   founding_.promised = 0;
   founding_.accounts.clear();
-  found(founding_register(Overlay(nodes), accounts), now);
+  found(founding_register(NeighbourGraph(nodes), accounts), now);
 }
 
 }  // namespace laird::consensus

@@ -12,7 +12,7 @@ namespace {
 using consensus::CoTrainer;
 
 struct Fleet {
-  std::shared_ptr<const Overlay> graph;
+  std::shared_ptr<const NeighbourGraph> graph;
   std::vector<ImageSet> data;  // by board
 };
 
@@ -32,7 +32,7 @@ Fleet make_fleet(const CotrainConfig& config, const ImageSet& train) {
 }
 
 // Metropolis weights: symmetric, and positive for every pair that is up.
-std::vector<std::pair<NodeId, double>> weights(const Overlay& graph, NodeId node,
+std::vector<std::pair<NodeId, double>> weights(const NeighbourGraph& graph, NodeId node,
                                                const std::vector<bool>& up) {
   const auto degree = [&](NodeId n) {
     double d = 0;
@@ -46,7 +46,7 @@ std::vector<std::pair<NodeId, double>> weights(const Overlay& graph, NodeId node
   return out;
 }
 
-double lambda2_of(const Overlay& graph, int nodes) {
+double lambda2_of(const NeighbourGraph& graph, int nodes) {
   Eigen::MatrixXd laplacian = Eigen::MatrixXd::Zero(nodes, nodes);
   const std::vector<bool> up(static_cast<std::size_t>(nodes), true);
   for (NodeId i = 0; i < static_cast<NodeId>(nodes); ++i) {

@@ -39,10 +39,10 @@ double gap_of(const World& world, std::size_t resource, const std::vector<Demand
 
 }  // namespace
 
-std::shared_ptr<const Overlay> make_graph(Graph graph, int nodes, Dice& random) {
+std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes, Dice& random) {
   std::vector<NodeId> ids(static_cast<std::size_t>(nodes));
   std::iota(ids.begin(), ids.end(), NodeId{0});
-  if (graph == Graph::kOverlay) return std::make_shared<Overlay>(ids);
+  if (graph == Graph::kOverlay) return std::make_shared<NeighbourGraph>(ids);
   std::vector<std::pair<NodeId, NodeId>> pairs;
   if (graph == Graph::kErdosRenyi) {
     pairs = erdos_renyi(nodes, random);
@@ -50,7 +50,7 @@ std::shared_ptr<const Overlay> make_graph(Graph graph, int nodes, Dice& random) 
     for (std::size_t i = 0; i < ids.size(); ++i)
       pairs.emplace_back(ids[i], ids[(i + 1) % ids.size()]);
   }
-  return std::make_shared<Overlay>(ids, pairs);
+  return std::make_shared<NeighbourGraph>(ids, pairs);
 }
 
 std::vector<Demand> make_demands(int nodes, double boxed, Dice& random) {

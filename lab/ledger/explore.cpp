@@ -81,7 +81,7 @@ State Search::first() const {
   State s;
   std::vector<Account> accounts;
   for (NodeId n = 0; n <= kSeats; ++n) accounts.push_back({n, 1});
-  const Overlay overlay({0, 1, 2, 3});
+  const NeighbourGraph overlay({0, 1, 2, 3});
   const Register founding = consensus::founding_register(overlay, accounts);
   Out out;
   for (NodeId n = 0; n < kSeats; ++n) {
@@ -258,7 +258,7 @@ std::string run_lives(int nodes, const Life& one, const Life& two, ExploreResult
   for (int i = 0; i < nodes; ++i) ids.push_back(static_cast<NodeId>(i));
   consensus::LedgerConfig config;
   config.lease = kLease * config.tick;
-  World world(config, std::make_shared<Overlay>(ids), NetworkConfig{}, 1);
+  World world(config, std::make_shared<NeighbourGraph>(ids), NetworkConfig{}, 1);
   consensus::Demand all;
   all.demand = consensus::kWhole;
   world.boards()[0].ledger->set_demand(0, all);

@@ -61,8 +61,8 @@ class Schedule {
   std::int64_t calm_at_ = 0;
   std::int64_t fault_at_ =
       0;  // when something last crashed, came back, was cut, mended, split, healed
-  std::shared_ptr<const Overlay> overlay_;
-  std::shared_ptr<const Overlay> wider_;
+  std::shared_ptr<const NeighbourGraph> overlay_;
+  std::shared_ptr<const NeighbourGraph> wider_;
   std::vector<NodeId> victims_;
   std::vector<Event> events_;
   std::vector<std::pair<Account, std::int64_t>> down_since_;
@@ -143,7 +143,7 @@ void Schedule::plan_joins() {
   const NodeId fresh = static_cast<NodeId>(nodes_);
   std::vector<NodeId> list = overlay_->members();
   list.push_back(fresh);
-  wider_ = std::make_shared<Overlay>(list);
+  wider_ = std::make_shared<NeighbourGraph>(list);
   const std::int64_t at = random_.between(10, 150);
   events_.push_back({at, Event::Kind::kJoin, fresh, 0, Return::kNever});
   // The others hear of the new member list one by one.
@@ -336,7 +336,7 @@ ScheduleResult Schedule::run() {
   std::vector<NodeId> ids;
   ids.reserve(static_cast<std::size_t>(nodes_));
   for (int i = 0; i < nodes_; ++i) ids.push_back(static_cast<NodeId>(i));
-  overlay_ = std::make_shared<Overlay>(ids);
+  overlay_ = std::make_shared<NeighbourGraph>(ids);
   plan_crashes();
   plan_network();
   plan_joins();

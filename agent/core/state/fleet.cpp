@@ -164,19 +164,19 @@ consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t e
 
 namespace {
 
-std::shared_ptr<const consensus::Overlay> overlay_of(std::vector<consensus::NodeId> nodes) {
-  return std::make_shared<const consensus::Overlay>(std::move(nodes));
+std::shared_ptr<const consensus::NeighbourGraph> overlay_of(std::vector<consensus::NodeId> nodes) {
+  return std::make_shared<const consensus::NeighbourGraph>(std::move(nodes));
 }
 
 }  // namespace
 
-std::shared_ptr<const consensus::Overlay> overlay_of_founders(const FleetPlan& plan) {
+std::shared_ptr<const consensus::NeighbourGraph> overlay_of_founders(const FleetPlan& plan) {
   std::vector<consensus::NodeId> nodes;
   for (const std::string& id : plan.founders) nodes.push_back(node_number(id));
   return overlay_of(std::move(nodes));
 }
 
-std::shared_ptr<const consensus::Overlay> overlay_of_members(const FleetPlan& plan) {
+std::shared_ptr<const consensus::NeighbourGraph> overlay_of_members(const FleetPlan& plan) {
   std::vector<consensus::NodeId> nodes;
   for (const FleetMember& m : plan.members) nodes.push_back(node_number(m.id));
   return overlay_of(std::move(nodes));

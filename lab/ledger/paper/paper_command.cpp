@@ -17,7 +17,7 @@ namespace {
 constexpr int kNodes = 20;
 constexpr int kIterations = 2000;
 
-double ledger_gap(const std::shared_ptr<const Overlay>& graph,
+double ledger_gap(const std::shared_ptr<const NeighbourGraph>& graph,
                   const std::vector<consensus::Demand>& demands, const NetworkConfig& network,
                   std::uint64_t seed) {
   World world(consensus::LedgerConfig{}, graph, network, seed);
@@ -36,7 +36,7 @@ double ledger_gap(const std::shared_ptr<const Overlay>& graph,
 
 struct Scheme {
   std::string name;
-  std::function<PaperResult(const std::shared_ptr<const Overlay>&,
+  std::function<PaperResult(const std::shared_ptr<const NeighbourGraph>&,
                             const std::vector<consensus::Demand>&, std::uint64_t)>
       run;
 };

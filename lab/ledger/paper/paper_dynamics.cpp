@@ -20,7 +20,7 @@ struct Problem {
   double best = 0.0;
 };
 
-Problem problem_of(const consensus::Overlay& graph, const std::vector<Demand>& demands) {
+Problem problem_of(const consensus::NeighbourGraph& graph, const std::vector<Demand>& demands) {
   Problem p;
   const std::size_t n = demands.size();
   p.fair = static_cast<double>(kWhole) / static_cast<double>(n);
@@ -71,7 +71,7 @@ double quantized(double value, Quantizer quantizer, double rho) {
   return value < 0 ? -size : size;
 }
 
-PaperResult run_paper_dynamics(const PaperConfig& config, const consensus::Overlay& graph,
+PaperResult run_paper_dynamics(const PaperConfig& config, const consensus::NeighbourGraph& graph,
                                const std::vector<Demand>& demands, std::uint64_t seed) {
   const Problem p = problem_of(graph, demands);
   const std::size_t n = demands.size();
@@ -101,7 +101,7 @@ PaperResult run_paper_dynamics(const PaperConfig& config, const consensus::Overl
   return result;
 }
 
-PaperResult run_ratio_consensus(const consensus::Overlay& graph, const std::vector<Demand>& demands,
+PaperResult run_ratio_consensus(const consensus::NeighbourGraph& graph, const std::vector<Demand>& demands,
                                 double level, double active, int iterations, std::uint64_t seed) {
   const Problem p = problem_of(graph, demands);
   const std::size_t n = demands.size();

@@ -41,12 +41,12 @@ struct PaperResult {
 
 [[nodiscard]] double quantized(double value, Quantizer quantizer, double rho);
 [[nodiscard]] PaperResult run_paper_dynamics(const PaperConfig& config,
-                                             const consensus::Overlay& graph,
+                                             const consensus::NeighbourGraph& graph,
                                              const std::vector<consensus::Demand>& demands,
                                              std::uint64_t seed);
 // Push-sum on (b/n - d_i, 1/a_i) with messages rounded to multiples of `level` (0: exact); each
 // node wakes with probability `active`.
-[[nodiscard]] PaperResult run_ratio_consensus(const consensus::Overlay& graph,
+[[nodiscard]] PaperResult run_ratio_consensus(const consensus::NeighbourGraph& graph,
                                               const std::vector<consensus::Demand>& demands,
                                               double level, double active, int iterations,
                                               std::uint64_t seed);

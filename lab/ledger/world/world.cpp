@@ -11,7 +11,7 @@ constexpr std::size_t kHorizon = 64;  // ticks a packet can be under way
 constexpr std::size_t kStaleMax = 4096;
 }  // namespace
 
-World::World(const consensus::LedgerConfig& config, std::shared_ptr<const Overlay> founders,
+World::World(const consensus::LedgerConfig& config, std::shared_ptr<const NeighbourGraph> founders,
              const NetworkConfig& network, std::uint64_t seed)
     : config_(config),
       founders_(std::move(founders)),
@@ -171,7 +171,7 @@ void World::restart_without_journal(NodeId node) {
   b.up = true;
 }
 
-void World::add_board(NodeId node, std::shared_ptr<const Overlay> members) {
+void World::add_board(NodeId node, std::shared_ptr<const NeighbourGraph> members) {
   if (boards_.size() <= node) boards_.resize(node + 1U);
   Board& b = boards_[node];
   if (b.ledger != nullptr) return;
@@ -179,7 +179,7 @@ void World::add_board(NodeId node, std::shared_ptr<const Overlay> members) {
       std::make_unique<Ledger>(config_, node, 1, founders_, std::move(members), local_time(b));
 }
 
-void World::set_members(NodeId node, std::shared_ptr<const Overlay> members) {
+void World::set_members(NodeId node, std::shared_ptr<const NeighbourGraph> members) {
   members_ = members;
   Board& b = boards_[node];
   if (b.ledger != nullptr && b.up) b.ledger->set_members(std::move(members));

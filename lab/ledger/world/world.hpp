@@ -14,7 +14,7 @@ namespace laird::lab {
 using consensus::Account;
 using consensus::Ledger;
 using consensus::NodeId;
-using consensus::Overlay;
+using consensus::NeighbourGraph;
 using consensus::Parts;
 using consensus::Shares;
 
@@ -44,7 +44,7 @@ struct Ghost {
 
 class World {
  public:
-  World(const consensus::LedgerConfig& config, std::shared_ptr<const Overlay> founders,
+  World(const consensus::LedgerConfig& config, std::shared_ptr<const NeighbourGraph> founders,
         const NetworkConfig& network, std::uint64_t seed);
 
   // One tick: what is due arrives, every board ticks.
@@ -52,8 +52,8 @@ class World {
   void crash(NodeId node);
   void restart_with_journal(NodeId node);
   void restart_without_journal(NodeId node);
-  void add_board(NodeId node, std::shared_ptr<const Overlay> members);
-  void set_members(NodeId node, std::shared_ptr<const Overlay> members);
+  void add_board(NodeId node, std::shared_ptr<const NeighbourGraph> members);
+  void set_members(NodeId node, std::shared_ptr<const NeighbourGraph> members);
   void cut(NodeId a, NodeId b, bool broken);
   void release_stale();  // deliver every copy kept back
   // Every board stands still while its clock runs on: nothing ticks or arrives for so long.
@@ -74,7 +74,7 @@ class World {
   [[nodiscard]] std::uint64_t rejected_bytes() const { return rejected_; }
   [[nodiscard]] NetworkConfig& network() { return network_; }
   [[nodiscard]] Dice& random() { return random_; }
-  [[nodiscard]] std::shared_ptr<const Overlay> overlay() const { return founders_; }
+  [[nodiscard]] std::shared_ptr<const NeighbourGraph> overlay() const { return founders_; }
   // The account's present ledger, on its board or as a ghost; nullptr when there is none.
   [[nodiscard]] const Ledger* find(const Account& account) const;
 
@@ -90,8 +90,8 @@ class World {
   [[nodiscard]] bool connected(NodeId a, NodeId b) const;
 
   consensus::LedgerConfig config_;
-  std::shared_ptr<const Overlay> founders_;
-  std::shared_ptr<const Overlay> members_;
+  std::shared_ptr<const NeighbourGraph> founders_;
+  std::shared_ptr<const NeighbourGraph> members_;
   NetworkConfig network_;
   Dice random_;
   std::int64_t tick_ = 0;

@@ -12,10 +12,10 @@
 
 namespace laird::consensus {
 
-inline std::shared_ptr<const Overlay> overlay(NodeId n) {
+inline std::shared_ptr<const NeighbourGraph> overlay(NodeId n) {
   std::vector<NodeId> ids(n);
   std::iota(ids.begin(), ids.end(), NodeId{0});
-  return std::make_shared<Overlay>(ids);
+  return std::make_shared<NeighbourGraph>(ids);
 }
 
 // A few ledgers on a perfect network with a delay of one tick; nodes can be silenced.
@@ -85,7 +85,7 @@ struct Bench {
   LedgerConfig config;
   TimeNs now = kDay;
   std::function<void()> between;  // what arrived was heard, and nobody has ticked yet
-  std::shared_ptr<const Overlay> graph;
+  std::shared_ptr<const NeighbourGraph> graph;
   std::vector<bool> silent;
   std::set<std::pair<NodeId, NodeId>> cuts;
   std::vector<Ledger> ledgers;

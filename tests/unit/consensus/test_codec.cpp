@@ -232,7 +232,7 @@ TEST(the_register_of_a_thousand_boards_fits_one_mqtt_message) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     accounts.push_back({nodes[i], i % 2 == 0 ? 1 : 217'000'000U});
   }
-  Register r = founding_register(Overlay(nodes), accounts);
+  Register r = founding_register(NeighbourGraph(nodes), accounts);
   r.version = 3'000;
   r.lives = 9'000;
   std::uint32_t life = 0;

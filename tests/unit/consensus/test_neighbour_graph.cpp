@@ -16,7 +16,7 @@ std::vector<NodeId> first(NodeId n) {
   return ids;
 }
 
-std::size_t reached(const Overlay& graph, NodeId from) {
+std::size_t reached(const NeighbourGraph& graph, NodeId from) {
   std::vector<bool> seen(graph.members().size());
   std::queue<NodeId> todo;
   todo.push(from);
@@ -38,7 +38,7 @@ std::size_t reached(const Overlay& graph, NodeId from) {
 
 TEST(overlay_is_connected_and_symmetric_at_every_size) {
   for (const NodeId n : {2U, 3U, 4U, 5U, 7U, 8U, 20U, 100U, 500U}) {
-    const Overlay graph(first(n));
+    const NeighbourGraph graph(first(n));
     TEST_ASSERT_EQUAL_UINT64(n, reached(graph, 0));
     for (NodeId i = 0; i < n; ++i) {
       const auto near = graph.neighbours(i);
@@ -56,14 +56,14 @@ TEST(overlay_does_not_depend_on_the_order_of_the_list) {
   std::vector<NodeId> backwards = first(50);
   std::reverse(backwards.begin(), backwards.end());
   backwards.push_back(7);
-  const Overlay a(first(50));
-  const Overlay b(backwards);
+  const NeighbourGraph a(first(50));
+  const NeighbourGraph b(backwards);
   for (NodeId i = 0; i < 50; ++i) TEST_ASSERT_TRUE(a.neighbours(i) == b.neighbours(i));
 }
 
 TEST(a_new_member_changes_few_edges) {
-  const Overlay before(first(100));
-  const Overlay after(first(101));
+  const NeighbourGraph before(first(100));
+  const NeighbourGraph after(first(101));
   std::size_t changed = 0;
   for (NodeId i = 0; i < 100; ++i) {
     const auto a = before.neighbours(i);
@@ -76,17 +76,17 @@ TEST(a_new_member_changes_few_edges) {
 
 TEST(genesis_adds_up_to_the_whole) {
   for (const NodeId n : {1U, 3U, 7U, 100U, 999U}) {
-    const Overlay graph(first(n));
+    const NeighbourGraph graph(first(n));
     Parts sum = 0;
     for (NodeId i = 0; i < n; ++i) sum += graph.genesis(i);
     TEST_ASSERT_EQUAL_INT64(kWhole, sum);
   }
-  TEST_ASSERT_EQUAL_INT64(0, Overlay(first(3)).genesis(9));
+  TEST_ASSERT_EQUAL_INT64(0, NeighbourGraph(first(3)).genesis(9));
 }
 
 TEST(metropolis_weights_are_symmetric_and_leave_something_for_the_node_itself) {
   for (const NodeId n : {2U, 5U, 30U}) {
-    const Overlay graph(first(n));
+    const NeighbourGraph graph(first(n));
     for (NodeId i = 0; i < n; ++i) {
       double sum = 0;
       for (const auto& [j, w] : metropolis_weights(graph, i)) {
