@@ -78,11 +78,11 @@ std::vector<NodeId> NeighbourGraph::neighbours(NodeId node) const {
   return around_[i];
 }
 
-std::vector<std::pair<NodeId, double>> metropolis_weights(const NeighbourGraph& overlay, NodeId node) {
-  const std::vector<NodeId> around = overlay.neighbours(node);
+std::vector<std::pair<NodeId, double>> metropolis_weights(const NeighbourGraph& graph, NodeId node) {
+  const std::vector<NodeId> around = graph.neighbours(node);
   std::vector<std::pair<NodeId, double>> out;
   for (const NodeId other : around) {
-    const std::size_t degree = std::max(around.size(), overlay.neighbours(other).size());
+    const std::size_t degree = std::max(around.size(), graph.neighbours(other).size());
     out.emplace_back(other, 1.0 / (1.0 + static_cast<double>(degree)));
   }
   return out;

@@ -39,7 +39,7 @@ class NeighbourGraph {
 
 // Metropolis weights of a node's edges, 1 / (1 + the larger degree of the two): symmetric, and with
 // what a node keeps for itself they sum to one. Both ends compute the same from the member list.
-[[nodiscard]] std::vector<std::pair<NodeId, double>> metropolis_weights(const NeighbourGraph& overlay,
+[[nodiscard]] std::vector<std::pair<NodeId, double>> metropolis_weights(const NeighbourGraph& graph,
                                                                         NodeId node);
 
 }  // namespace laird::consensus

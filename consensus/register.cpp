@@ -116,7 +116,7 @@ std::size_t keepers_for(std::size_t living) {
   return n % 2 == 0 && n > 0 ? n - 1 : n;
 }
 
-Register founding_register(const NeighbourGraph& overlay, const std::vector<Account>& accounts) {
+Register founding_register(const NeighbourGraph& graph, const std::vector<Account>& accounts) {
   Register r;
   r.version = 1;
   const auto account_of = [&](NodeId node) {
@@ -126,9 +126,9 @@ Register founding_register(const NeighbourGraph& overlay, const std::vector<Acco
   for (const Account& a : accounts) {
     Entry e;
     e.account = a;
-    e.base.fill(overlay.genesis(a.node));
+    e.base.fill(graph.genesis(a.node));
     e.changed = 1;
-    for (const NodeId peer : overlay.neighbours(a.node)) e.ties.push_back({account_of(peer), 0});
+    for (const NodeId peer : graph.neighbours(a.node)) e.ties.push_back({account_of(peer), 0});
     e.quorum = accounts.size() == 1 ? 0 : quorum_for(accounts.size(), e.ties.size());
     r.entries.push_back(std::move(e));
   }

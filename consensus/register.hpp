@@ -78,8 +78,8 @@ struct Register {
 // What comes from outside is refused when it is not.
 [[nodiscard]] bool well_formed(const Register& value);
 
-// All members tied as in the overlay, an equal part each, the keepers the lowest of them.
-[[nodiscard]] Register founding_register(const NeighbourGraph& overlay,
+// All members tied as in the neighbour graph, an equal part each, the keepers the lowest of them.
+[[nodiscard]] Register founding_register(const NeighbourGraph& graph,
                                          const std::vector<Account>& accounts);
 
 // How many fresh edges keep an account unfenced. A silent group is settled only if none of its

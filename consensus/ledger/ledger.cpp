@@ -220,7 +220,7 @@ void Ledger::close_edges(TimeNs now) {
   }
 }
 
-// An edge the overlay no longer has falls silent once enough of the wanted ones answer, unless the
+// An edge the neighbour graph no longer has falls silent once enough of the wanted ones answer, unless the
 // peer has none to spare: it was given this one for others that are gone, and would be again.
 void Ledger::retire_edges(TimeNs now) {
   if (members_since_ == INT64_MIN) members_since_ = now;

@@ -1,4 +1,4 @@
-// What of a ledger is journalled and hashed: everything but the overlays, which follow from the
+// What of a ledger is journalled and hashed: everything but the neighbour graphs, which follow from the
 // member list.
 #include "consensus/ledger/ledger.hpp"
 

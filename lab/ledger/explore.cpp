@@ -81,8 +81,8 @@ State Search::first() const {
   State s;
   std::vector<Account> accounts;
   for (NodeId n = 0; n <= kSeats; ++n) accounts.push_back({n, 1});
-  const NeighbourGraph overlay({0, 1, 2, 3});
-  const Register founding = consensus::founding_register(overlay, accounts);
+  const NeighbourGraph graph({0, 1, 2, 3});
+  const Register founding = consensus::founding_register(graph, accounts);
   Out out;
   for (NodeId n = 0; n < kSeats; ++n) {
     Keeper k;

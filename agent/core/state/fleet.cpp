@@ -170,13 +170,13 @@ std::shared_ptr<const consensus::NeighbourGraph> overlay_of(std::vector<consensu
 
 }  // namespace
 
-std::shared_ptr<const consensus::NeighbourGraph> overlay_of_founders(const FleetPlan& plan) {
+std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetPlan& plan) {
   std::vector<consensus::NodeId> nodes;
   for (const std::string& id : plan.founders) nodes.push_back(node_number(id));
   return overlay_of(std::move(nodes));
 }
 
-std::shared_ptr<const consensus::NeighbourGraph> overlay_of_members(const FleetPlan& plan) {
+std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetPlan& plan) {
   std::vector<consensus::NodeId> nodes;
   for (const FleetMember& m : plan.members) nodes.push_back(node_number(m.id));
   return overlay_of(std::move(nodes));
@@ -203,8 +203,8 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
         return;
       }
       ledger = std::make_unique<consensus::Ledger>(ledger_config(config, plan.epoch),
-                                                   node_number(self), 2, overlay_of_founders(plan),
-                                                   overlay_of_members(plan), 0);
+                                                   node_number(self), 2, graph_of_founders(plan),
+                                                   graph_of_members(plan), 0);
     }
   }
   if (ledger) ar(*ledger);

@@ -120,7 +120,7 @@ struct Fleet {
 // The names behind a ledger's numbers.
 [[nodiscard]] const std::string* name_of(const FleetPlan& plan, consensus::NodeId number);
 [[nodiscard]] consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch);
-[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> overlay_of_founders(const FleetPlan& plan);
-[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> overlay_of_members(const FleetPlan& plan);
+[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetPlan& plan);
+[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetPlan& plan);
 
 }  // namespace laird::core

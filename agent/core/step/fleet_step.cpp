@@ -57,7 +57,7 @@ void Stepper::boot_fleet(const Booted& e) {
     begin_again(fleet.ledger->account().incarnation);
     return;
   }
-  fleet.ledger->attach(overlay_of_founders(fleet.plan), overlay_of_members(fleet.plan));
+  fleet.ledger->attach(graph_of_founders(fleet.plan), graph_of_members(fleet.plan));
   fleet.tick_at = s_.now;
 }
 
@@ -65,7 +65,7 @@ void Stepper::begin_ledger(std::uint32_t incarnation) {
   Fleet& fleet = s_.fleet;
   fleet.ledger = std::make_unique<consensus::Ledger>(
       ledger_config(s_.config.fleet, fleet.plan.epoch), node_number(s_.config.node), incarnation,
-      overlay_of_founders(fleet.plan), overlay_of_members(fleet.plan), s_.now);
+      graph_of_founders(fleet.plan), graph_of_members(fleet.plan), s_.now);
   fleet.tick_at = s_.now;
 }
 
@@ -121,7 +121,7 @@ void Stepper::adopt_plan(const FleetPlan& plan) {
     fleet.tick_at = in && (had_ledger || fleet.tick_at != kNever) ? fleet.start_at : kNever;
     return;
   }
-  if (fleet.ledger) fleet.ledger->set_members(overlay_of_members(plan));
+  if (fleet.ledger) fleet.ledger->set_members(graph_of_members(plan));
 }
 
 void Stepper::on(const PlanChanged& e) {

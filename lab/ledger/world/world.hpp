@@ -74,7 +74,7 @@ class World {
   [[nodiscard]] std::uint64_t rejected_bytes() const { return rejected_; }
   [[nodiscard]] NetworkConfig& network() { return network_; }
   [[nodiscard]] Dice& random() { return random_; }
-  [[nodiscard]] std::shared_ptr<const NeighbourGraph> overlay() const { return founders_; }
+  [[nodiscard]] std::shared_ptr<const NeighbourGraph> graph() const { return founders_; }
   // The account's present ledger, on its board or as a ghost; nullptr when there is none.
   [[nodiscard]] const Ledger* find(const Account& account) const;
 

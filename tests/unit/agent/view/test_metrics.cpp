@@ -153,7 +153,7 @@ TEST(how_the_agreement_stands_is_in_it) {
     return strictly_parsed(metrics_text(in));
   };
   TEST_ASSERT_EQUAL_UINT64(0, samples_at(kHour).count("laird_coop_rounds_total"));
-  const auto overlay = core::overlay_of_founders(fleet.plan);
+  const auto overlay = core::graph_of_founders(fleet.plan);
   core::FleetConfig config;
   config.plan = fleet.plan;
   const consensus::LedgerConfig terms = core::ledger_config(config, 1);
