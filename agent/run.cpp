@@ -392,7 +392,7 @@ int run_agent(const RunOptions& options) {
   }
   const SettingsStore store(own.state_dir);
   LayeredSettings layers =
-      with_overlay(options.config_path, std::move(base), std::move(own), store);
+      with_remote_settings(options.config_path, std::move(base), std::move(own), store);
   if (!options.state_dir.empty()) layers.settings.move_state_to(options.state_dir);
   return OneLife(options, layers, store).run();
 }

@@ -22,8 +22,8 @@ ConfigJudgement refusal(ReplyCode code, std::string text) {
   return out;
 }
 
-// The overlay that the request asks for.
-Result<Value> wanted_overlay(const Value& body, const Value& base, const Overlay& now) {
+// The remote settings that the request asks for.
+Result<Value> wanted_overlay(const Value& body, const Value& base, const RemoteSettings& now) {
   if (const Value* whole = body.find("apply")) {
     if (!whole->is(Kind::kObject))
       return fail(Code::kInvalid, "\"apply\" is an object of settings");
@@ -39,7 +39,7 @@ Result<Value> wanted_overlay(const Value& body, const Value& base, const Overlay
   std::size_t keys = 0;
   if (set != nullptr) {
     for (const auto& [key, value] : set->members()) {
-      if (++keys > kOverlayKeysMax) return fail(Code::kInvalid, "too many keys at once");
+      if (++keys > kRemoteSettingsKeysMax) return fail(Code::kInvalid, "too many keys at once");
       if (const Status ok = set_key(out, key, value); !ok) {
         return fail(Code::kInvalid, key + ": " + ok.error().context);
       }
@@ -47,7 +47,7 @@ Result<Value> wanted_overlay(const Value& body, const Value& base, const Overlay
   }
   if (unset != nullptr) {
     for (const Value& key : unset->items()) {
-      if (!key.is(Kind::kString) || ++keys > kOverlayKeysMax) {
+      if (!key.is(Kind::kString) || ++keys > kRemoteSettingsKeysMax) {
         return fail(Code::kInvalid, "\"unset\" is a list of at most 256 keys");
       }
       erase_key(out, key.as_string());
@@ -85,11 +85,11 @@ std::string keys_of(const std::vector<Change>& list) {
 }
 
 ConfigJudgement judge_confirmation(const mqtt::Command& command, const Value& id,
-                                   const Overlay& now) {
+                                   const RemoteSettings& now) {
   if (!id.is(Kind::kString)) {
     return refusal(ReplyCode::kInvalid, "\"confirm\" is the id of the command that asked for it");
   }
-  Result<Overlay> next = confirmed(now, id.as_string(), command.op);
+  Result<RemoteSettings> next = confirmed(now, id.as_string(), command.op);
   ConfigJudgement out;
   if (next) {
     out.text = "confirmed";
@@ -111,7 +111,7 @@ bool flag(const Value& body, std::string_view key) {
 }  // namespace
 
 ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
-                             const std::string& config_path, const Overlay& now) {
+                             const std::string& config_path, const RemoteSettings& now) {
   const Value& body = command.body;
   if (const Value* id = body.find("confirm")) return judge_confirmation(command, *id, now);
   std::int64_t within_s = kConfirmWithinS;
@@ -123,7 +123,7 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
   }
   Result<Value> wanted = wanted_overlay(body, base, now);
   if (!wanted) return refusal(ReplyCode::kInvalid, wanted.error().context);
-  if (json::to_text(*wanted).size() > kOverlayBytesMax) {
+  if (json::to_text(*wanted).size() > kRemoteSettingsBytesMax) {
     return refusal(ReplyCode::kRefused, "more than 32 KiB of settings; put them into the file");
   }
   const std::vector<Change> list = changes(layered(base, now.settings), layered(base, *wanted));
@@ -160,14 +160,14 @@ ConfigDoor::ConfigDoor(Loop& loop, Agent& agent, const LayeredSettings& settings
       agent_(agent),
       config_path_(settings.config_path),
       base_(settings.base),
-      overlay_(settings.overlay),
+      remote_(settings.remote),
       store_(std::move(store)),
       restart_(std::move(restart)),
       log_(std::move(log)) {
   for (const std::string& note : settings.notes) log_(3, "settings: " + note);
-  if (overlay_.trial) {
-    log_(1, "settings: on trial for " + std::to_string(overlay_.trial->within_s) + " s");
-    trial_timer_ = loop_.after(overlay_.trial->within_s * kSecond, [this] { revert(); });
+  if (remote_.trial) {
+    log_(1, "settings: on trial for " + std::to_string(remote_.trial->within_s) + " s");
+    trial_timer_ = loop_.after(remote_.trial->within_s * kSecond, [this] { revert(); });
   }
   tell_news();
 }
@@ -179,23 +179,23 @@ ConfigDoor::~ConfigDoor() {
 
 // At least once: a crash between the two tells it again.
 void ConfigDoor::tell_news() {
-  if (overlay_.news.empty()) return;
-  log_(2, "settings: " + overlay_.news);
-  agent_.note_config(overlay_.news);
-  overlay_.news.clear();
-  if (const Status ok = store_.write(overlay_); !ok) log_(2, "settings: " + ok.error().context);
+  if (remote_.news.empty()) return;
+  log_(2, "settings: " + remote_.news);
+  agent_.note_config(remote_.news);
+  remote_.news.clear();
+  if (const Status ok = store_.write(remote_); !ok) log_(2, "settings: " + ok.error().context);
 }
 
 ConfigJudgement ConfigDoor::judge(const mqtt::Command& command) const {
-  return judge_config(command, base_, config_path_, overlay_);
+  return judge_config(command, base_, config_path_, remote_);
 }
 
-Status ConfigDoor::keep(const Overlay& next) {
-  if (next.rev != overlay_.rev + 1) {
+Status ConfigDoor::keep(const RemoteSettings& next) {
+  if (next.rev != remote_.rev + 1) {
     return fail(Code::kRefused, "another change came first; look again, and send it again");
   }
   if (Status ok = store_.write(next); !ok) return ok;
-  overlay_ = next;
+  remote_ = next;
   if (trial_timer_ != 0) loop_.cancel(trial_timer_);
   trial_timer_ = 0;
   if (next.trial) restart_timer_ = loop_.after(kRestartAfter, [this] { restart_(); });
@@ -204,9 +204,9 @@ Status ConfigDoor::keep(const Overlay& next) {
 
 void ConfigDoor::revert() {
   trial_timer_ = 0;
-  const std::string within = std::to_string(overlay_.trial->within_s) + " s";
+  const std::string within = std::to_string(remote_.trial->within_s) + " s";
   const bool up = connected_ && connected_();
-  const Overlay back = reverted(overlay_, up ? "nobody confirmed it within " + within
+  const RemoteSettings back = reverted(remote_, up ? "nobody confirmed it within " + within
                                              : "the link did not come back within " + within);
   if (const Status ok = store_.write(back); !ok) {
     log_(3, "settings: cannot revert: " + ok.error().context);
@@ -219,8 +219,8 @@ void ConfigDoor::revert() {
 }
 
 Result<Value> ConfigDoor::answer_get(const std::string& key) const {
-  Value all = shown(layered(base_, overlay_.settings));
-  Value over = shown(overlay_.settings);
+  Value all = shown(layered(base_, remote_.settings));
+  Value over = shown(remote_.settings);
   if (!key.empty()) {
     const Value* found = find_key(all, key);
     Value one = Value::object();
@@ -228,9 +228,9 @@ Result<Value> ConfigDoor::answer_get(const std::string& key) const {
     all = std::move(one);
   }
   Value out = Value::object()
-                  .set("rev", Value::integer(static_cast<std::int64_t>(overlay_.rev)))
-                  .set("by", Value::string(overlay_.by))
-                  .set("trial", Value::boolean(overlay_.trial.has_value()))
+                  .set("rev", Value::integer(static_cast<std::int64_t>(remote_.rev)))
+                  .set("by", Value::string(remote_.by))
+                  .set("trial", Value::boolean(remote_.trial.has_value()))
                   .set("settings", std::move(all))
                   .set("overlay", std::move(over));
   if (json::to_text(out).size() > kReplyBytesMax) {
@@ -241,8 +241,8 @@ Result<Value> ConfigDoor::answer_get(const std::string& key) const {
 
 bool ConfigDoor::revert_failed_start(const LayeredSettings& settings, const SettingsStore& store,
                                      const Error& why) {
-  if (!settings.overlay.trial) return false;
-  return store.write(reverted(settings.overlay, "it could not start: " + why.context)).has_value();
+  if (!settings.remote.trial) return false;
+  return store.write(reverted(settings.remote, "it could not start: " + why.context)).has_value();
 }
 
 }  // namespace laird::shell

@@ -1,5 +1,5 @@
 // Settings over the network: judges what operators ask for, keeps it, has the agent restart with it
-// and goes back if nobody confirms it. What is allowed is in overlay.hpp, when it reverts in
+// and goes back if nobody confirms it. What is allowed is in remote.hpp, when it reverts in
 // trial.hpp; signatures and rights are the command door's.
 #pragma once
 
@@ -19,14 +19,14 @@ struct ConfigJudgement {
   mqtt::ReplyCode code = mqtt::ReplyCode::kOk;
   std::string text;
   json::Value data;
-  std::optional<Overlay> next;
+  std::optional<RemoteSettings> next;
   std::string what;  // for the journal
 };
 
 // Everything a request is judged by; reads only (programs and boards named in the file are looked
 // for).
 [[nodiscard]] ConfigJudgement judge_config(const mqtt::Command& command, const json::Value& base,
-                                           const std::string& config_path, const Overlay& now);
+                                           const std::string& config_path, const RemoteSettings& now);
 
 class ConfigDoor {
  public:
@@ -40,7 +40,7 @@ class ConfigDoor {
 
   [[nodiscard]] ConfigJudgement judge(const mqtt::Command& command) const;
   // Puts a judged change on disk; one on trial restarts the agent a moment later.
-  [[nodiscard]] Status keep(const Overlay& next);
+  [[nodiscard]] Status keep(const RemoteSettings& next);
   // The settings in force, or the one of `key`; for "get".
   [[nodiscard]] Result<json::Value> answer_get(const std::string& key) const;
   // Whether there is a link, for the reason of a revert.
@@ -59,7 +59,7 @@ class ConfigDoor {
   Agent& agent_;
   const std::string config_path_;
   const json::Value base_;
-  Overlay overlay_;
+  RemoteSettings remote_;
   SettingsStore store_;
   Restart restart_;
   Agent::Log log_;

@@ -50,10 +50,10 @@ std::vector<std::pair<std::string, double>> neighbours_in(const std::vector<std:
     names[core::node_number(member)] = member;
     numbers.push_back(core::node_number(member));
   }
-  const consensus::NeighbourGraph overlay(std::move(numbers));
+  const consensus::NeighbourGraph remote(std::move(numbers));
   std::vector<std::pair<std::string, double>> out;
   for (const auto& [number, weight] :
-       consensus::metropolis_weights(overlay, core::node_number(self))) {
+       consensus::metropolis_weights(remote, core::node_number(self))) {
     out.emplace_back(names[number], weight);
   }
   std::sort(out.begin(), out.end());

@@ -2,7 +2,7 @@
 // the words of trainers to each other. Passes the core by; nothing of it is journalled.
 //
 // Each board says in a retained topic which fleet tasks it works on. A group is every member of the
-// plan that is live and says so; its graph is the ledger's overlay over the sorted members, with
+// plan that is live and says so; its graph is the ledger's remote over the sorted members, with
 // Metropolis weights, so every board derives the same from the same list.
 // Bounded: groups by kWordTasksMax, boards by core::kMembersMax, what a peer may say by bytes a
 // second.

@@ -1,7 +1,7 @@
 // Settings that came over the network, as a layer over the board's own file.
 //
 // The file (/etc/laird/laird.json) belongs to whoever is root on the board, and the agent cannot
-// write it. What operators change is an overlay in the state folder: objects are merged key by key,
+// write it. What operators change is remote settings in the state folder: objects are merged key by key,
 // everything else replaces, and null means "as if the file did not say it". Only what is listed
 // here may differ from the file: a setting added later is locked until somebody opens it.
 // Pure.
@@ -16,8 +16,8 @@
 
 namespace laird::shell {
 
-inline constexpr std::size_t kOverlayBytesMax = 32 * 1024;
-inline constexpr std::size_t kOverlayKeysMax = 256;
+inline constexpr std::size_t kRemoteSettingsBytesMax = 32 * 1024;
+inline constexpr std::size_t kRemoteSettingsKeysMax = 256;
 
 [[nodiscard]] json::Value layered(const json::Value& base, const json::Value& over);
 // The same value, whatever the order of keys; comments do not count, nor how a number is written.

@@ -1,4 +1,4 @@
-// Where the overlay is kept, and the settings that the file and the overlay make together.
+// Where the remote settings is kept, and the settings that the file and the remote settings make together.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ class SettingsStore {
       : path_(state_dir + "/settings/fleet.json") {}
 
   // One that is not there is empty.
-  [[nodiscard]] Result<Overlay> read() const;
+  [[nodiscard]] Result<RemoteSettings> read() const;
   // The old or the new one, never a part.
-  [[nodiscard]] Status write(const Overlay& overlay) const;
+  [[nodiscard]] Status write(const RemoteSettings& remote) const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -30,13 +30,13 @@ struct LayeredSettings {
   Settings settings;
   std::string config_path;
   json::Value base;  // the file
-  Overlay overlay;
-  std::vector<std::string> notes;  // for the log: an overlay that could not be used, and why
+  RemoteSettings remote;
+  std::vector<std::string> notes;  // for the log: remote settings that could not be used, and why
 };
 
-// A board never fails to start for its overlay: one that cannot be read or does not fit the file is
+// A board never fails to start for its remote settings: one that cannot be read or does not fit the file is
 // left aside, and one on trial is reverted. `base` and `own` are the file and its settings.
-[[nodiscard]] LayeredSettings with_overlay(const std::string& config_path, json::Value base,
+[[nodiscard]] LayeredSettings with_remote_settings(const std::string& config_path, json::Value base,
                                            Settings own, const SettingsStore& store);
 
 }  // namespace laird::shell

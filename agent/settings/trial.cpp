@@ -22,9 +22,9 @@ std::int64_t integer(const Value& from, std::string_view key, std::int64_t other
 
 }  // namespace
 
-Overlay proposed(const Overlay& now, Value settings, std::string by, std::string id,
+RemoteSettings proposed(const RemoteSettings& now, Value settings, std::string by, std::string id,
                  std::int64_t within_s) {
-  Overlay out = now;
+  RemoteSettings out = now;
   out.rev = now.rev + 1;
   out.trial = Trial{now.settings, within_s, false};
   out.settings = std::move(settings);
@@ -33,16 +33,16 @@ Overlay proposed(const Overlay& now, Value settings, std::string by, std::string
   return out;
 }
 
-Overlay at_start(Overlay found) {
+RemoteSettings at_start(RemoteSettings found) {
   if (!found.trial) return found;
   if (found.trial->begun) return reverted(found, "the agent ended before anybody confirmed it");
   found.trial->begun = true;
   return found;
 }
 
-Overlay reverted(const Overlay& now, const std::string& why) {
+RemoteSettings reverted(const RemoteSettings& now, const std::string& why) {
   if (!now.trial) return now;
-  Overlay out = now;
+  RemoteSettings out = now;
   out.rev = now.rev + 1;
   out.settings = now.trial->before;
   out.trial.reset();
@@ -52,43 +52,43 @@ Overlay reverted(const Overlay& now, const std::string& why) {
   return out;
 }
 
-Result<Overlay> confirmed(const Overlay& now, const std::string& id, const std::string& by) {
+Result<RemoteSettings> confirmed(const RemoteSettings& now, const std::string& id, const std::string& by) {
   if (id == now.reverted_id) return fail(Code::kRefused, "reverted: " + now.reverted_why);
   if (id != now.id) return fail(Code::kNotFound, "no change of that id is on trial");
   if (!now.trial) return fail(Code::kExists, "confirmed before");
   if (!now.trial->begun) return fail(Code::kRefused, "the agent has not restarted with it yet");
-  Overlay out = now;
+  RemoteSettings out = now;
   out.rev = now.rev + 1;
   out.trial.reset();
   out.by = by;
   return out;
 }
 
-Value to_json(const Overlay& overlay) {
+Value to_json(const RemoteSettings& remote) {
   Value out = Value::object()
                   .set("s", Value::string(std::string(kSchema)))
-                  .set("rev", Value::integer(static_cast<std::int64_t>(overlay.rev)))
-                  .set("settings", overlay.settings)
-                  .set("by", Value::string(overlay.by))
-                  .set("id", Value::string(overlay.id))
-                  .set("reverted_id", Value::string(overlay.reverted_id))
-                  .set("reverted_why", Value::string(overlay.reverted_why))
-                  .set("news", Value::string(overlay.news));
-  if (overlay.trial) {
+                  .set("rev", Value::integer(static_cast<std::int64_t>(remote.rev)))
+                  .set("settings", remote.settings)
+                  .set("by", Value::string(remote.by))
+                  .set("id", Value::string(remote.id))
+                  .set("reverted_id", Value::string(remote.reverted_id))
+                  .set("reverted_why", Value::string(remote.reverted_why))
+                  .set("news", Value::string(remote.news));
+  if (remote.trial) {
     out.set("trial", Value::object()
-                         .set("before", overlay.trial->before)
-                         .set("within_s", Value::integer(overlay.trial->within_s))
-                         .set("begun", Value::boolean(overlay.trial->begun)));
+                         .set("before", remote.trial->before)
+                         .set("within_s", Value::integer(remote.trial->within_s))
+                         .set("begun", Value::boolean(remote.trial->begun)));
   }
   return out;
 }
 
-Result<Overlay> overlay_from(const Value& value) {
+Result<RemoteSettings> remote_settings_from(const Value& value) {
   const Value* settings = value.find("settings", Kind::kObject);
   if (!text(value, "s").starts_with("laird.overlay/1.") || settings == nullptr) {
     return fail(Code::kCorrupt, "not an overlay of version 1");
   }
-  Overlay out;
+  RemoteSettings out;
   out.rev = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer(value, "rev", 0)));
   out.settings = *settings;
   out.by = text(value, "by");

@@ -1,4 +1,4 @@
-// Commit-confirm for the overlay: a change is on trial until an operator confirms it over the link
+// Commit-confirm for the remote settings: a change is on trial until an operator confirms it over the link
 // it has brought back. Otherwise the board goes back to what it had, by itself.
 //
 // A trial lives for one start of the agent. The start that uses it first notes so on disk, and
@@ -25,7 +25,7 @@ struct Trial {
   bool begun = false;  // a start of the agent has used it
 };
 
-struct Overlay {
+struct RemoteSettings {
   std::uint64_t rev = 0;  // grows with every change
   json::Value settings = json::Value::object();
   std::string by;  // who changed it last
@@ -36,16 +36,16 @@ struct Overlay {
   std::string news;  // for the journal and the fleet, not told yet
 };
 
-[[nodiscard]] Overlay proposed(const Overlay& now, json::Value settings, std::string by,
+[[nodiscard]] RemoteSettings proposed(const RemoteSettings& now, json::Value settings, std::string by,
                                std::string id, std::int64_t within_s);
 // What a start of the agent makes of what it finds.
-[[nodiscard]] Overlay at_start(Overlay found);
-[[nodiscard]] Overlay reverted(const Overlay& now, const std::string& why);
+[[nodiscard]] RemoteSettings at_start(RemoteSettings found);
+[[nodiscard]] RemoteSettings reverted(const RemoteSettings& now, const std::string& why);
 // kExists: it was confirmed before. kRefused says why it does not hold, or that it is too early.
-[[nodiscard]] Result<Overlay> confirmed(const Overlay& now, const std::string& id,
+[[nodiscard]] Result<RemoteSettings> confirmed(const RemoteSettings& now, const std::string& id,
                                         const std::string& by);
 
-[[nodiscard]] json::Value to_json(const Overlay& overlay);
-[[nodiscard]] Result<Overlay> overlay_from(const json::Value& value);
+[[nodiscard]] json::Value to_json(const RemoteSettings& remote);
+[[nodiscard]] Result<RemoteSettings> remote_settings_from(const json::Value& value);
 
 }  // namespace laird::shell

@@ -23,7 +23,7 @@ Value parsed(const std::string& text) {
   return *value;
 }
 
-ConfigJudgement judged(const char* body, const Overlay& now = {}) {
+ConfigJudgement judged(const char* body, const RemoteSettings& now = {}) {
   mqtt::Command command;
   command.op = "op-alice";
   command.id = "c-1";
@@ -49,7 +49,7 @@ struct Start {
     Value base = read_config(path, problems);
     Settings own = settings_of(base, path, problems);
     TEST_ASSERT_EQUAL_UINT64(0, problems.size());
-    return with_overlay(path, std::move(base), std::move(own), store);
+    return with_remote_settings(path, std::move(base), std::move(own), store);
   }
 };
 
@@ -107,7 +107,7 @@ TEST(a_locked_setting_tells_nothing_about_files) {
 }
 
 TEST(apply_replaces_what_was_set_before_and_unset_takes_one_back) {
-  Overlay now;
+  RemoteSettings now;
   now.settings = parsed(R"({"slice":"2s","power":{"cap":"10W"}})");
   const ConfigJudgement apply = judged(R"({"apply":{"slice":"3s"}})", now);
   TEST_ASSERT_EQUAL_STRING(R"({"slice":"3s"})", json::to_text(apply.next->settings).c_str());
@@ -120,7 +120,7 @@ TEST(apply_replaces_what_was_set_before_and_unset_takes_one_back) {
 
 TEST(a_dry_run_changes_nothing_and_one_trial_is_enough) {
   TEST_ASSERT_FALSE(judged(R"({"apply":{"slice":"3s"},"dry_run":true})").next.has_value());
-  const Overlay busy = proposed({}, parsed(R"({"slice":"2s"})"), "op-bob", "c-0", 60);
+  const RemoteSettings busy = proposed({}, parsed(R"({"slice":"2s"})"), "op-bob", "c-0", 60);
   assert_code(ReplyCode::kRefused, judged(R"({"set":{"slice":"3s"}})", busy));
 }
 
@@ -143,7 +143,7 @@ TEST(a_start_uses_a_trial_once_and_notes_it_first) {
   const LayeredSettings second = board.begin();
   TEST_ASSERT_EQUAL_INT64(20'000, second.settings.core.power.cap_mw.value_or(0));
   TEST_ASSERT_FALSE(board.store.read()->trial.has_value());
-  TEST_ASSERT_FALSE(second.overlay.news.empty());
+  TEST_ASSERT_FALSE(second.remote.news.empty());
   struct stat info {};
   TEST_ASSERT_EQUAL_INT(0, ::stat(board.store.path().c_str(), &info));
   TEST_ASSERT_EQUAL_UINT32(0600, info.st_mode & 0777);
@@ -154,13 +154,13 @@ TEST(a_trial_that_does_not_fit_the_file_any_more_reverts) {
   TEST_ASSERT_TRUE(
       board.store.write(proposed({}, parsed(R"({"slice":"forever"})"), "op-alice", "c-1", 60)));
   const LayeredSettings begun = board.begin();
-  TEST_ASSERT_FALSE(begun.overlay.trial.has_value());
-  TEST_ASSERT_TRUE(begun.overlay.reverted_why.find("forever") != std::string::npos);
+  TEST_ASSERT_FALSE(begun.remote.trial.has_value());
+  TEST_ASSERT_TRUE(begun.remote.reverted_why.find("forever") != std::string::npos);
 }
 
 TEST(no_overlay_keeps_a_board_from_starting) {
   Start board;
-  Overlay misfit;
+  RemoteSettings misfit;
   misfit.settings = parsed(R"({"slice":"forever"})");
   TEST_ASSERT_TRUE(board.store.write(misfit));
   TEST_ASSERT_EQUAL_UINT64(1, board.begin().notes.size());

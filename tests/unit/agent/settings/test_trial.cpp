@@ -12,8 +12,8 @@ Value cap(const char* text) {
   return Value::object().set("power", Value::object().set("cap", Value::string(text)));
 }
 
-Overlay on_trial() {
-  Overlay old;
+RemoteSettings on_trial() {
+  RemoteSettings old;
   old.rev = 4;
   old.settings = cap("10W");
   old.by = "op-bob";
@@ -26,7 +26,7 @@ std::string text(const Value& v) { return json::to_text(v); }
 }  // namespace
 
 TEST(a_change_goes_on_trial_with_the_way_back) {
-  const Overlay trial = on_trial();
+  const RemoteSettings trial = on_trial();
   TEST_ASSERT_EQUAL_UINT64(5, trial.rev);
   TEST_ASSERT_EQUAL_STRING(text(cap("15W")).c_str(), text(trial.settings).c_str());
   TEST_ASSERT_EQUAL_STRING(text(cap("10W")).c_str(), text(trial.trial->before).c_str());
@@ -34,10 +34,10 @@ TEST(a_change_goes_on_trial_with_the_way_back) {
 }
 
 TEST(the_first_start_uses_it_and_the_second_reverts) {
-  const Overlay first = at_start(on_trial());
+  const RemoteSettings first = at_start(on_trial());
   TEST_ASSERT_TRUE(first.trial->begun);
   TEST_ASSERT_EQUAL_STRING(text(cap("15W")).c_str(), text(first.settings).c_str());
-  const Overlay second = at_start(first);
+  const RemoteSettings second = at_start(first);
   TEST_ASSERT_FALSE(second.trial.has_value());
   TEST_ASSERT_EQUAL_STRING(text(cap("10W")).c_str(), text(second.settings).c_str());
   TEST_ASSERT_EQUAL_UINT64(6, second.rev);
@@ -48,7 +48,7 @@ TEST(the_first_start_uses_it_and_the_second_reverts) {
 }
 
 TEST(a_confirmation_ends_the_trial_once) {
-  const Overlay running = at_start(on_trial());
+  const RemoteSettings running = at_start(on_trial());
   const auto held = confirmed(running, "c-1", "op-alice");
   TEST_ASSERT_TRUE(held.has_value());
   TEST_ASSERT_FALSE(held->trial.has_value());
@@ -66,21 +66,21 @@ TEST(a_confirmation_before_the_restart_or_of_something_else_does_not_count) {
 }
 
 TEST(a_confirmation_after_the_revert_hears_why) {
-  const Overlay back = reverted(at_start(on_trial()), "no link");
+  const RemoteSettings back = reverted(at_start(on_trial()), "no link");
   const auto late = confirmed(back, "c-1", "op-alice");
   TEST_ASSERT_EQUAL_STRING("reverted: no link", late.error().context.c_str());
 }
 
 TEST(it_survives_its_file) {
-  Overlay trial = at_start(on_trial());
+  RemoteSettings trial = at_start(on_trial());
   trial.news = "n";
   trial.reverted_id = "c-0";
-  const auto back = overlay_from(to_json(trial));
+  const auto back = remote_settings_from(to_json(trial));
   TEST_ASSERT_TRUE(back.has_value());
   TEST_ASSERT_EQUAL_STRING(text(to_json(trial)).c_str(), text(to_json(*back)).c_str());
-  TEST_ASSERT_FALSE(overlay_from(Value::object()).has_value());
-  TEST_ASSERT_FALSE(overlay_from(to_json(trial).set("s", Value::string("laird.overlay/2.0"))));
+  TEST_ASSERT_FALSE(remote_settings_from(Value::object()).has_value());
+  TEST_ASSERT_FALSE(remote_settings_from(to_json(trial).set("s", Value::string("laird.overlay/2.0"))));
   // A trial whose marks are lost counts as used: it reverts rather than runs again.
-  const auto torn = overlay_from(to_json(trial).set("trial", Value::object()));
+  const auto torn = remote_settings_from(to_json(trial).set("trial", Value::object()));
   TEST_ASSERT_FALSE(at_start(*torn).trial.has_value());
 }

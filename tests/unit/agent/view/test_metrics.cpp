@@ -153,17 +153,17 @@ TEST(how_the_agreement_stands_is_in_it) {
     return strictly_parsed(metrics_text(in));
   };
   TEST_ASSERT_EQUAL_UINT64(0, samples_at(kHour).count("laird_coop_rounds_total"));
-  const auto overlay = core::graph_of_founders(fleet.plan);
+  const auto remote = core::graph_of_founders(fleet.plan);
   core::FleetConfig config;
   config.plan = fleet.plan;
   const consensus::LedgerConfig terms = core::ledger_config(config, 1);
   std::map<consensus::NodeId, consensus::Ledger> others;
   TimeNs now = kHour;
   const consensus::NodeId self = core::node_number("n-1");
-  fleet.ledger = std::make_unique<consensus::Ledger>(terms, self, 1, overlay, overlay, now);
+  fleet.ledger = std::make_unique<consensus::Ledger>(terms, self, 1, remote, remote, now);
   for (const char* id : {"n-2", "n-3"}) {
     const consensus::NodeId number = core::node_number(id);
-    others.emplace(number, consensus::Ledger(terms, number, 1, overlay, overlay, now));
+    others.emplace(number, consensus::Ledger(terms, number, 1, remote, remote, now));
   }
   const auto of = [&](consensus::NodeId id) -> consensus::Ledger& {
     return id == self ? *fleet.ledger : others.at(id);
@@ -171,7 +171,7 @@ TEST(how_the_agreement_stands_is_in_it) {
   // Everybody hears everybody, but for a while at the end nobody is heard by n-1.
   const auto tick = [&](bool deaf) {
     now += terms.tick;
-    for (const consensus::NodeId id : overlay->members()) {
+    for (const consensus::NodeId id : remote->members()) {
       consensus::Out out;
       of(id).on_tick(now, out);
       for (std::size_t i = 0; i < out.messages.size(); ++i) {
