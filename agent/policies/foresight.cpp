@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "agent/policies/words.hpp"
+#include "agent/policies/keyed_list.hpp"
 #include "base/require.hpp"
 
 namespace laird::policies {
@@ -169,7 +169,7 @@ bool Foresight::plan(const LaneView& view, LaneMemory& memory, Decision& out) {
   std::uint32_t first = UINT32_MAX;
   for (const Ranked& r : best_) {
     const Candidate& c = view.candidates[r.candidate];
-    PlanTask task;
+    PlannedTask task;
     const double before = switch_seconds(c);
     task.deadline = seconds(view.lane_time_until(c.task->deadline_at));
     for (std::size_t i = 0; i < kScenarios; ++i) {
@@ -179,11 +179,11 @@ bool Foresight::plan(const LaneView& view, LaneMemory& memory, Decision& out) {
     if (c.task->key == memory.task) first = static_cast<std::uint32_t>(tasks_.size());
     tasks_.push_back(task);
   }
-  const Plan& best = planner_.plan(tasks_, first, kSwitchCost, kEvaluationsMax);
+  const LanePlan& best = planner_.plan(tasks_, first, kSwitchCost, kEvaluationsMax);
   memory.plan_value = best.value;
   memory.planned = 0;
-  const PlanStep* head = nullptr;
-  for (const PlanStep& step : best.steps) {
+  const PlannedStep* head = nullptr;
+  for (const PlannedStep& step : best.steps) {
     if (step.cutoff <= 0.0) continue;
     if (head == nullptr) head = &step;
     ++memory.planned;

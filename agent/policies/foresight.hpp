@@ -1,6 +1,6 @@
 // Our policy: plan with probability forecasts, reachability first.
 //
-// Source: ours; the planner is agent/policies/plan.hpp, the forecasts are
+// Source: ours; the planner is agent/policies/lane_plan.hpp, the forecasts are
 // estimators/model/forecaster.hpp and agent/policies/prospect.hpp. Each decision:
 //  1. A task nobody has heard two reports of is probed first, the nearest deadline before others:
 //     two reports cost little and a forecast needs them.
@@ -27,7 +27,7 @@
 #include <map>
 #include <vector>
 
-#include "agent/policies/plan.hpp"
+#include "agent/policies/lane_plan.hpp"
 #include "agent/policies/policy.hpp"
 #include "agent/policies/prospect.hpp"
 
@@ -102,7 +102,7 @@ class Foresight final : public Policy {
   std::map<core::TaskKey, const ProspectSet*> judged_with_;
   Planner planner_;
   std::vector<Ranked> best_;     // of the decision under way, at most kPlanTasksMax
-  std::vector<PlanTask> tasks_;  // the same order
+  std::vector<PlannedTask> tasks_;  // the same order
 };
 
 }  // namespace laird::policies

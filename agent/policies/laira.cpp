@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/policies/words.hpp"
+#include "agent/policies/keyed_list.hpp"
 #include "base/exact_math.hpp"
 #include "base/require.hpp"
 

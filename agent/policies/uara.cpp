@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/policies/words.hpp"
+#include "agent/policies/keyed_list.hpp"
 
 namespace laird::policies {
 namespace {

@@ -1,4 +1,4 @@
-#include "agent/policies/plan.hpp"
+#include "agent/policies/lane_plan.hpp"
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ constexpr std::array<std::size_t, 9> kCutoffAt = {1, 3, 6, 10, 14, 18, 22, 26, 3
 
 }  // namespace
 
-Index success_index(const PlanTask& task) {
+Index success_index(const PlannedTask& task) {
   Index best;
   double below = 0.0;
   for (std::size_t i = 0; i < kScenarios; ++i) {
@@ -48,19 +48,19 @@ Index success_index(const PlanTask& task) {
   return best;
 }
 
-void Planner::draw(std::span<const PlanTask> tasks) {
+void Planner::draw(std::span<const PlannedTask> tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     for (std::size_t m = 0; m < kScenarios; ++m) drawn_[i][m] = tasks[i].need[shuffles()[i][m]];
   }
 }
 
-double Planner::value(std::span<const PlanTask> tasks, const std::vector<PlanStep>& steps) {
+double Planner::value(std::span<const PlannedTask> tasks, const std::vector<PlannedStep>& steps) {
   if (evaluations_left_ > 0) --evaluations_left_;
   std::array<double, kScenarios> clock{};
   std::array<double, kScenarios> done{};  // whole numbers
-  for (const PlanStep& step : steps) {
+  for (const PlannedStep& step : steps) {
     if (step.cutoff <= 0.0) continue;
-    const PlanTask& task = tasks[step.task];
+    const PlannedTask& task = tasks[step.task];
     const std::array<double, kScenarios>& needs = drawn_[step.task];
     for (std::size_t m = 0; m < kScenarios; ++m) {
       const double need = needs[m];
@@ -80,7 +80,7 @@ double Planner::value(std::span<const PlanTask> tasks, const std::vector<PlanSte
   double value = total / static_cast<double>(kScenarios);
   // Among equals the plan that needs less of the lane, and so less energy.
   value -= 1e-9 * time / static_cast<double>(kScenarios);
-  for (const PlanStep& step : steps) {
+  for (const PlannedStep& step : steps) {
     if (step.cutoff <= 0.0) continue;
     if (first_ != UINT32_MAX && step.task != first_) value -= switch_cost_;
     break;
@@ -88,7 +88,7 @@ double Planner::value(std::span<const PlanTask> tasks, const std::vector<PlanSte
   return value;
 }
 
-void Planner::improve(std::span<const PlanTask> tasks, std::vector<PlanStep>& steps, double& best) {
+void Planner::improve(std::span<const PlannedTask> tasks, std::vector<PlannedStep>& steps, double& best) {
   constexpr double kGain = 1e-7;
   bool improved = true;
   while (improved && evaluations_left_ > 0) {
@@ -97,7 +97,7 @@ void Planner::improve(std::span<const PlanTask> tasks, std::vector<PlanStep>& st
       for (std::size_t j = 0; j < steps.size(); ++j) {
         if (i == j) continue;
         trial_ = steps;
-        const PlanStep moved = trial_[i];
+        const PlannedStep moved = trial_[i];
         trial_.erase(trial_.begin() + static_cast<std::ptrdiff_t>(i));
         trial_.insert(trial_.begin() + static_cast<std::ptrdiff_t>(j), moved);
         const double v = value(tasks, trial_);
@@ -108,7 +108,7 @@ void Planner::improve(std::span<const PlanTask> tasks, std::vector<PlanStep>& st
       }
     }
     for (std::size_t i = 0; i < steps.size() && evaluations_left_ > 0; ++i) {
-      const PlanTask& task = tasks[steps[i].task];
+      const PlannedTask& task = tasks[steps[i].task];
       const double kept = steps[i].cutoff;
       double best_cutoff = kept;
       for (std::size_t c = 0; c <= kCutoffAt.size(); ++c) {
@@ -127,7 +127,7 @@ void Planner::improve(std::span<const PlanTask> tasks, std::vector<PlanStep>& st
   }
 }
 
-const Plan& Planner::plan(std::span<const PlanTask> tasks, std::uint32_t first, double switch_cost,
+const LanePlan& Planner::plan(std::span<const PlannedTask> tasks, std::uint32_t first, double switch_cost,
                           std::uint32_t evaluations_max) {
   LAIRD_REQUIRE(tasks.size() <= kPlanTasksMax, "the planner is given a shortlist");
   draw(tasks);
@@ -140,7 +140,7 @@ const Plan& Planner::plan(std::span<const PlanTask> tasks, std::uint32_t first, 
   for (int start = 0; start < 2; ++start) {
     steps_.clear();
     for (std::uint32_t i = 0; i < tasks.size(); ++i) steps_.push_back({i, index[i].cutoff});
-    std::stable_sort(steps_.begin(), steps_.end(), [&](const PlanStep& a, const PlanStep& b) {
+    std::stable_sort(steps_.begin(), steps_.end(), [&](const PlannedStep& a, const PlannedStep& b) {
       if (start == 0) return index[a.task].value > index[b.task].value;
       return tasks[a.task].deadline < tasks[b.task].deadline;
     });

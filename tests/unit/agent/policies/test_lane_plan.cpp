@@ -1,4 +1,4 @@
-#include "agent/policies/plan.hpp"
+#include "agent/policies/lane_plan.hpp"
 
 #include <algorithm>
 
@@ -11,23 +11,23 @@ namespace {
 constexpr std::uint32_t kNoFirst = UINT32_MAX;
 constexpr std::uint32_t kPlenty = 20'000;
 
-PlanTask certain(double need, double deadline) {
-  PlanTask task;
+PlannedTask certain(double need, double deadline) {
+  PlannedTask task;
   task.need.fill(need);
   task.deadline = deadline;
   return task;
 }
 
-PlanTask maybe(double need, std::size_t chances, double deadline) {
-  PlanTask task;
+PlannedTask maybe(double need, std::size_t chances, double deadline) {
+  PlannedTask task;
   task.need.fill(kNeverSeconds);
   std::fill_n(task.need.begin(), chances, need);
   task.deadline = deadline;
   return task;
 }
 
-std::uint32_t head_of(const Plan& plan) {
-  for (const PlanStep& step : plan.steps) {
+std::uint32_t head_of(const LanePlan& plan) {
+  for (const PlannedStep& step : plan.steps) {
     if (step.cutoff > 0.0) return step.task;
   }
   return UINT32_MAX;
@@ -36,35 +36,35 @@ std::uint32_t head_of(const Plan& plan) {
 }  // namespace
 
 TEST(certain_needs_are_planned_as_well_as_moore_and_hodgson_do) {
-  const PlanTask tasks[] = {certain(40, 50), certain(20, 60), certain(30, 60), certain(5, 10)};
+  const PlannedTask tasks[] = {certain(40, 50), certain(20, 60), certain(30, 60), certain(5, 10)};
   Planner planner;
   // 5 + 20 + 30 fit; the 40 does not beside them.
   TEST_ASSERT_DOUBLE_WITHIN(1e-3, 3.0, planner.plan(tasks, kNoFirst, 0.0, kPlenty).value);
 }
 
 TEST(a_likely_success_goes_before_an_unlikely_one_of_the_same_length) {
-  const PlanTask tasks[] = {maybe(50, 8, 60), maybe(50, 24, 60)};
+  const PlannedTask tasks[] = {maybe(50, 8, 60), maybe(50, 24, 60)};
   Planner planner;
   TEST_ASSERT_EQUAL_UINT32(1, head_of(planner.plan(tasks, kNoFirst, 0.0, kPlenty)));
 }
 
 TEST(a_task_that_may_never_succeed_is_given_up_in_time_for_the_next) {
-  const PlanTask tasks[] = {maybe(10, 16, 30), certain(50, 70)};
+  const PlannedTask tasks[] = {maybe(10, 16, 30), certain(50, 70)};
   Planner planner;
-  const Plan& plan = planner.plan(tasks, kNoFirst, 0.0, kPlenty);
+  const LanePlan& plan = planner.plan(tasks, kNoFirst, 0.0, kPlenty);
   TEST_ASSERT_DOUBLE_WITHIN(1e-3, 1.5, plan.value);
   TEST_ASSERT_EQUAL_UINT32(0, head_of(plan));
   TEST_ASSERT_TRUE(plan.steps.front().cutoff <= 20.0);
 }
 
 TEST(a_hopeless_task_is_not_run) {
-  const PlanTask tasks[] = {maybe(1, 0, 100), certain(80, 50)};
+  const PlannedTask tasks[] = {maybe(1, 0, 100), certain(80, 50)};
   Planner planner;
   TEST_ASSERT_EQUAL_UINT32(UINT32_MAX, head_of(planner.plan(tasks, kNoFirst, 0.0, kPlenty)));
 }
 
 TEST(switching_must_be_worth_its_cost) {
-  const PlanTask tasks[] = {maybe(50, 17, 60), maybe(50, 16, 60)};
+  const PlannedTask tasks[] = {maybe(50, 17, 60), maybe(50, 16, 60)};
   Planner planner;
   TEST_ASSERT_EQUAL_UINT32(0, head_of(planner.plan(tasks, 1, 0.0, kPlenty)));
   TEST_ASSERT_EQUAL_UINT32(1, head_of(planner.plan(tasks, 1, 0.1, kPlenty)));
@@ -72,7 +72,7 @@ TEST(switching_must_be_worth_its_cost) {
 
 TEST(the_index_is_the_best_rate_of_success_over_all_cutoffs) {
   // Half of the needs are 10, half 1000: giving up at 10 earns 1/2 per 10 s.
-  PlanTask task = maybe(10, kScenarios / 2, 2000);
+  PlannedTask task = maybe(10, kScenarios / 2, 2000);
   std::fill(task.need.begin() + kScenarios / 2, task.need.end(), 1000.0);
   const Index index = success_index(task);
   TEST_ASSERT_EQUAL_DOUBLE(10.0, index.cutoff);
@@ -80,7 +80,7 @@ TEST(the_index_is_the_best_rate_of_success_over_all_cutoffs) {
 }
 
 TEST(the_search_stops_at_its_budget_and_still_has_a_plan) {
-  PlanTask tasks[kPlanTasksMax];
+  PlannedTask tasks[kPlanTasksMax];
   for (std::size_t i = 0; i < kPlanTasksMax; ++i) {
     tasks[i] = maybe(10.0 + static_cast<double>(i), 20, 100.0);
   }
@@ -90,7 +90,7 @@ TEST(the_search_stops_at_its_budget_and_still_has_a_plan) {
 
 TEST(among_equal_plans_the_one_that_needs_less_of_the_lane_and_so_less_energy) {
   // Either fits before 60 s, not both.
-  const PlanTask tasks[] = {certain(50, 60), certain(30, 60)};
+  const PlannedTask tasks[] = {certain(50, 60), certain(30, 60)};
   Planner planner;
   TEST_ASSERT_EQUAL_UINT32(1, head_of(planner.plan(tasks, kNoFirst, 0.0, kPlenty)));
 }

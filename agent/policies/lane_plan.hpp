@@ -26,18 +26,18 @@ inline constexpr std::size_t kPlanTasksMax = 16;  // beyond: the best by index, 
 inline constexpr std::size_t kScenarios = 32;
 inline constexpr double kNeverSeconds = 1e30;
 
-struct PlanTask {
+struct PlannedTask {
   std::array<double, kScenarios> need{};  // ascending, equally likely
   double deadline = 0.0;
 };
 
-struct PlanStep {
+struct PlannedStep {
   std::uint32_t task = 0;  // position in the span given
   double cutoff = 0.0;     // seconds of the lane after which it is given up; 0: not run at all
 };
 
-struct Plan {
-  std::vector<PlanStep> steps;
+struct LanePlan {
+  std::vector<PlannedStep> steps;
   double value = 0.0;  // expected successes
 };
 
@@ -46,24 +46,24 @@ struct Index {
   double value = 0.0;
   double cutoff = 0.0;
 };
-[[nodiscard]] Index success_index(const PlanTask& task);
+[[nodiscard]] Index success_index(const PlannedTask& task);
 
 class Planner {
  public:
   // At most kPlanTasksMax tasks. `first` is preferred at the head of the plan: a plan that starts
   // with another task must be worth `switch_cost` successes more. UINT32_MAX: none is.
-  [[nodiscard]] const Plan& plan(std::span<const PlanTask> tasks, std::uint32_t first,
+  [[nodiscard]] const LanePlan& plan(std::span<const PlannedTask> tasks, std::uint32_t first,
                                  double switch_cost, std::uint32_t evaluations_max);
 
  private:
-  void draw(std::span<const PlanTask> tasks);
-  [[nodiscard]] double value(std::span<const PlanTask> tasks, const std::vector<PlanStep>& steps);
-  void improve(std::span<const PlanTask> tasks, std::vector<PlanStep>& steps, double& best);
+  void draw(std::span<const PlannedTask> tasks);
+  [[nodiscard]] double value(std::span<const PlannedTask> tasks, const std::vector<PlannedStep>& steps);
+  void improve(std::span<const PlannedTask> tasks, std::vector<PlannedStep>& steps, double& best);
 
-  Plan best_;
+  LanePlan best_;
   std::array<std::array<double, kScenarios>, kPlanTasksMax> drawn_{};  // need by task and draw
-  std::vector<PlanStep> steps_;
-  std::vector<PlanStep> trial_;
+  std::vector<PlannedStep> steps_;
+  std::vector<PlannedStep> trial_;
   std::uint32_t first_ = UINT32_MAX;
   double switch_cost_ = 0.0;
   std::uint32_t evaluations_left_ = 0;
