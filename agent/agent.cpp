@@ -307,10 +307,10 @@ void Agent::drain(bool drain, Reply reply) {
   post(core::DrainRequested{request, drain});
 }
 
-void Agent::change_plan(core::FleetPlan plan, Reply reply) {
+void Agent::change_budget(core::FleetBudget budget, Reply reply) {
   if (refuse_if_blocked(reply)) return;
   const std::uint64_t request = expect(std::move(reply));
-  post(core::PlanChanged{request, std::move(plan)});
+  post(core::BudgetChanged{request, std::move(budget)});
 }
 
 void Agent::command(core::OperatorCommand command, Reply reply) {

@@ -54,7 +54,7 @@ class Agent {
   void join_fleet(bool seen_before) { post(core::FleetJoined{seen_before}); }
   // Another agent has this board's name.
   void leave_fleet() { post(core::Displaced{}); }
-  void change_plan(core::FleetPlan plan, Reply reply);
+  void change_budget(core::FleetBudget budget, Reply reply);
   // A signed command of an operator who may give it.
   void command(core::OperatorCommand command, Reply reply);
   void note_refused(core::CommandRefused refused);

@@ -151,18 +151,18 @@ void CommandDoor::on_message(const mqtt::Incoming& message, const mqtt::Topic& t
 }
 
 void CommandDoor::take_plan(const mqtt::Command& command, const Asker& asker) {
-  Result<core::FleetPlan> plan = parse_plan(command.body);
-  if (!plan) {
-    refuse(asker, {ReplyCode::kInvalid, plan.error().context, command.op, command.id, true},
+  Result<core::FleetBudget> budget = parse_fleet_budget(command.body);
+  if (!budget) {
+    refuse(asker, {ReplyCode::kInvalid, budget.error().context, command.op, command.id, true},
            "config");
     return;
   }
   // It is retained, so it comes again with every connect.
-  if (*plan == agent_.state().fleet.plan) {
+  if (*budget == agent_.state().fleet.budget) {
     answer(asker, ReplyCode::kOk, "in force already");
     return;
   }
-  agent_.change_plan(std::move(*plan), [this, asker](const core::Answer& a) {
+  agent_.change_budget(std::move(*budget), [this, asker](const core::Answer& a) {
     answer(asker, a.ok ? ReplyCode::kOk : mqtt::reply_code(a.code), a.text);
   });
 }
@@ -175,7 +175,7 @@ void CommandDoor::answer_get(const Value& body, const Asker& asker) {
     for (const TaskRow& row : task_rows(agent_.state(), agent_.now())) tasks.add(task_json(row));
     answer(asker, ReplyCode::kOk, what, Value::object().set("tasks", std::move(tasks)));
   } else if (what == "plan") {
-    answer(asker, ReplyCode::kOk, what, plan_json(agent_.state().fleet.plan));
+    answer(asker, ReplyCode::kOk, what, fleet_budget_json(agent_.state().fleet.budget));
   } else if (what == "config" || what == "events") {
     const Value* key = body.find("key", Kind::kString);
     Result<Value> data = what == "events"

@@ -173,7 +173,7 @@ void CoTrainingHub::refresh_group(const core::Task& task, const core::State& sta
   group.members = {self_};
   PeersLine line;
   for (const auto& [node, peer] : peers_) {
-    if (state.fleet.plan.member(node) == nullptr) continue;
+    if (state.fleet.budget.member(node) == nullptr) continue;
     const auto said = peer.tasks.find(task.spec.name);
     if (said == peer.tasks.end()) continue;
     if (said->second) {

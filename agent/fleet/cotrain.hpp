@@ -2,7 +2,7 @@
 // the words of trainers to each other. Passes the core by; nothing of it is journalled.
 //
 // Each board says in a retained topic which fleet tasks it works on. A group is every member of the
-// plan that is live and says so; its graph is the ledger's remote over the sorted members, with
+// budget that is live and says so; its graph is the ledger's remote over the sorted members, with
 // Metropolis weights, so every board derives the same from the same list.
 // Bounded: groups by kWordTasksMax, boards by core::kMembersMax, what a peer may say by bytes a
 // second.
@@ -39,7 +39,7 @@ class CoTrainingHub {
 
   CoTrainingHub(std::string self, Hands hands) : self_(std::move(self)), hands_(std::move(hands)) {}
 
-  // What another board said about itself. A plan may make it a member later.
+  // What another board said about itself. A budget may make it a member later.
   void on_status(const std::string& node, std::string_view payload);
   void on_word(const std::string& node, std::string_view payload);
   // A part of a model from a peer, and one from an own trainer.

@@ -21,9 +21,9 @@ mqtt::Share share_of(const core::State& state, Resource resource, TimeNs now) {
   mqtt::Share out;
   if (!fleet.on_floor(now)) out.parts = fleet.ledger->effective(now)[r];
   out.enforced = fleet.enforced[r];
-  const core::FleetMember* self = fleet.plan.member(state.config.node);
+  const core::FleetMember* self = fleet.budget.member(state.config.node);
   out.floor = self == nullptr ? 0 : self->floor[r];
-  out.budget = fleet.plan.budget_at(resource, now + state.wall_minus_agent);
+  out.budget = fleet.budget.budget_at(resource, now + state.wall_minus_agent);
   return out;
 }
 
@@ -48,7 +48,7 @@ mqtt::NodeInfo info_of(const core::State& state, const std::string& model,
   info.trainers = state.config.trainers;
   info.memory_bytes = state.config.memory_bytes;
   info.power_source = power::name(state.meter_source);
-  info.ledger_epoch = state.fleet.plan.epoch;
+  info.ledger_epoch = state.fleet.budget.epoch;
   if (state.fleet.ledger) info.incarnation = state.fleet.ledger->account().incarnation;
   return info;
 }
@@ -56,7 +56,7 @@ mqtt::NodeInfo info_of(const core::State& state, const std::string& model,
 mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
   mqtt::NodeReport report;
   const core::Fleet& fleet = state.fleet;
-  report.config_rev = fleet.plan.rev;
+  report.config_rev = fleet.budget.rev;
   report.draining = state.draining;
   report.fenced = fleet.fenced(now);
   if (!fleet.on_floor(now)) {

@@ -41,7 +41,7 @@ const std::deque<ShareHistory::Point>& ShareHistory::take(TimeNs wall) {
 }
 
 void ShareHistory::fall(TimeNs wall, const core::State& state) {
-  const core::FleetMember* self = state.fleet.plan.member(state.config.node);
+  const core::FleetMember* self = state.fleet.budget.member(state.config.node);
   // Not at the time of the point before: a point is known by its time.
   add({std::max(wall / 1000, last_.unix_us + 1), 0, self == nullptr ? 0 : self->floor[kPower]});
 }

@@ -62,7 +62,7 @@ Value amounts_json(const Amounts& amounts) {
   return out;
 }
 
-Status read_members(const Value& body, core::FleetPlan& plan) {
+Status read_members(const Value& body, core::FleetBudget& budget) {
   const Value* founders = body.find("founders", Kind::kArray);
   const Value* members = body.find("members", Kind::kObject);
   if (founders == nullptr || members == nullptr) {
@@ -77,7 +77,7 @@ Status read_members(const Value& body, core::FleetPlan& plan) {
     if (!id.is(Kind::kString) || !config::is_name(id.as_string())) {
       return fail(Code::kInvalid, "/founders: expected names of boards");
     }
-    plan.founders.push_back(id.as_string());
+    budget.founders.push_back(id.as_string());
   }
   for (const auto& [id, floors] : members->members()) {
     if (!config::is_name(id) || !floors.is(Kind::kObject)) {
@@ -85,29 +85,29 @@ Status read_members(const Value& body, core::FleetPlan& plan) {
     }
     const Result<Amounts> floor = amounts(floors, 0, "/members/" + id);
     if (!floor) return tl::make_unexpected(floor.error());
-    plan.members.push_back({id, *floor});
+    budget.members.push_back({id, *floor});
   }
-  std::sort(plan.founders.begin(), plan.founders.end());
-  std::sort(plan.members.begin(), plan.members.end(),
+  std::sort(budget.founders.begin(), budget.founders.end());
+  std::sort(budget.members.begin(), budget.members.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
   return {};
 }
 
 }  // namespace
 
-Result<core::FleetPlan> parse_plan(const Value& body) {
-  core::FleetPlan plan;
+Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
+  core::FleetBudget budget;
   const Result<std::int64_t> rev = integer(body, "rev", 1, 1'000'000'000'000);
   if (!rev) return tl::make_unexpected(rev.error());
   const Result<std::int64_t> epoch = integer(body, "epoch", 1, 1'000'000'000);
   if (!epoch) return tl::make_unexpected(epoch.error());
-  plan.rev = static_cast<std::uint64_t>(*rev);
-  plan.epoch = static_cast<std::uint32_t>(*epoch);
-  if (const Status ok = read_members(body, plan); !ok) return tl::make_unexpected(ok.error());
+  budget.rev = static_cast<std::uint64_t>(*rev);
+  budget.epoch = static_cast<std::uint32_t>(*epoch);
+  if (const Status ok = read_members(body, budget); !ok) return tl::make_unexpected(ok.error());
   if (const Value* budget = body.find("budget", Kind::kObject)) {
     const Result<Amounts> given = amounts(*budget, core::kUnlimited, "/budget");
     if (!given) return tl::make_unexpected(given.error());
-    plan.budget = *given;
+    budget.total = *given;
   }
   if (const Value* now = body.find("power_for_now", Kind::kObject)) {
     const AmountName& power = kAmounts[static_cast<std::size_t>(Resource::kPower)];
@@ -115,29 +115,29 @@ Result<core::FleetPlan> parse_plan(const Value& body) {
     if (!mw) return tl::make_unexpected(mw.error());
     const Result<std::int64_t> until = integer(*now, "until_ms", 0, core::kTimeMax / kMillisecond);
     if (!until) return tl::make_unexpected(until.error());
-    plan.power_mw_for_now = *mw;
-    plan.power_for_now_until_wall = *until * kMillisecond;
+    budget.power_mw_for_now = *mw;
+    budget.power_for_now_until_wall = *until * kMillisecond;
   }
-  if (const Status ok = core::check_plan(plan); !ok) return tl::make_unexpected(ok.error());
-  return plan;
+  if (const Status ok = core::check_fleet_budget(budget); !ok) return tl::make_unexpected(ok.error());
+  return budget;
 }
 
-Value plan_json(const core::FleetPlan& plan) {
+Value fleet_budget_json(const core::FleetBudget& budget) {
   Value founders = Value::array();
-  for (const std::string& id : plan.founders) founders.add(Value::string(id));
+  for (const std::string& id : budget.founders) founders.add(Value::string(id));
   Value members = Value::object();
-  for (const core::FleetMember& m : plan.members) members.set(m.id, amounts_json(m.floor));
+  for (const core::FleetMember& m : budget.members) members.set(m.id, amounts_json(m.floor));
   Value out = Value::object()
-                  .set("rev", Value::integer(static_cast<std::int64_t>(plan.rev)))
-                  .set("epoch", Value::integer(plan.epoch))
+                  .set("rev", Value::integer(static_cast<std::int64_t>(budget.rev)))
+                  .set("epoch", Value::integer(budget.epoch))
                   .set("founders", std::move(founders))
                   .set("members", std::move(members))
-                  .set("budget", amounts_json(plan.budget));
-  if (plan.power_mw_for_now != core::kUnlimited) {
+                  .set("budget", amounts_json(budget.total));
+  if (budget.power_mw_for_now != core::kUnlimited) {
     out.set("power_for_now",
             Value::object()
-                .set("power_w", Value::number(static_cast<double>(plan.power_mw_for_now) / 1e3))
-                .set("until_ms", Value::integer(plan.power_for_now_until_wall / kMillisecond)));
+                .set("power_w", Value::number(static_cast<double>(budget.power_mw_for_now) / 1e3))
+                .set("until_ms", Value::integer(budget.power_for_now_until_wall / kMillisecond)));
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// The fleet's plan as the JSON operators sign (docs/mqtt-api.md, ctl/all/config).
+// The fleet's budget as the JSON operators sign (docs/mqtt-api.md, ctl/all/config).
 #pragma once
 
 #include "agent/core/state/fleet.hpp"
@@ -7,7 +7,7 @@
 
 namespace laird::shell {
 
-[[nodiscard]] Result<core::FleetPlan> parse_plan(const json::Value& body);
-[[nodiscard]] json::Value plan_json(const core::FleetPlan& plan);
+[[nodiscard]] Result<core::FleetBudget> parse_fleet_budget(const json::Value& body);
+[[nodiscard]] json::Value fleet_budget_json(const core::FleetBudget& budget);
 
 }  // namespace laird::shell

@@ -254,23 +254,23 @@ std::int64_t scaled(const Value& object, std::string_view name, double scale,
                            : otherwise;
 }
 
-core::FleetPlan plan_of(const Value& fleet) {
-  core::FleetPlan plan;
-  plan.epoch = static_cast<std::uint32_t>(integer(fleet, "epoch"));
+core::FleetBudget plan_of(const Value& fleet) {
+  core::FleetBudget budget;
+  budget.epoch = static_cast<std::uint32_t>(integer(fleet, "epoch"));
   for (const auto& [id, floors] : field(fleet, "members").members()) {
-    plan.founders.push_back(id);
-    plan.members.push_back(
+    budget.founders.push_back(id);
+    budget.members.push_back(
         {id,
          {scaled(floors, "cpu", 1e3, 0), scaled(floors, "gpu", 1e6, 0), integer(floors, "power")}});
   }
-  std::sort(plan.founders.begin(), plan.founders.end());
-  std::sort(plan.members.begin(), plan.members.end(),
+  std::sort(budget.founders.begin(), budget.founders.end());
+  std::sort(budget.members.begin(), budget.members.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
   const Value& budget = field(fleet, "budget");
-  plan.budget = {scaled(budget, "cpu", 1e3, core::kUnlimited),
+  budget.total = {scaled(budget, "cpu", 1e3, core::kUnlimited),
                  scaled(budget, "gpu", 1e6, core::kUnlimited),
                  scaled(budget, "power", 1.0, core::kUnlimited)};
-  return plan;
+  return budget;
 }
 
 void read_fleet(const Value& fleet, std::string_view source,
@@ -312,11 +312,11 @@ void read_fleet(const Value& fleet, std::string_view source,
   if (out.core.fleet.lease < core::kLeaseTicksMin * out.core.fleet.tick) {
     report("/lease", "shorter than 20 ticks; lengthen it or shorten \"tick\"");
   }
-  out.core.fleet.plan = plan_of(fleet);
-  if (const Status ok = core::check_plan(out.core.fleet.plan); !ok) {
+  out.core.fleet.budget = plan_of(fleet);
+  if (const Status ok = core::check_fleet_budget(out.core.fleet.budget); !ok) {
     report("", ok.error().context);
   }
-  if (out.core.fleet.plan.member(out.core.node) == nullptr) {
+  if (out.core.fleet.budget.member(out.core.node) == nullptr) {
     // Allowed: a board that joins later is made a member by an operator.
     out.board_notes.push_back("this board is not among the fleet's founding members");
   }

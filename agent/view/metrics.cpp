@@ -143,7 +143,7 @@ void add_agreement(OpenMetrics& text, const MetricsInput& in) {
               "Part of the divided budget that would have to move to or from one neighbour.");
   for (const Resource resource : {Resource::kCpu, Resource::kGpu, Resource::kPower}) {
     const auto r = static_cast<std::size_t>(resource);
-    if (fleet.plan.budget[r] == core::kUnlimited) continue;
+    if (fleet.budget.total[r] == core::kUnlimited) continue;
     const std::optional<consensus::Parts> parts = ledger.disagreement(r);
     if (!parts) continue;
     text.sample(label("resource", core::name(resource)),
@@ -157,16 +157,16 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
   one(text, "laird_fleet_fenced", "gauge", "", "1: cut off from its peers, on its floor.",
       fleet.fenced(in.now) ? 1.0 : 0.0);
   one(text, "laird_fleet_plan_revision", "gauge", "", "Revision of the plan in force.",
-      count(fleet.plan.rev));
+      count(fleet.budget.rev));
   one(text, "laird_fleet_members", "gauge", "", "Boards of the plan, itself included.",
-      count(fleet.plan.members.size()));
+      count(fleet.budget.members.size()));
   const auto power = static_cast<std::size_t>(Resource::kPower);
   if (fleet.enforced[power] != core::kUnlimited) {
     one(text, "laird_fleet_share_watts", "gauge", "watts", "This board's floor and share.",
         static_cast<double>(fleet.enforced[power]) * 1e-3);
   }
   const std::int64_t budget =
-      fleet.plan.budget_at(Resource::kPower, in.now + in.state->wall_minus_agent);
+      fleet.budget.budget_at(Resource::kPower, in.now + in.state->wall_minus_agent);
   if (budget != core::kUnlimited) {
     one(text, "laird_fleet_budget_watts", "gauge", "watts", "Of the whole fleet.",
         static_cast<double>(budget) * 1e-3);

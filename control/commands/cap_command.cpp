@@ -4,7 +4,7 @@
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/local_client.hpp"
-#include "control/fleet/plan.hpp"
+#include "control/fleet/fleet_budget.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/screen/output.hpp"
 
@@ -53,12 +53,12 @@ int set(const Reach& reach, const CapOptions& options) {
     if (duration > 0) body.set("for_s", Value::number(static_cast<double>(duration) / 1e9));
     return board_cap(**client, reach.node, std::move(body), where->timeout);
   }
-  const auto plan = plan_in_force(**client, where->timeout);
-  if (!plan) return complain(plan.error());
+  const auto budget = budget_in_force(**client, where->timeout);
+  if (!budget) return complain(budget.error());
   const std::int64_t until = unix_ms_now() + duration / kMillisecond;
   return put_in_force(
       **client,
-      duration > 0 ? with_power_until(*plan, *power_mw, until) : with_power(*plan, *power_mw),
+      duration > 0 ? with_power_until(*budget, *power_mw, until) : with_power(*budget, *power_mw),
       where->timeout);
 }
 
@@ -71,20 +71,20 @@ int clear(const Reach& reach, const CapOptions& options) {
   if (!reach.node.empty()) {
     return board_cap(**client, reach.node, Value::object().set("power_w", Value()), where->timeout);
   }
-  const auto plan = plan_in_force(**client, where->timeout);
-  if (!plan) return complain(plan.error());
-  const bool nothing = plan->power_mw_for_now == core::kUnlimited &&
-                       (!options.budget || plan->budget[2] == core::kUnlimited);
+  const auto budget = budget_in_force(**client, where->timeout);
+  if (!budget) return complain(budget.error());
+  const bool nothing = budget->power_mw_for_now == core::kUnlimited &&
+                       (!options.budget || budget->total[2] == core::kUnlimited);
   if (nothing) {
     std::printf("no %s is set; %s\n", options.budget ? "power budget" : "cap for a time",
-                power_text(*plan, unix_ms_now()).c_str());
+                power_text(*budget, unix_ms_now()).c_str());
     return 0;
   }
   if (options.budget && !confirmed("Lift the power budget of the whole fleet?", reach.yes)) {
     say("nothing was done");
     return kFailed;
   }
-  return put_in_force(**client, without_power_cap(*plan, options.budget), where->timeout);
+  return put_in_force(**client, without_power_cap(*budget, options.budget), where->timeout);
 }
 
 int get(const Reach& reach) {
@@ -102,22 +102,22 @@ int get(const Reach& reach) {
                 fixed(board.number("cap_w"), 1, " W").c_str());
     return 0;
   }
-  const auto plan = plan_in_force(**client, where->timeout);
-  if (!plan) return complain(plan.error());
+  const auto budget = budget_in_force(**client, where->timeout);
+  if (!budget) return complain(budget.error());
   const FleetSums sums = sums_of(view);
   if (reach.json()) {
     std::printf(
         "%s\n",
         json::to_text(Value::object()
-                          .set("rev", Value::integer(static_cast<std::int64_t>(plan->rev)))
+                          .set("rev", Value::integer(static_cast<std::int64_t>(budget->rev)))
                           .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
                           .set("enforced_w", Value::number(sums.enforced_w))
                           .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value()))
             .c_str());
     return 0;
   }
-  std::printf("plan %llu: %s; %s given out, %s drawn\n", static_cast<unsigned long long>(plan->rev),
-              power_text(*plan, unix_ms_now()).c_str(), fixed(sums.enforced_w, 1, " W").c_str(),
+  std::printf("plan %llu: %s; %s given out, %s drawn\n", static_cast<unsigned long long>(budget->rev),
+              power_text(*budget, unix_ms_now()).c_str(), fixed(sums.enforced_w, 1, " W").c_str(),
               sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "an unknown power");
   return 0;
 }

@@ -1,4 +1,4 @@
-// enroll: a new board's certificate and config, and its place in the plan. purge: the end of one.
+// enroll: a new board's certificate and config, and its place in the budget. purge: the end of one.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
-#include "control/fleet/plan.hpp"
+#include "control/fleet/fleet_budget.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/provision/enroll.hpp"
 #include "control/provision/pki.hpp"
@@ -26,19 +26,19 @@ struct EnrollOptions {
 };
 
 // Founding: those enrolled together are the fleet.
-Result<core::FleetPlan> founding_plan(const EnrollOptions& options, std::int64_t floor_mw) {
-  core::FleetPlan plan;
-  plan.epoch = 1;
-  for (const std::string& id : options.names) plan = with_member(std::move(plan), id, floor_mw);
-  for (const core::FleetMember& member : plan.members) plan.founders.push_back(member.id);
+Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64_t floor_mw) {
+  core::FleetBudget budget;
+  budget.epoch = 1;
+  for (const std::string& id : options.names) budget = with_member(std::move(budget), id, floor_mw);
+  for (const core::FleetMember& member : budget.members) budget.founders.push_back(member.id);
   if (!options.budget.empty()) {
     const auto mw = config::parse_power(options.budget);
     if (!mw) return fail(Code::kInvalid, "--budget: " + mw.error().context);
-    plan.budget[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+    budget.total[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
   }
-  plan.rev = 0;
-  if (const Status ok = core::check_plan(plan); !ok) return tl::make_unexpected(ok.error());
-  return plan;
+  budget.rev = 0;
+  if (const Status ok = core::check_fleet_budget(budget); !ok) return tl::make_unexpected(ok.error());
+  return budget;
 }
 
 // A name that is taken, wrong or already of the fleet is found before anything is made.
@@ -59,14 +59,14 @@ Status check_names(const EnrollOptions& options) {
 }
 
 Status make_files(const EnrollOptions& options, const std::vector<std::string>& brokers,
-                  const core::FleetPlan& plan) {
+                  const core::FleetBudget& budget) {
   const auto operators = known_operators(options.pki);
   if (!operators) return tl::make_unexpected(operators.error());
   const auto index = pki_index(options.pki);
   if (!index) return tl::make_unexpected(index.error());
   const IfThere if_there = options.force ? IfThere::kReplace : IfThere::kRefuse;
   for (const std::string& id : options.names) {
-    const auto config = board_config({id, index->fleet, brokers, *operators, plan});
+    const auto config = board_config({id, index->fleet, brokers, *operators, budget});
     if (!config) return tl::make_unexpected(config.error());
     const auto made =
         pki_issue(options.pki, mqtt::Subject{id, mqtt::Role::kNode, {}, 825}, if_there);
@@ -87,32 +87,32 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   const auto where = reach.where(true);
   if (!where) return complain(where.error());
   if (options.offline) {
-    const auto plan = founding_plan(options, *floor);
-    if (!plan) return complain(plan.error());
-    const Status made = make_files(options, where->fleet.brokers, *plan);
+    const auto budget = founding_plan(options, *floor);
+    if (!budget) return complain(budget.error());
+    const Status made = make_files(options, where->fleet.brokers, *budget);
     if (!made) return complain(made.error());
     say("the broker needs nothing: its ACL goes by the certificate's name");
     return 0;
   }
   const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!client) return complain(client.error());
-  auto plan = plan_in_force(**client, where->timeout);
-  if (!plan) {
+  auto budget = budget_in_force(**client, where->timeout);
+  if (!budget) {
     say("--offline founds a fleet: with every board that is enrolled in the same call");
-    return complain(plan.error());
+    return complain(budget.error());
   }
-  core::FleetPlan next = *plan;
+  core::FleetBudget next = *budget;
   for (const std::string& id : options.names) {
     // Enrolled anew it keeps the floor it has, unless told otherwise.
     if (next.member(id) != nullptr && options.floor.empty()) continue;
     next = with_member(std::move(next), id, *floor);
   }
-  if (next != *plan) next.rev = plan->rev + 1;
-  if (const Status ok = core::check_plan(next); !ok) return complain(ok.error());
+  if (next != *budget) next.rev = budget->rev + 1;
+  if (const Status ok = core::check_fleet_budget(next); !ok) return complain(ok.error());
   if (const Status made = make_files(options, where->fleet.brokers, next); !made) {
     return complain(made.error());
   }
-  if (next == *plan) return 0;
+  if (next == *budget) return 0;
   const int code = put_in_force(**client, next, where->timeout);
   // The new boards cannot have taken it yet.
   return code == kPartial ? 0 : code;
@@ -199,8 +199,8 @@ int purge(const Reach& reach, const PurgeOptions& options) {
       std::any_of(index->entries.begin(), index->entries.end(), [&](const PkiEntry& entry) {
         return entry.name == id && entry.role == mqtt::Role::kNode && entry.revoked_at_s == 0;
       });
-  const auto plan = plan_in_force(**client, where->timeout);
-  const bool member = plan && plan->member(id) != nullptr;
+  const auto budget = budget_in_force(**client, where->timeout);
+  const bool member = budget && budget->member(id) != nullptr;
   if (!issued && found == view.boards().end() && !member) {
     return complain({Code::kNotFound, "nobody knows a board '" + id + "'"});
   }
@@ -232,10 +232,10 @@ int purge(const Reach& reach, const PurgeOptions& options) {
                 *count == 1 ? "" : "s", id.c_str(), options.pki.c_str());
   }
   if (member) {
-    const int taken = put_in_force(**client, without_member(*plan, id), where->timeout);
+    const int taken = put_in_force(**client, without_member(*budget, id), where->timeout);
     if (taken != 0) code = taken;
-  } else if (!plan) {
-    say("the plan is unknown: " + plan.error().context);
+  } else if (!budget) {
+    say("the plan is unknown: " + budget.error().context);
   }
   if (code != 0) return code;
   std::printf(

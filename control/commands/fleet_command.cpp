@@ -1,11 +1,11 @@
-// fleet: the plan all boards share, and whether they keep to it.
+// fleet: the budget all boards share, and whether they keep to it.
 #include <cmath>
 #include <cstdio>
 
 #include "agent/settings/fleet_budget_json.hpp"
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
-#include "control/fleet/plan.hpp"
+#include "control/fleet/fleet_budget.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/provision/secure_files.hpp"
 #include "control/screen/output.hpp"
@@ -14,7 +14,7 @@
 namespace laird::control {
 namespace {
 
-using core::FleetPlan;
+using core::FleetBudget;
 using json::Kind;
 using json::Value;
 
@@ -34,7 +34,7 @@ struct InitOptions {
   bool force = false;
 };
 
-Result<FleetPlan> plan_from_file(const std::string& path) {
+Result<FleetBudget> plan_from_file(const std::string& path) {
   const auto text = config::read_file(path, kPlanFileMax);
   if (!text) return tl::make_unexpected(text.error());
   json::ParseLimits limits;
@@ -50,17 +50,17 @@ Result<FleetPlan> plan_from_file(const std::string& path) {
     }
     value->set("founders", std::move(founders));
   }
-  auto plan = shell::parse_plan(*value);
-  if (!plan) return fail(Code::kInvalid, path + ": " + plan.error().context);
-  return plan;
+  auto budget = shell::parse_fleet_budget(*value);
+  if (!budget) return fail(Code::kInvalid, path + ": " + budget.error().context);
+  return budget;
 }
 
 // From what the boards say: their config's founding, and every live board.
-Result<FleetPlan> plan_from_boards(FleetClient& client, const InitOptions& options,
+Result<FleetBudget> plan_from_boards(FleetClient& client, const InitOptions& options,
                                    DurationNs timeout) {
-  FleetPlan plan;
-  if (auto told = plan_in_force(client, timeout)) plan = std::move(*told);
-  if (plan.epoch == 0) plan.epoch = 1;
+  FleetBudget budget;
+  if (auto told = budget_in_force(client, timeout)) budget = std::move(*told);
+  if (budget.epoch == 0) budget.epoch = 1;
   std::vector<std::string> ids = options.members;
   if (ids.empty()) {
     for (const auto& [id, board] : client.view().boards()) {
@@ -69,28 +69,28 @@ Result<FleetPlan> plan_from_boards(FleetClient& client, const InitOptions& optio
   }
   for (const std::string& id : ids) {
     if (!mqtt::is_node_id(id)) return fail(Code::kInvalid, "'" + id + "' is no board's name");
-    add_member(plan, id);
+    add_member(budget, id);
   }
-  if (plan.members.empty()) {
+  if (budget.members.empty()) {
     return fail(Code::kUnavailable,
                 "no board is live: start them, or name them with --members, or give a plan with "
                 "-f");
   }
-  if (plan.founders.empty()) {
-    for (const core::FleetMember& member : plan.members) plan.founders.push_back(member.id);
+  if (budget.founders.empty()) {
+    for (const core::FleetMember& member : budget.members) budget.founders.push_back(member.id);
   }
-  return plan;
+  return budget;
 }
 
-Status apply(const InitOptions& options, FleetPlan& plan) {
+Status apply(const InitOptions& options, FleetBudget& budget) {
   if (!options.budget.empty()) {
     const auto mw = config::parse_power(options.budget);
     if (!mw) return fail(Code::kInvalid, "--budget: " + mw.error().context);
-    plan.budget[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+    budget.total[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
   }
-  const auto amount = [&plan](double given, core::Resource resource, double scale) {
+  const auto amount = [&budget](double given, core::Resource resource, double scale) {
     if (given >= 0.0) {
-      plan.budget[static_cast<std::size_t>(resource)] = std::llround(given * scale);
+      budget.total[static_cast<std::size_t>(resource)] = std::llround(given * scale);
     }
   };
   amount(options.cpu, core::Resource::kCpu, 1e3);
@@ -98,11 +98,11 @@ Status apply(const InitOptions& options, FleetPlan& plan) {
   if (!options.floor.empty()) {
     const auto mw = config::parse_power(options.floor);
     if (!mw) return fail(Code::kInvalid, "--floor: " + mw.error().context);
-    for (core::FleetMember& member : plan.members) {
+    for (core::FleetMember& member : budget.members) {
       member.floor[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
     }
   }
-  return core::check_plan(plan);
+  return core::check_fleet_budget(budget);
 }
 
 int init(const Reach& reach, const InitOptions& options) {
@@ -111,22 +111,22 @@ int init(const Reach& reach, const InitOptions& options) {
   const auto opened = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!opened) return complain(opened.error());
   FleetClient& client = **opened;
-  auto plan = options.file.empty() ? plan_from_boards(client, options, where->timeout)
+  auto budget = options.file.empty() ? plan_from_boards(client, options, where->timeout)
                                    : plan_from_file(options.file);
-  if (!plan) return complain(plan.error());
-  std::uint64_t rev = options.file.empty() ? plan->rev : plan->rev - 1;
-  if (client.view().plan()) {
-    const auto retained = static_cast<std::uint64_t>(client.view().plan()->rev);
+  if (!budget) return complain(budget.error());
+  std::uint64_t rev = options.file.empty() ? budget->rev : budget->rev - 1;
+  if (client.view().budget()) {
+    const auto retained = static_cast<std::uint64_t>(client.view().budget()->rev);
     if (!options.force) {
       return complain({Code::kExists, "the fleet has a plan, revision " + std::to_string(retained) +
-                                          " by '" + client.view().plan()->op +
+                                          " by '" + client.view().budget()->op +
                                           "'; change it with `lairctl cap set`, or give --force"});
     }
     rev = std::max(rev, retained);
   }
-  plan->rev = rev + 1;
-  if (const Status ok = apply(options, *plan); !ok) return complain(ok.error());
-  const std::string text = json::to_pretty_text(shell::plan_json(*plan)) + "\n";
+  budget->rev = rev + 1;
+  if (const Status ok = apply(options, *budget); !ok) return complain(ok.error());
+  const std::string text = json::to_pretty_text(shell::fleet_budget_json(*budget)) + "\n";
   if (!options.out.empty()) {
     const auto done = write_file(options.out, text, kPublicMode,
                                  options.force ? IfThere::kReplace : IfThere::kRefuse);
@@ -137,7 +137,7 @@ int init(const Reach& reach, const InitOptions& options) {
     if (options.out.empty()) std::fputs(text.c_str(), stdout);
     return 0;
   }
-  return put_in_force(client, *plan, where->timeout);
+  return put_in_force(client, *budget, where->timeout);
 }
 
 Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& view,
@@ -148,7 +148,7 @@ Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& 
   return Value::object()
       .set("ok", Value::boolean(verdict.level == Verdict::Level::kOk))
       .set("verdict", Value::string(verdict.text))
-      .set("plan_rev", view.plan() ? Value::integer(view.plan()->rev) : Value())
+      .set("plan_rev", view.budget() ? Value::integer(view.budget()->rev) : Value())
       .set("boards", count(sums.boards))
       .set("live", count(sums.live))
       .set("fenced", count(sums.fenced))
@@ -175,8 +175,8 @@ int status(const Reach& reach) {
   } else {
     const bool colour = colours_on(stdout);
     std::printf("fleet      %s\n", where->fleet.fleet.c_str());
-    std::printf("plan       %s\n", view.plan() ? ("revision " + std::to_string(view.plan()->rev) +
-                                                  ", signed by " + view.plan()->op)
+    std::printf("plan       %s\n", view.budget() ? ("revision " + std::to_string(view.budget()->rev) +
+                                                  ", signed by " + view.budget()->op)
                                                      .c_str()
                                                : "none published: boards use their config files");
     std::printf("budget     %s\n",

@@ -163,7 +163,7 @@ void check_clocks(FleetClient& client, Findings& out) {
   }
 }
 
-void check_plan(const FleetView& view, Findings& out) {
+void check_fleet_budget(const FleetView& view, Findings& out) {
   const Verdict verdict = verdict_of(view);
   const Health health = verdict.level == Verdict::Level::kOk        ? Health::kOk
                         : verdict.level == Verdict::Level::kWarning ? Health::kWarning
@@ -230,7 +230,7 @@ Findings check_fleet(Access access, DurationNs timeout) {
   check_acl(**client, timeout, out);
   check_boards(**client, timeout, out);
   check_clocks(**client, out);
-  check_plan((*client)->view(), out);
+  check_fleet_budget((*client)->view(), out);
   return out;
 }
 

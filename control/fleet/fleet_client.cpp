@@ -298,14 +298,14 @@ std::map<std::string, mqtt::Reply> FleetClient::replies_to(
   return out;
 }
 
-Status FleetClient::publish_plan(const Value& plan, DurationNs timeout) {
+Status FleetClient::publish_plan(const Value& budget, DurationNs timeout) {
   mqtt::Command command;
   command.id = name_ + "-" + random_hex(16);
   command.fleet = access_.fleet;
   command.to = std::string(mqtt::kEveryone);
   command.verb = "config";
   command.issued_ms = unix_ms_now();
-  command.body = plan;
+  command.body = budget;
   auto text = seal(command);
   if (!text) return tl::make_unexpected(text.error());
   const std::uint64_t refused = client_->counters().refused;
@@ -316,10 +316,10 @@ Status FleetClient::publish_plan(const Value& plan, DurationNs timeout) {
   out.retained = true;
   out.qos = 1;
   publish(std::move(out));
-  const auto rev = number_at(plan, "rev");
+  const auto rev = number_at(budget, "rev");
   const auto arrived = [&] {
     return client_->counters().refused > refused ||
-           (view_.plan() && rev && view_.plan()->rev == static_cast<std::int64_t>(*rev) &&
+           (view_.budget() && rev && view_.budget()->rev == static_cast<std::int64_t>(*rev) &&
             plan_is_mine());
   };
   if (!wait(after(timeout), arrived)) {
@@ -333,9 +333,9 @@ Status FleetClient::publish_plan(const Value& plan, DurationNs timeout) {
 }
 
 bool FleetClient::plan_is_mine() const {
-  if (!view_.plan() || !key_) return false;
-  return mqtt::verify(key_->public_key(), mqtt::signing_input(view_.plan()->signed_text),
-                      view_.plan()->signature);
+  if (!view_.budget() || !key_) return false;
+  return mqtt::verify(key_->public_key(), mqtt::signing_input(view_.budget()->signed_text),
+                      view_.budget()->signature);
 }
 
 Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs timeout) {

@@ -26,7 +26,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 // What to listen to besides the replies.
 enum class Listen : std::uint8_t {
   kNothing,
-  kStates,  // status, info, report, tasks, the plan
+  kStates,  // status, info, report, tasks, the budget
   kEvents,  // the same and events
 };
 
@@ -86,9 +86,9 @@ class FleetClient {
       const std::string& verb, const json::Value& body, const std::set<std::string>& boards,
       DurationNs timeout);
 
-  // Publishes the plan, signed and retained, and waits until the broker has it.
-  [[nodiscard]] Status publish_plan(const json::Value& plan, DurationNs timeout);
-  // Whether the retained plan, if there is one, bears this operator's own signature; load_key()
+  // Publishes the budget, signed and retained, and waits until the broker has it.
+  [[nodiscard]] Status publish_plan(const json::Value& budget, DurationNs timeout);
+  // Whether the retained budget, if there is one, bears this operator's own signature; load_key()
   // must have been called.
   [[nodiscard]] bool plan_is_mine() const;
   // Reads the signing key, if it has not been read yet.

@@ -94,7 +94,7 @@ void FleetView::take(const mqtt::Topic& topic, std::string_view payload) {
       const auto command = mqtt::parse_signed_text(envelope->signed_text);
       if (!command) return;
       const auto rev = number_at(command->body, "rev");
-      plan_ = PlanView{command->body, envelope->op, envelope->signed_text, envelope->signature,
+      budget_ = PlanView{command->body, envelope->op, envelope->signed_text, envelope->signature,
                        rev ? static_cast<std::int64_t>(*rev) : 0};
       return;
     }

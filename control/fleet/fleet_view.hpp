@@ -73,7 +73,7 @@ class FleetView {
   }
   [[nodiscard]] std::deque<EventView>& events() { return events_; }
   [[nodiscard]] const std::deque<EventView>& events() const { return events_; }
-  [[nodiscard]] const std::optional<PlanView>& plan() const { return plan_; }
+  [[nodiscard]] const std::optional<PlanView>& budget() const { return budget_; }
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
  private:
@@ -82,7 +82,7 @@ class FleetView {
   std::map<std::string, BoardView> boards_;
   std::map<std::pair<std::string, std::string>, TaskView> tasks_;
   std::deque<EventView> events_;
-  std::optional<PlanView> plan_;
+  std::optional<PlanView> budget_;
   std::uint64_t changes_ = 0;
 };
 

@@ -35,8 +35,8 @@ Value fleet_section(const Enrolment& board) {
                       .set("may", Value::array().add(Value::string("*"))));
   }
   Value members = Value::object();
-  for (const std::string& id : board.plan.founders) {
-    const core::FleetMember* member = board.plan.member(id);
+  for (const std::string& id : board.budget.founders) {
+    const core::FleetMember* member = board.budget.member(id);
     members.set(id, member == nullptr ? Value::object() : amounts(member->floor, false));
   }
   const std::string tls = "/etc/laird/tls/";
@@ -48,9 +48,9 @@ Value fleet_section(const Enrolment& board) {
                       .set("cert", Value::string(tls + "node.crt"))
                       .set("key", Value::string(tls + "node.key")))
       .set("operators", std::move(operators))
-      .set("epoch", Value::integer(board.plan.epoch))
+      .set("epoch", Value::integer(board.budget.epoch))
       .set("members", std::move(members))
-      .set("budget", amounts(board.plan.budget, true));
+      .set("budget", amounts(board.budget.total, true));
 }
 
 }  // namespace

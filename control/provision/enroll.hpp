@@ -21,9 +21,9 @@ struct Enrolment {
   std::string fleet;
   std::vector<std::string> brokers;
   std::vector<KnownOperator> operators;
-  // The fleet's plan. Its founders go into the config as they are: boards of one fleet must name
-  // the same, or they take no plan from each other's operators.
-  core::FleetPlan plan;
+  // The fleet's budget. Its founders go into the config as they are: boards of one fleet must name
+  // the same, or they take no budget from each other's operators.
+  core::FleetBudget budget;
 };
 
 // laird.json of the board, checked against the agent's own schema. Pure.

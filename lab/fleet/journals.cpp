@@ -34,7 +34,7 @@ class BoardWatch {
   void see_share(const core::Event& event, const core::State& state) {
     const core::Fleet& fleet = state.fleet;
     node_ = state.config.node;
-    const core::FleetMember* self = fleet.plan.member(node_);
+    const core::FleetMember* self = fleet.budget.member(node_);
     const std::int64_t floor = self == nullptr ? 0 : self->floor[kPower];
     const TimeNs wall = state.now + state.wall_minus_agent;
     // From its fence on a board uses nothing above its floor, whether its agent runs or not; and

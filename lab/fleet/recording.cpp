@@ -77,7 +77,7 @@ class Reader {
       case TopicKind::kEvent:
         out_.events.push_back({at(), topic.node, topic.name, text(body, "text")});
         return;
-      case TopicKind::kFleetConfig: plan(payload); return;
+      case TopicKind::kFleetConfig: budget(payload); return;
       default: return;
     }
   }
@@ -125,7 +125,7 @@ class Reader {
       budget(static_cast<std::int64_t>(number(*power, "budget_w", 0) * 1e3));
   }
 
-  void plan(std::string_view payload) {
+  void budget(std::string_view payload) {
     const auto envelope = mqtt::parse_envelope(payload);
     if (!envelope) return;
     const auto command = mqtt::parse_signed_text(envelope->signed_text);

@@ -53,7 +53,7 @@ struct EventName {
   std::string_view operator()(const DrainRequested&) const { return "drain-requested"; }
   std::string_view operator()(const FleetJoined&) const { return "fleet-joined"; }
   std::string_view operator()(const PeersHeard&) const { return "peers-heard"; }
-  std::string_view operator()(const PlanChanged&) const { return "plan-changed"; }
+  std::string_view operator()(const BudgetChanged&) const { return "plan-changed"; }
   std::string_view operator()(const OperatorCommand&) const { return "commanded"; }
   std::string_view operator()(const CommandRefused&) const { return "command-refused"; }
   std::string_view operator()(const Displaced&) const { return "displaced"; }
@@ -99,10 +99,10 @@ struct EventWords {
     line.add("messages", e.messages.size());
     for (const PeerMessage& m : e.messages) line.add("from", m.from);
   }
-  void operator()(const PlanChanged& e) {
-    line.add("request", e.request).add("rev", e.plan.rev).add("epoch", e.plan.epoch);
-    line.add("members", e.plan.members.size());
-    line.add("power_mw", e.plan.budget[static_cast<std::size_t>(Resource::kPower)]);
+  void operator()(const BudgetChanged& e) {
+    line.add("request", e.request).add("rev", e.budget.rev).add("epoch", e.budget.epoch);
+    line.add("members", e.budget.members.size());
+    line.add("power_mw", e.budget.total[static_cast<std::size_t>(Resource::kPower)]);
   }
   void operator()(const OperatorCommand& e) {
     line.add("request", e.request).add("by", e.by).add("id", e.id);

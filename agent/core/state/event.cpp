@@ -107,9 +107,9 @@ void PeerMessage::archive(Archive& ar) {
 
 void PeersHeard::archive(Archive& ar) { ar.sequence(messages, kPeerMessagesMax); }
 
-void PlanChanged::archive(Archive& ar) {
+void BudgetChanged::archive(Archive& ar) {
   ar(request);
-  ar(plan);
+  ar(budget);
 }
 
 void OperatorCommand::archive(Archive& ar) {
@@ -198,7 +198,7 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<ReleaseRequested>(body) ||
          std::holds_alternative<DrainRequested>(body) ||
          std::holds_alternative<FleetJoined>(body) || std::holds_alternative<Displaced>(body) ||
-         std::holds_alternative<PlanChanged>(body) || std::holds_alternative<OperatorCommand>(body) ||
+         std::holds_alternative<BudgetChanged>(body) || std::holds_alternative<OperatorCommand>(body) ||
          std::holds_alternative<CapRequested>(body);
 }
 

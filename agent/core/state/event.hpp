@@ -154,10 +154,10 @@ struct PeersHeard {
   std::vector<PeerMessage> messages;
   void archive(Archive& ar);
 };
-// A newer plan for the fleet.
-struct PlanChanged {
+// A newer budget for the fleet.
+struct BudgetChanged {
   std::uint64_t request = 0;
-  FleetPlan plan;
+  FleetBudget budget;
   void archive(Archive& ar);
 };
 // A command that came over the network, signed by an operator who may give it. Done at most once,
@@ -170,7 +170,7 @@ struct ConfigRequested {
   void archive(Archive& ar);
 };
 using OperatorRequest = std::variant<Submitted, CancelRequested, HoldRequested, ReleaseRequested,
-                                DrainRequested, PlanChanged, CapRequested, ConfigRequested>;
+                                DrainRequested, BudgetChanged, CapRequested, ConfigRequested>;
 struct OperatorCommand {
   std::uint64_t request = 0;
   std::string by;  // the operator
@@ -211,7 +211,7 @@ using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
                  ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
                  TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
-                 CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, PlanChanged,
+                 CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, BudgetChanged,
                  OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded>;
 
 struct Event {

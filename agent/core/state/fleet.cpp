@@ -23,18 +23,18 @@ void FleetMember::archive(Archive& ar) {
   for (std::int64_t& amount : floor) ar(amount);
 }
 
-void FleetPlan::archive(Archive& ar) {
+void FleetBudget::archive(Archive& ar) {
   ar(rev);
   ar(epoch);
   ar.sequence(founders, kMembersMax);
   ar.sequence(members, kMembersMax);
-  for (std::int64_t& amount : budget) ar(amount);
+  for (std::int64_t& amount : total) ar(amount);
   ar(power_mw_for_now);
   ar(power_for_now_until_wall);
 }
 
 void FleetConfig::archive(Archive& ar) {
-  ar(plan);
+  ar(budget);
   ar(tick);
   ar(lease);
 }
@@ -52,22 +52,22 @@ void FleetCounters::archive(Archive& ar) {
   ar(peer_messages_refused);
 }
 
-const FleetMember* FleetPlan::member(std::string_view id) const {
+const FleetMember* FleetBudget::member(std::string_view id) const {
   const auto at =
       std::lower_bound(members.begin(), members.end(), id,
                        [](const FleetMember& m, std::string_view i) { return m.id < i; });
   return at != members.end() && at->id == id ? &*at : nullptr;
 }
 
-std::int64_t FleetPlan::budget_at(Resource resource, TimeNs wall_ns) const {
+std::int64_t FleetBudget::budget_at(Resource resource, TimeNs wall_ns) const {
   if (resource == Resource::kPower && power_mw_for_now != kUnlimited &&
       wall_ns < power_for_now_until_wall) {
     return power_mw_for_now;
   }
-  return budget[static_cast<std::size_t>(resource)];
+  return total[static_cast<std::size_t>(resource)];
 }
 
-std::int64_t FleetPlan::divided_at(Resource resource, TimeNs wall_ns) const {
+std::int64_t FleetBudget::divided_at(Resource resource, TimeNs wall_ns) const {
   const std::int64_t whole = budget_at(resource, wall_ns);
   if (whole == kUnlimited) return kUnlimited;
   Wide floors = 0;
@@ -80,28 +80,28 @@ consensus::NodeId node_number(std::string_view id) {
   return static_cast<consensus::NodeId>(digest ^ (digest >> 32));
 }
 
-const std::string* name_of(const FleetPlan& plan, consensus::NodeId number) {
-  for (const FleetMember& m : plan.members) {
+const std::string* name_of(const FleetBudget& budget, consensus::NodeId number) {
+  for (const FleetMember& m : budget.members) {
     if (node_number(m.id) == number) return &m.id;
   }
-  for (const std::string& id : plan.founders) {
+  for (const std::string& id : budget.founders) {
     if (node_number(id) == number) return &id;
   }
   return nullptr;
 }
 
-Status check_plan(const FleetPlan& plan) {
-  if (plan.epoch == 0) return {};
-  if (plan.founders.empty() || plan.members.empty() || plan.founders.size() > kMembersMax ||
-      plan.members.size() > kMembersMax) {
+Status check_fleet_budget(const FleetBudget& budget) {
+  if (budget.epoch == 0) return {};
+  if (budget.founders.empty() || budget.members.empty() || budget.founders.size() > kMembersMax ||
+      budget.members.size() > kMembersMax) {
     return fail(Code::kInvalid,
                 "a fleet has 1 to " + std::to_string(kMembersMax) + " founders and members");
   }
   std::vector<std::pair<consensus::NodeId, std::string_view>> numbers;
-  for (const std::string& id : plan.founders) numbers.emplace_back(node_number(id), id);
-  for (std::size_t i = 0; i < plan.members.size(); ++i) {
-    const FleetMember& m = plan.members[i];
-    if (i > 0 && plan.members[i - 1].id >= m.id) {
+  for (const std::string& id : budget.founders) numbers.emplace_back(node_number(id), id);
+  for (std::size_t i = 0; i < budget.members.size(); ++i) {
+    const FleetMember& m = budget.members[i];
+    if (i > 0 && budget.members[i - 1].id >= m.id) {
       return fail(Code::kInvalid, "members must be in order, each once: see '" + m.id + "'");
     }
     for (const std::int64_t amount : m.floor) {
@@ -124,22 +124,22 @@ Status check_plan(const FleetPlan& plan) {
                                       "' have the same number in the ledger; rename one");
     }
   }
-  for (const std::int64_t amount : plan.budget) {
+  for (const std::int64_t amount : budget.total) {
     if (amount < kUnlimited || amount > kAmountMax) {
       return fail(Code::kInvalid, "the budget is out of range");
     }
   }
-  if (plan.power_mw_for_now < kUnlimited || plan.power_mw_for_now > kAmountMax ||
-      plan.power_for_now_until_wall < 0 || plan.power_for_now_until_wall > kTimeMax) {
+  if (budget.power_mw_for_now < kUnlimited || budget.power_mw_for_now > kAmountMax ||
+      budget.power_for_now_until_wall < 0 || budget.power_for_now_until_wall > kTimeMax) {
     return fail(Code::kInvalid, "the power budget for now is out of range");
   }
   // Floors are promised to every member, so no budget may be smaller than all of them together.
   for (std::size_t r = 0; r < kResources; ++r) {
     Wide floors = 0;
-    for (const FleetMember& m : plan.members) floors += m.floor[r];
+    for (const FleetMember& m : budget.members) floors += m.floor[r];
     const bool short_now = r == static_cast<std::size_t>(Resource::kPower) &&
-                           plan.power_mw_for_now != kUnlimited && plan.power_mw_for_now < floors;
-    if ((plan.budget[r] != kUnlimited && plan.budget[r] < floors) || short_now) {
+                           budget.power_mw_for_now != kUnlimited && budget.power_mw_for_now < floors;
+    if ((budget.total[r] != kUnlimited && budget.total[r] < floors) || short_now) {
       return fail(Code::kInvalid,
                   "the " + std::string(name(static_cast<Resource>(r))) +
                       " budget is below the floors of the members, which add up to " +
@@ -170,20 +170,20 @@ std::shared_ptr<const consensus::NeighbourGraph> overlay_of(std::vector<consensu
 
 }  // namespace
 
-std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetPlan& plan) {
+std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetBudget& budget) {
   std::vector<consensus::NodeId> nodes;
-  for (const std::string& id : plan.founders) nodes.push_back(node_number(id));
+  for (const std::string& id : budget.founders) nodes.push_back(node_number(id));
   return overlay_of(std::move(nodes));
 }
 
-std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetPlan& plan) {
+std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetBudget& budget) {
   std::vector<consensus::NodeId> nodes;
-  for (const FleetMember& m : plan.members) nodes.push_back(node_number(m.id));
+  for (const FleetMember& m : budget.members) nodes.push_back(node_number(m.id));
   return overlay_of(std::move(nodes));
 }
 
 void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view self) {
-  ar(plan);
+  ar(budget);
   ar(machine_boot);
   ar(start_at);
   ar(found_at_start);
@@ -198,13 +198,13 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
   if (ar.reading()) {
     ledger.reset();
     if (joined) {
-      if (plan.epoch == 0 || !check_plan(plan)) {
+      if (budget.epoch == 0 || !check_fleet_budget(budget)) {
         ar.fail();
         return;
       }
-      ledger = std::make_unique<consensus::Ledger>(ledger_config(config, plan.epoch),
-                                                   node_number(self), 2, graph_of_founders(plan),
-                                                   graph_of_members(plan), 0);
+      ledger = std::make_unique<consensus::Ledger>(ledger_config(config, budget.epoch),
+                                                   node_number(self), 2, graph_of_founders(budget),
+                                                   graph_of_members(budget), 0);
     }
   }
   if (ledger) ar(*ledger);

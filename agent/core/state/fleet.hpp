@@ -1,4 +1,4 @@
-// A board's place in its fleet: the plan all boards share, the ledger that divides the budget, and
+// A board's place in its fleet: the budget all boards share, the ledger that divides the budget, and
 // the operators' commands already carried out.
 //
 // Every member has a floor of each resource, reserved for it whatever happens; the share ledger
@@ -37,17 +37,17 @@ struct FleetMember {
 };
 
 // What the operators wish of the fleet; the same on every board, the higher revision wins.
-struct FleetPlan {
+struct FleetBudget {
   std::uint64_t rev = 0;    // 0: from the config file
   std::uint32_t epoch = 0;  // of the founding; 0: no fleet
   std::vector<std::string> founders;
   std::vector<FleetMember> members;  // ascending by id
-  Amounts budget{kUnlimited, kUnlimited, kUnlimited};
+  Amounts total{kUnlimited, kUnlimited, kUnlimited};
   // A power budget that takes the place of the other until a wall-clock time.
   std::int64_t power_mw_for_now = kUnlimited;
   TimeNs power_for_now_until_wall = 0;
 
-  bool operator==(const FleetPlan&) const = default;
+  bool operator==(const FleetBudget&) const = default;
   [[nodiscard]] const FleetMember* member(std::string_view id) const;
   // The budget at that wall-clock time; kUnlimited where there is none.
   [[nodiscard]] std::int64_t budget_at(Resource resource, TimeNs wall_ns) const;
@@ -56,13 +56,13 @@ struct FleetPlan {
   void archive(Archive& ar);
 };
 
-// Says what is wrong with a plan, whoever made it.
-[[nodiscard]] Status check_plan(const FleetPlan& plan);
-// The ledger knows nodes by number; a plan in which two names share one is refused.
+// Says what is wrong with a budget, whoever made it.
+[[nodiscard]] Status check_fleet_budget(const FleetBudget& budget);
+// The ledger knows nodes by number; a budget in which two names share one is refused.
 [[nodiscard]] consensus::NodeId node_number(std::string_view id);
 
 struct FleetConfig {
-  FleetPlan plan;  // epoch 0: the board is alone
+  FleetBudget budget;  // epoch 0: the board is alone
   DurationNs tick = kSecond;
   DurationNs lease = 30 * kSecond;
   void archive(Archive& ar);
@@ -84,7 +84,7 @@ struct FleetCounters {
 };
 
 struct Fleet {
-  FleetPlan plan;
+  FleetBudget budget;
   std::unique_ptr<consensus::Ledger> ledger;  // none until the board has joined
   std::uint64_t machine_boot = 0;             // which boot of the machine the ledger lived in
   std::uint64_t program = 0;                  // which build of the agent stepped it
@@ -96,14 +96,14 @@ struct Fleet {
   bool told_fenced = true;
   std::vector<SeenCommand> seen;  // until they expire
   FleetCounters counters;
-  // What is enforced now: floor plus share; kUnlimited where the plan has no budget.
+  // What is enforced now: floor plus share; kUnlimited where the budget has no budget.
   Amounts enforced{kUnlimited, kUnlimited, kUnlimited};
 
   Fleet() = default;
   Fleet(Fleet&&) = default;
   Fleet& operator=(Fleet&&) = default;
 
-  [[nodiscard]] bool member() const { return plan.epoch != 0; }
+  [[nodiscard]] bool member() const { return budget.epoch != 0; }
   // Uses nothing above its floor, for whatever reason.
   [[nodiscard]] bool on_floor(TimeNs now) const { return !ledger || ledger->fenced(now); }
   // Drained, and on its way out of the ledger or out of it.
@@ -118,9 +118,9 @@ struct Fleet {
 [[nodiscard]] DurationNs fence_margin(DurationNs slice, DurationNs lease);
 
 // The names behind a ledger's numbers.
-[[nodiscard]] const std::string* name_of(const FleetPlan& plan, consensus::NodeId number);
+[[nodiscard]] const std::string* name_of(const FleetBudget& budget, consensus::NodeId number);
 [[nodiscard]] consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch);
-[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetPlan& plan);
-[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetPlan& plan);
+[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetBudget& budget);
+[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetBudget& budget);
 
 }  // namespace laird::core

@@ -57,7 +57,7 @@ Pace pace_of(const Task& task, TimeNs now) {
 }  // namespace
 
 consensus::Demand Stepper::demand_for(Resource resource) const {
-  const std::int64_t divided = s_.fleet.plan.divided_at(resource, wall_now());
+  const std::int64_t divided = s_.fleet.budget.divided_at(resource, wall_now());
   consensus::Demand none;
   none.cap = 0;
   if (divided <= 0) return none;

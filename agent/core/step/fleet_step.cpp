@@ -27,13 +27,13 @@ std::uint32_t incarnation_at(TimeNs wall_ns) {
 // the journalled events only for the build that sent it: another may work out other grants.
 void Stepper::boot_fleet(const Booted& e) {
   Fleet& fleet = s_.fleet;
-  const FleetPlan& given = e.config.fleet.plan;
-  const bool newer = given.epoch > fleet.plan.epoch || given.epoch == 0 ||
-                     (fleet.plan.rev == 0 && given.epoch == fleet.plan.epoch);
-  const bool other_epoch = newer && given.epoch != fleet.plan.epoch;
+  const FleetBudget& given = e.config.fleet.budget;
+  const bool newer = given.epoch > fleet.budget.epoch || given.epoch == 0 ||
+                     (fleet.budget.rev == 0 && given.epoch == fleet.budget.epoch);
+  const bool other_epoch = newer && given.epoch != fleet.budget.epoch;
   const bool goes_on =
       e.machine_boot != 0 && e.machine_boot == fleet.machine_boot && e.program == fleet.program;
-  if (newer) fleet.plan = given;
+  if (newer) fleet.budget = given;
   fleet.machine_boot = e.machine_boot;
   fleet.program = e.program;
   fleet.tick_at = kNever;
@@ -49,7 +49,7 @@ void Stepper::boot_fleet(const Booted& e) {
     fleet.start_at = 0;
   }
   if (fleet.ledger == nullptr) return;
-  if (fleet.plan.member(s_.config.node) == nullptr) {
+  if (fleet.budget.member(s_.config.node) == nullptr) {
     fleet.ledger.reset();
     return;
   }
@@ -57,15 +57,15 @@ void Stepper::boot_fleet(const Booted& e) {
     begin_again(fleet.ledger->account().incarnation);
     return;
   }
-  fleet.ledger->attach(graph_of_founders(fleet.plan), graph_of_members(fleet.plan));
+  fleet.ledger->attach(graph_of_founders(fleet.budget), graph_of_members(fleet.budget));
   fleet.tick_at = s_.now;
 }
 
 void Stepper::begin_ledger(std::uint32_t incarnation) {
   Fleet& fleet = s_.fleet;
   fleet.ledger = std::make_unique<consensus::Ledger>(
-      ledger_config(s_.config.fleet, fleet.plan.epoch), node_number(s_.config.node), incarnation,
-      graph_of_founders(fleet.plan), graph_of_members(fleet.plan), s_.now);
+      ledger_config(s_.config.fleet, fleet.budget.epoch), node_number(s_.config.node), incarnation,
+      graph_of_founders(fleet.budget), graph_of_members(fleet.budget), s_.now);
   fleet.tick_at = s_.now;
 }
 
@@ -78,7 +78,7 @@ void Stepper::begin_again(std::uint32_t last) {
 // and is given its share by its peers.
 void Stepper::found_or_join(bool seen_before) {
   Fleet& fleet = s_.fleet;
-  const std::vector<std::string>& founders = fleet.plan.founders;
+  const std::vector<std::string>& founders = fleet.budget.founders;
   const bool founder =
       std::find(founders.begin(), founders.end(), s_.config.node) != founders.end();
   begin_ledger(founder && !seen_before ? 1 : incarnation_at(wall_now()));
@@ -86,7 +86,7 @@ void Stepper::found_or_join(bool seen_before) {
 
 void Stepper::on(const FleetJoined& e) {
   Fleet& fleet = s_.fleet;
-  if (fleet.ledger || fleet.parted || fleet.plan.member(s_.config.node) == nullptr) return;
+  if (fleet.ledger || fleet.parted || fleet.budget.member(s_.config.node) == nullptr) return;
   fleet.found_at_start = !e.seen_before;
   // Somebody of this name was here, and this journal knows nothing of its share: it may run on
   // until its lease ends, and the register takes whoever comes under its name for its successor.
@@ -106,11 +106,11 @@ void Stepper::on(const Displaced&) {
   s_.fleet.tick_at = kNever;
 }
 
-void Stepper::adopt_plan(const FleetPlan& plan) {
+void Stepper::adopt_budget(const FleetBudget& budget) {
   Fleet& fleet = s_.fleet;
-  const bool other_epoch = plan.epoch != fleet.plan.epoch;
-  fleet.plan = plan;
-  const bool in = plan.member(s_.config.node) != nullptr;
+  const bool other_epoch = budget.epoch != fleet.budget.epoch;
+  fleet.budget = budget;
+  const bool in = budget.member(s_.config.node) != nullptr;
   if (other_epoch || !in) {
     // Whoever has not heard of the new founding is fenced once its lease ends: wait for that.
     const bool had_ledger = fleet.ledger != nullptr || fleet.parted;
@@ -121,37 +121,37 @@ void Stepper::adopt_plan(const FleetPlan& plan) {
     fleet.tick_at = in && (had_ledger || fleet.tick_at != kNever) ? fleet.start_at : kNever;
     return;
   }
-  if (fleet.ledger) fleet.ledger->set_members(graph_of_members(plan));
+  if (fleet.ledger) fleet.ledger->set_members(graph_of_members(budget));
 }
 
-void Stepper::on(const PlanChanged& e) {
+void Stepper::on(const BudgetChanged& e) {
   Fleet& fleet = s_.fleet;
   if (!fleet.member()) {
     refuse(e.request, Code::kRefused, "this board is in no fleet; see \"fleet\" in its config");
     return;
   }
-  if (e.plan.epoch < fleet.plan.epoch ||
-      (e.plan.epoch == fleet.plan.epoch && e.plan.rev < fleet.plan.rev)) {
+  if (e.budget.epoch < fleet.budget.epoch ||
+      (e.budget.epoch == fleet.budget.epoch && e.budget.rev < fleet.budget.rev)) {
     refuse(e.request, Code::kRefused,
-           "the plan is older than revision " + std::to_string(fleet.plan.rev) + " in force");
+           "the plan is older than revision " + std::to_string(fleet.budget.rev) + " in force");
     return;
   }
-  if (e.plan == fleet.plan) {
+  if (e.budget == fleet.budget) {
     answer(e.request, 0, "in force already");
     return;
   }
-  if (e.plan.epoch == fleet.plan.epoch && e.plan.rev == fleet.plan.rev) {
+  if (e.budget.epoch == fleet.budget.epoch && e.budget.rev == fleet.budget.rev) {
     refuse(e.request, Code::kExists,
-           "another plan has revision " + std::to_string(e.plan.rev) + "; raise it");
+           "another plan has revision " + std::to_string(e.budget.rev) + "; raise it");
     return;
   }
-  if (e.plan.epoch == fleet.plan.epoch && e.plan.founders != fleet.plan.founders) {
+  if (e.budget.epoch == fleet.budget.epoch && e.budget.founders != fleet.budget.founders) {
     refuse(e.request, Code::kRefused, "the founders of an epoch never change; raise the epoch");
     return;
   }
-  adopt_plan(e.plan);
-  out_.push_back({Notice{NoticeKind::kPlan, "plan " + std::to_string(e.plan.rev) + " in force"}});
-  answer(e.request, 0, "plan " + std::to_string(e.plan.rev) + " in force");
+  adopt_budget(e.budget);
+  out_.push_back({Notice{NoticeKind::kPlan, "plan " + std::to_string(e.budget.rev) + " in force"}});
+  answer(e.request, 0, "plan " + std::to_string(e.budget.rev) + " in force");
 }
 
 void Stepper::on(const DrainRequested& e) {
@@ -200,7 +200,7 @@ void Stepper::on(const PeersHeard& e) {
     const Result<consensus::Message> message = consensus::decode(m.bytes);
     // A peer we no longer or do not yet count as one may still have something to settle.
     const consensus::NodeId from = node_number(m.from);
-    if (!message || !fleet.ledger || name_of(fleet.plan, from) == nullptr) {
+    if (!message || !fleet.ledger || name_of(fleet.budget, from) == nullptr) {
       ++fleet.counters.peer_messages_refused;
       continue;
     }
@@ -211,7 +211,7 @@ void Stepper::on(const PeersHeard& e) {
 
 void Stepper::send(const consensus::Out& out) {
   for (const consensus::Outgoing& o : out.messages) {
-    const std::string* to = name_of(s_.fleet.plan, o.to);
+    const std::string* to = name_of(s_.fleet.budget, o.to);
     if (to == nullptr) continue;
     Bytes bytes;
     consensus::encode(o.message, bytes);
@@ -300,9 +300,9 @@ void Stepper::enforce_shares() {
   const bool on_floor = fleet.on_floor(until);
   const bool fenced = fleet.fenced(until);
   const consensus::Shares shares = on_floor ? consensus::Shares{} : fleet.ledger->effective(s_.now);
-  const FleetMember* self = fleet.plan.member(s_.config.node);
+  const FleetMember* self = fleet.budget.member(s_.config.node);
   for (std::size_t r = 0; r < kResources; ++r) {
-    const std::int64_t divided = fleet.plan.divided_at(static_cast<Resource>(r), wall_now());
+    const std::int64_t divided = fleet.budget.divided_at(static_cast<Resource>(r), wall_now());
     if (divided == kUnlimited) {
       fleet.enforced[r] = kUnlimited;
       continue;

@@ -116,7 +116,7 @@ Status check_config(const CoreConfig& config) {
       fleet.lease > kLeaseMax) {
     return fail(Code::kCorrupt, "the config's tick or lease is off");
   }
-  return check_plan(fleet.plan);
+  return check_fleet_budget(fleet.budget);
 }
 
 Status admissible(const State& state, const Event& event) {
@@ -125,13 +125,13 @@ Status admissible(const State& state, const Event& event) {
   if (const auto* stepped = std::get_if<ClockStepped>(&event.body)) {
     if (!is_instant(stepped->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
   }
-  if (const auto* changed = std::get_if<PlanChanged>(&event.body)) {
-    if (const Status ok = check_plan(changed->plan); !ok) return ok;
+  if (const auto* changed = std::get_if<BudgetChanged>(&event.body)) {
+    if (const Status ok = check_fleet_budget(changed->budget); !ok) return ok;
   }
   if (const auto* commanded = std::get_if<OperatorCommand>(&event.body)) {
-    const auto* changed = std::get_if<PlanChanged>(&commanded->body);
+    const auto* changed = std::get_if<BudgetChanged>(&commanded->body);
     if (changed != nullptr) {
-      if (const Status ok = check_plan(changed->plan); !ok) return ok;
+      if (const Status ok = check_fleet_budget(changed->budget); !ok) return ok;
     }
   }
   const Booted* booted = std::get_if<Booted>(&event.body);

@@ -41,7 +41,7 @@ class Stepper {
   void on(const DrainRequested& e);
   void on(const FleetJoined& e);
   void on(const PeersHeard& e);
-  void on(const PlanChanged& e);
+  void on(const BudgetChanged& e);
   void on(const OperatorCommand& e);
   void on(const CommandRefused& e);
   void on(const ConfigRequested& e);
@@ -96,7 +96,7 @@ class Stepper {
   void come_back();
   void set_fleet_tick();
   void begin_ledger(std::uint32_t incarnation);
-  void adopt_plan(const FleetPlan& plan);
+  void adopt_budget(const FleetBudget& budget);
   void fleet_tick();
   void enforce_shares();
   void apply_shares();

@@ -180,8 +180,8 @@ core::PeerMessage peer_message(Feed& feed, const core::State& state) {
   return out;
 }
 
-core::FleetPlan plan(Feed& feed, const core::State& state) {
-  core::FleetPlan out = state.fleet.plan;
+core::FleetBudget budget(Feed& feed, const core::State& state) {
+  core::FleetBudget out = state.fleet.budget;
   out.rev = near(feed, static_cast<std::uint32_t>(out.rev) + 2);
   if (feed.below(8) == 0) out.epoch = near(feed, out.epoch + 1);
   switch (feed.below(8)) {
@@ -213,7 +213,7 @@ core::OperatorCommand commanded(Feed& feed, const core::State& state) {
     case 1: out.body = core::CancelRequested{0, "ta"}; break;
     case 2: out.body = core::HoldRequested{0, "tb"}; break;
     case 3: out.body = core::DrainRequested{0, feed.below(2) == 0}; break;
-    case 4: out.body = core::PlanChanged{0, plan(feed, state)}; break;
+    case 4: out.body = core::BudgetChanged{0, budget(feed, state)}; break;
     default: out.body = core::CapRequested{0, feed.byte() * 100, kMinute}; break;
   }
   return out;
@@ -223,7 +223,7 @@ core::OperatorCommand commanded(Feed& feed, const core::State& state) {
 
 void join_fleet(core::CoreConfig& config, Feed& feed) {
   config.node = board(0);
-  core::FleetPlan& to = config.fleet.plan;
+  core::FleetBudget& to = config.fleet.budget;
   to.epoch = 1;
   const std::uint32_t boards = 1 + feed.below(kBoards);
   for (std::uint32_t i = 0; i < boards; ++i) {
@@ -236,7 +236,7 @@ void join_fleet(core::CoreConfig& config, Feed& feed) {
 core::EventBody fleet_says(Feed& feed, const core::State& state) {
   const std::uint32_t what = feed.below(32);
   if (!state.fleet.ledger && what < 8) return core::FleetJoined{feed.below(2) == 0};
-  if (what == 8) return core::PlanChanged{feed.byte(), plan(feed, state)};
+  if (what == 8) return core::BudgetChanged{feed.byte(), budget(feed, state)};
   if (what == 9) return commanded(feed, state);
   if (what == 10) return core::CommandRefused{"op-eve", "c-1", "drain", std::string(3, '\xE2')};
   if (what == 12 && feed.below(4) == 0) return core::Displaced{};

@@ -1,5 +1,5 @@
 // Bytes as the life of a board's fleet: peers that lie in well-formed messages and in broken ones,
-// plans, and commands of operators.
+// budgets, and commands of operators.
 #pragma once
 
 #include "agent/core/step/step.hpp"

@@ -90,11 +90,11 @@ class Door {
 // What a refused command must leave as it was.
 struct Before {
   explicit Before(const core::State& s)
-      : tasks(s.live.size()), draining(s.draining), plan(s.fleet.plan), seen(s.fleet.seen.size()) {}
+      : tasks(s.live.size()), draining(s.draining), budget(s.fleet.budget), seen(s.fleet.seen.size()) {}
   bool operator==(const Before&) const = default;
   std::size_t tasks;
   bool draining;
-  core::FleetPlan plan;
+  core::FleetBudget budget;
   std::size_t seen;
 };
 
@@ -243,7 +243,7 @@ TEST(a_flood_of_refusals_is_noted_thirty_times_a_minute) {
 
 TEST(a_plan_may_be_retained_and_counts_by_its_revision) {
   Door door;
-  const auto plan = [&door](int rev, int watts) {
+  const auto budget = [&door](int rev, int watts) {
     Command command = door.command("config", ("{\"rev\":" + std::to_string(rev) +
                                               R"(,"epoch":1,"founders":["n-1"],"members":)"
                                               R"({"n-1":{"power_w":2}},"budget":{"power_w":)" +
@@ -254,13 +254,13 @@ TEST(a_plan_may_be_retained_and_counts_by_its_revision) {
     return door.send(Door::sealed(command), "laird/v1/lab/ctl/all/config", true,
                      "laird/v1/lab/res/op-alice");
   };
-  assert_reply(plan(2, 30), "ok", "plan 2 in force");
-  TEST_ASSERT_EQUAL_UINT64(2, door.state().fleet.plan.rev);
-  assert_reply(plan(2, 30), "ok", "in force already");
-  assert_reply(plan(1, 99), "refused", "older than revision 2");
-  assert_reply(plan(2, 99), "exists", "raise it");
-  assert_reply(plan(3, 1), "invalid", "below the floors");
-  TEST_ASSERT_EQUAL_INT64(30'000, door.state().fleet.plan.budget[2]);
+  assert_reply(budget(2, 30), "ok", "plan 2 in force");
+  TEST_ASSERT_EQUAL_UINT64(2, door.state().fleet.budget.rev);
+  assert_reply(budget(2, 30), "ok", "in force already");
+  assert_reply(budget(1, 99), "refused", "older than revision 2");
+  assert_reply(budget(2, 99), "exists", "raise it");
+  assert_reply(budget(3, 1), "invalid", "below the floors");
+  TEST_ASSERT_EQUAL_INT64(30'000, door.state().fleet.budget.total[2]);
 }
 
 TEST(retained_settings_are_refused) {
@@ -276,8 +276,8 @@ TEST(questions_are_answered_without_a_trace) {
   Door door;
   const TimeNs stepped = door.state().now;
   assert_reply(door.send(door.command("ping")), "ok", "here");
-  const Value plan = door.send(door.command("get", R"({"what": "plan"})"));
-  TEST_ASSERT_EQUAL_INT64(1, plan.find("data")->find("epoch")->as_integer());
+  const Value budget = door.send(door.command("get", R"({"what": "plan"})"));
+  TEST_ASSERT_EQUAL_INT64(1, budget.find("data")->find("epoch")->as_integer());
   const Value bid =
       door.send(door.command("bid", R"({"task": {"name": "a", "trainer": "linear", "deadline": "5m",
                  "target_loss": 1, "memory": "20MB"}})"));

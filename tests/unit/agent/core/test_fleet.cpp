@@ -19,22 +19,22 @@ namespace {
 
 constexpr std::size_t kPowerAt = static_cast<std::size_t>(Resource::kPower);
 
-FleetPlan plan_of(std::size_t boards, std::int64_t budget_mw, std::int64_t floor_mw) {
-  FleetPlan plan;
-  plan.epoch = 1;
+FleetBudget plan_of(std::size_t boards, std::int64_t budget_mw, std::int64_t floor_mw) {
+  FleetBudget budget;
+  budget.epoch = 1;
   for (std::size_t i = 0; i < boards; ++i) {
     const std::string id = "n-" + std::to_string(i);
-    plan.founders.push_back(id);
-    plan.members.push_back({id, {0, 0, floor_mw}});
+    budget.founders.push_back(id);
+    budget.members.push_back({id, {0, 0, floor_mw}});
   }
-  plan.budget[kPowerAt] = budget_mw;
-  return plan;
+  budget.total[kPowerAt] = budget_mw;
+  return budget;
 }
 
-CoreConfig member_config(const FleetPlan& plan, const std::string& node) {
+CoreConfig member_config(const FleetBudget& budget, const std::string& node) {
   CoreConfig config = test::small_board();
   config.node = node;
-  config.fleet.plan = plan;
+  config.fleet.budget = budget;
   config.fleet.lease = 20 * kSecond;
   config.meter.gpu_weight = 10'000;
   config.meter.cpu_weight = 5'000;
@@ -43,9 +43,9 @@ CoreConfig member_config(const FleetPlan& plan, const std::string& node) {
 
 class FakeFleet {
  public:
-  FakeFleet(const FleetPlan& plan, std::uint64_t seed) : random_{seed} {
-    for (const FleetMember& m : plan.members) {
-      boards.push_back(std::make_unique<FakeBoard>(member_config(plan, m.id)));
+  FakeFleet(const FleetBudget& budget, std::uint64_t seed) : random_{seed} {
+    for (const FleetMember& m : budget.members) {
+      boards.push_back(std::make_unique<FakeBoard>(member_config(budget, m.id)));
       down.push_back(false);
       cut.push_back(false);
     }
@@ -77,7 +77,7 @@ class FakeFleet {
 
   [[nodiscard]] std::int64_t enforced(std::size_t b) const {
     // A dead agent's trainers die with it: it uses nothing above its floor.
-    return down[b] ? boards[b]->state.fleet.plan.member(boards[b]->config.node)->floor[kPowerAt]
+    return down[b] ? boards[b]->state.fleet.budget.member(boards[b]->config.node)->floor[kPowerAt]
                    : boards[b]->state.fleet.enforced[kPowerAt];
   }
   [[nodiscard]] std::int64_t enforced_all() const {
@@ -126,8 +126,8 @@ TEST(a_board_alone_is_not_limited) {
 }
 
 TEST(a_board_that_has_not_joined_has_its_floor) {
-  const FleetPlan plan = plan_of(3, 60'000, 2'000);
-  FakeBoard board(member_config(plan, "n-0"));
+  const FleetBudget budget = plan_of(3, 60'000, 2'000);
+  FakeBoard board(member_config(budget, "n-0"));
   board.run_for(5 * kSecond);
   TEST_ASSERT_EQUAL_INT64(2'000, board.state.fleet.enforced[kPowerAt]);
   TEST_ASSERT_EQUAL_INT(0, board.count("send-to-peer"));
@@ -257,33 +257,33 @@ TEST(a_board_displaced_by_another_of_its_name_has_its_floor_at_once_and_comes_ba
 }
 
 TEST(a_smaller_budget_takes_effect_at_once_and_an_older_plan_is_refused) {
-  FleetPlan plan = plan_of(4, 20'000, 1'000);
-  FakeFleet fleet(plan, 9);
+  FleetBudget budget = plan_of(4, 20'000, 1'000);
+  FakeFleet fleet(budget, 9);
   fleet.join_all();
   fleet.run(20);
-  FleetPlan cut = plan;
+  FleetBudget cut = budget;
   cut.rev = 5;
   cut.budget[kPowerAt] = 10'000;
-  for (auto& board : fleet.boards) board->tell(PlanChanged{1, cut});
+  for (auto& board : fleet.boards) board->tell(BudgetChanged{1, cut});
   TEST_ASSERT_LESS_OR_EQUAL_INT64(10'000, fleet.enforced_all());
   cut.rev = 4;
-  fleet.boards[0]->tell(PlanChanged{2, cut});
+  fleet.boards[0]->tell(BudgetChanged{2, cut});
   TEST_ASSERT_FALSE(fleet.boards[0]->answers.back().ok);
-  TEST_ASSERT_EQUAL_UINT64(5, fleet.boards[0]->state.fleet.plan.rev);
+  TEST_ASSERT_EQUAL_UINT64(5, fleet.boards[0]->state.fleet.budget.rev);
 }
 
 TEST(a_budget_below_the_floors_is_no_plan) {
-  TEST_ASSERT_FALSE(check_plan(plan_of(4, 3'999, 1'000)).has_value());
-  TEST_ASSERT_TRUE(check_plan(plan_of(4, 4'000, 1'000)).has_value());
+  TEST_ASSERT_FALSE(check_fleet_budget(plan_of(4, 3'999, 1'000)).has_value());
+  TEST_ASSERT_TRUE(check_fleet_budget(plan_of(4, 4'000, 1'000)).has_value());
 }
 
 TEST(a_budget_for_an_hour_ends_by_itself) {
-  FleetPlan plan = plan_of(2, 20'000, 1'000);
-  plan.power_mw_for_now = 8'000;
-  plan.power_for_now_until_wall = 1'000'000 * kSecond + kHour;
+  FleetBudget budget = plan_of(2, 20'000, 1'000);
+  budget.power_mw_for_now = 8'000;
+  budget.power_for_now_until_wall = 1'000'000 * kSecond + kHour;
   const TimeNs start = 1'000'000 * kSecond;
-  TEST_ASSERT_EQUAL_INT64(8'000, plan.budget_at(Resource::kPower, start));
-  TEST_ASSERT_EQUAL_INT64(20'000, plan.budget_at(Resource::kPower, start + kHour));
+  TEST_ASSERT_EQUAL_INT64(8'000, budget.budget_at(Resource::kPower, start));
+  TEST_ASSERT_EQUAL_INT64(20'000, budget.budget_at(Resource::kPower, start + kHour));
 }
 
 TEST(a_command_is_carried_out_once_however_often_it_arrives) {
@@ -403,9 +403,9 @@ TEST(garbage_from_a_peer_changes_nothing) {
 }
 
 TEST(shares_become_a_power_cap_and_ceilings_on_the_lanes) {
-  FleetPlan plan = plan_of(2, 20'000, 1'000);
-  plan.budget[static_cast<std::size_t>(Resource::kGpu)] = 1'000'000;  // one of two
-  FakeFleet fleet(plan, 13);
+  FleetBudget budget = plan_of(2, 20'000, 1'000);
+  budget.total[static_cast<std::size_t>(Resource::kGpu)] = 1'000'000;  // one of two
+  FakeFleet fleet(budget, 13);
   fleet.join_all();
   fleet.run(30);
   for (const auto& board : fleet.boards) {

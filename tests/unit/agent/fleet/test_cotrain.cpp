@@ -44,7 +44,7 @@ struct Rig {
     for (const char* node : {"n-1", "n-2", "n-3", "n-4", "n-5"}) {
       core::FleetMember member;
       member.id = node;
-      state.fleet.plan.members.push_back(member);
+      state.fleet.budget.members.push_back(member);
     }
     state.live.push_back(fleet_task(core::TaskState::kReady));
   }
@@ -86,7 +86,7 @@ TEST(a_group_is_the_live_members_that_say_they_work_on_the_task) {
   Rig rig;
   rig.works("n-2");
   rig.works("n-3");
-  rig.works("n-9");                            // not of the plan
+  rig.works("n-9");                            // not of the budget
   rig.hub.on_word("n-4", word(1, "at-work"));  // nobody heard it live
   rig.hub.on_status("n-5", status("ready", 2));
   rig.hub.on_word("n-5", word(1, "at-work"));  // of an earlier life

@@ -4,7 +4,7 @@
 
 using namespace laird;
 using core::kUnlimited;
-using shell::parse_plan;
+using shell::parse_fleet_budget;
 
 namespace {
 
@@ -13,14 +13,14 @@ constexpr const char* kWhole = R"({"rev": 7, "epoch": 2, "founders": ["n-2", "n-
     "budget": {"power_w": 40, "gpus": 2},
     "power_for_now": {"power_w": 12.5, "until_ms": 1800000000000}})";
 
-Result<core::FleetPlan> plan(const std::string& text) {
+Result<core::FleetBudget> budget(const std::string& text) {
   const auto value = json::parse(text, "plan");
   TEST_ASSERT_TRUE_MESSAGE(value.has_value(), value ? "" : value.error().context.c_str());
-  return parse_plan(*value);
+  return parse_fleet_budget(*value);
 }
 
 void assert_refused(const std::string& text, const char* word) {
-  const auto got = plan(text);
+  const auto got = budget(text);
   TEST_ASSERT_FALSE_MESSAGE(got.has_value(), text.c_str());
   TEST_ASSERT_TRUE_MESSAGE(got.error().context.find(word) != std::string::npos,
                            got.error().context.c_str());
@@ -37,7 +37,7 @@ std::string with(const std::string& part, const std::string& by) {
 }  // namespace
 
 TEST(a_plan_is_read_in_the_cores_units_and_in_order) {
-  const auto got = plan(kWhole);
+  const auto got = budget(kWhole);
   TEST_ASSERT_TRUE(got.has_value());
   TEST_ASSERT_EQUAL_UINT64(7, got->rev);
   TEST_ASSERT_EQUAL_UINT32(2, got->epoch);
@@ -55,14 +55,14 @@ TEST(a_plan_is_read_in_the_cores_units_and_in_order) {
 }
 
 TEST(a_plan_written_is_the_plan_read) {
-  const auto got = plan(kWhole);
-  const auto again = plan(json::to_text(shell::plan_json(*got)));
+  const auto got = budget(kWhole);
+  const auto again = budget(json::to_text(shell::fleet_budget_json(*got)));
   TEST_ASSERT_TRUE(again.has_value());
   TEST_ASSERT_TRUE(*got == *again);
   // Also without the parts that may be missing.
-  const auto bare = plan(R"({"rev":1,"epoch":1,"founders":["a"],"members":{"a":{}}})");
+  const auto bare = budget(R"({"rev":1,"epoch":1,"founders":["a"],"members":{"a":{}}})");
   TEST_ASSERT_TRUE(bare.has_value());
-  TEST_ASSERT_TRUE(*bare == *plan(json::to_text(shell::plan_json(*bare))));
+  TEST_ASSERT_TRUE(*bare == *budget(json::to_text(shell::fleet_budget_json(*bare))));
 }
 
 TEST(refuses_what_is_missing_or_of_another_kind_and_names_it) {

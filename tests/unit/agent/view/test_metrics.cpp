@@ -107,9 +107,9 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   board.state.live.back().state = core::TaskState::kRunning;
   board.state.wall_minus_agent = 1000 * kSecond;
   board.state.config.power.cap_mw = 15'000;
-  board.state.fleet.plan.epoch = 1;
-  board.state.fleet.plan.rev = 7;
-  board.state.fleet.plan.budget[2] = 60'000;
+  board.state.fleet.budget.epoch = 1;
+  board.state.fleet.budget.rev = 7;
+  board.state.fleet.budget.total[2] = 60'000;
   board.state.fleet.enforced[2] = 12'500;
   MetricsInput in = board.input();
   in.ended[static_cast<std::size_t>(core::Outcome::kMissed)] = 3;
@@ -143,19 +143,19 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
 TEST(how_the_agreement_stands_is_in_it) {
   Board board;
   core::Fleet& fleet = board.state.fleet;
-  fleet.plan.epoch = 1;
-  fleet.plan.founders = {"n-1", "n-2", "n-3"};
-  for (const std::string& id : fleet.plan.founders) fleet.plan.members.push_back({id, {}});
-  fleet.plan.budget[2] = 60'000;
+  fleet.budget.epoch = 1;
+  fleet.budget.founders = {"n-1", "n-2", "n-3"};
+  for (const std::string& id : fleet.budget.founders) fleet.budget.members.push_back({id, {}});
+  fleet.budget.total[2] = 60'000;
   const auto samples_at = [&board](TimeNs now) {
     MetricsInput in = board.input();
     in.now = now;
     return strictly_parsed(metrics_text(in));
   };
   TEST_ASSERT_EQUAL_UINT64(0, samples_at(kHour).count("laird_coop_rounds_total"));
-  const auto remote = core::graph_of_founders(fleet.plan);
+  const auto remote = core::graph_of_founders(fleet.budget);
   core::FleetConfig config;
-  config.plan = fleet.plan;
+  config.budget = fleet.budget;
   const consensus::LedgerConfig terms = core::ledger_config(config, 1);
   std::map<consensus::NodeId, consensus::Ledger> others;
   TimeNs now = kHour;

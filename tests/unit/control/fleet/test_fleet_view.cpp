@@ -77,7 +77,7 @@ TEST(nonsense_changes_nothing) {
     tell(view, "all", TopicKind::kFleetConfig, bad);
   }
   TEST_ASSERT_TRUE(view.events().empty());
-  TEST_ASSERT_FALSE(view.plan().has_value());
+  TEST_ASSERT_FALSE(view.budget().has_value());
   TEST_ASSERT_TRUE(view.boards().empty() || !view.boards().begin()->second.is_live());
 }
 
@@ -103,9 +103,9 @@ TEST(the_plan_comes_out_of_its_envelope) {
   command.body = json::Value::object().set("rev", json::Value::integer(7));
   mqtt::Envelope envelope{mqtt::to_signed_text(command), "op-alice", std::string(64, 'x')};
   tell(view, "all", TopicKind::kFleetConfig, mqtt::to_text(envelope));
-  TEST_ASSERT_TRUE(view.plan().has_value());
-  TEST_ASSERT_TRUE(view.plan()->rev == 7);
-  TEST_ASSERT_EQUAL_STRING("op-alice", view.plan()->op.c_str());
+  TEST_ASSERT_TRUE(view.budget().has_value());
+  TEST_ASSERT_TRUE(view.budget()->rev == 7);
+  TEST_ASSERT_EQUAL_STRING("op-alice", view.budget()->op.c_str());
 }
 
 TEST(sums_count_boards_that_are_away_with_their_floor) {

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "control/fleet/plan.hpp"
+#include "control/fleet/fleet_budget.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
@@ -12,8 +12,8 @@ using namespace laird::control;
 
 namespace {
 
-core::FleetPlan plan() {
-  core::FleetPlan out;
+core::FleetBudget budget() {
+  core::FleetBudget out;
   out.rev = 4;
   out.epoch = 2;
   out.founders = {"n-1", "n-2"};
@@ -24,14 +24,14 @@ core::FleetPlan plan() {
 
 Enrolment board() {
   return {
-      "n-9", "lab", {"mqtts://broker.local:8883"}, {{"op-alice", std::string(44, 'A')}}, plan()};
+      "n-9", "lab", {"mqtts://broker.local:8883"}, {{"op-alice", std::string(44, 'A')}}, budget()};
 }
 
 }  // namespace
 
 TEST(a_new_boards_config_names_the_founders_of_the_plan_and_no_others) {
   Enrolment late = board();
-  late.plan = with_member(late.plan, "n-9", 1'000);
+  late.budget = with_member(late.budget, "n-9", 1'000);
   const auto config = board_config(late);
   TEST_ASSERT_TRUE_MESSAGE(config.has_value(), config ? "" : config.error().context.c_str());
   const json::Value* fleet = config->find("fleet");
@@ -52,15 +52,15 @@ TEST(a_config_the_agent_would_not_take_is_not_made) {
 }
 
 TEST(members_come_and_go_and_founders_stay) {
-  const core::FleetPlan more = with_member(plan(), "n-10", 1'000);
+  const core::FleetBudget more = with_member(budget(), "n-10", 1'000);
   TEST_ASSERT_EQUAL_UINT64(5, more.rev);
   TEST_ASSERT_EQUAL_STRING("n-10", more.members[1].id.c_str());
   TEST_ASSERT_EQUAL_INT64(1'000, more.members[1].floor[2]);
-  TEST_ASSERT_TRUE(core::check_plan(more).has_value());
-  const core::FleetPlan fewer = without_member(more, "n-1");
+  TEST_ASSERT_TRUE(core::check_fleet_budget(more).has_value());
+  const core::FleetBudget fewer = without_member(more, "n-1");
   TEST_ASSERT_NULL(fewer.member("n-1"));
   TEST_ASSERT_EQUAL_UINT64(2, fewer.founders.size());
-  TEST_ASSERT_TRUE(core::check_plan(fewer).has_value());
+  TEST_ASSERT_TRUE(core::check_fleet_budget(fewer).has_value());
 }
 
 TEST(a_bundle_is_whole_or_not_there_and_its_key_is_secret) {

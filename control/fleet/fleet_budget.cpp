@@ -1,4 +1,4 @@
-#include "control/fleet/plan.hpp"
+#include "control/fleet/fleet_budget.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -10,7 +10,7 @@
 namespace laird::control {
 namespace {
 
-using core::FleetPlan;
+using core::FleetBudget;
 using core::Resource;
 using json::Value;
 
@@ -22,11 +22,11 @@ std::string watts(std::int64_t mw) {
 
 }  // namespace
 
-Result<FleetPlan> plan_in_force(FleetClient& client, DurationNs timeout) {
+Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
   if (const Status ok = client.load_key(); !ok) return tl::make_unexpected(ok.error());
-  const auto& retained = client.view().plan();
+  const auto& retained = client.view().budget();
   if (retained && client.plan_is_mine()) {
-    if (auto plan = shell::parse_plan(retained->body)) return plan;
+    if (auto budget = shell::parse_fleet_budget(retained->body)) return budget;
   }
 
   std::set<std::string> boards;
@@ -39,22 +39,22 @@ Result<FleetPlan> plan_in_force(FleetClient& client, DurationNs timeout) {
   const auto replies =
       client.ask_all("get", Value::object().set("what", Value::string("plan")), boards, timeout);
   if (!replies) return tl::make_unexpected(replies.error());
-  Result<FleetPlan> best = fail(Code::kUnavailable, "no board told its plan");
+  Result<FleetBudget> best = fail(Code::kUnavailable, "no board told its plan");
   for (const auto& [board, reply] : *replies) {
     if (reply.code != mqtt::ReplyCode::kOk) {
       if (!best) best = fail(Code::kRefused, board + ": " + harmless(reply.text));
       continue;
     }
-    // Revision 0 is the board's own config file: in form it is no plan that may be published.
+    // Revision 0 is the board's own config file: in form it is no budget that may be published.
     Value body = reply.data;
     const auto rev = number_at(body, "rev");
     if (rev && *rev == 0.0) body.set("rev", Value::integer(1));
-    auto plan = shell::parse_plan(body);
-    if (!plan) continue;
-    if (rev && *rev == 0.0) plan->rev = 0;
-    if (!best || plan->rev > best->rev) best = std::move(plan);
+    auto budget = shell::parse_fleet_budget(body);
+    if (!budget) continue;
+    if (rev && *rev == 0.0) budget->rev = 0;
+    if (!best || budget->rev > best->rev) best = std::move(budget);
   }
-  // Somebody else's plan may be newer than what the boards have; ours must be newer still.
+  // Somebody else's budget may be newer than what the boards have; ours must be newer still.
   if (best && retained && retained->rev > 0 &&
       static_cast<std::uint64_t>(retained->rev) > best->rev) {
     best->rev = static_cast<std::uint64_t>(retained->rev);
@@ -62,67 +62,67 @@ Result<FleetPlan> plan_in_force(FleetClient& client, DurationNs timeout) {
   return best;
 }
 
-FleetPlan with_power(FleetPlan plan, std::int64_t power_mw) {
-  ++plan.rev;
-  plan.budget[kPower] = power_mw;
-  plan.power_mw_for_now = core::kUnlimited;
-  plan.power_for_now_until_wall = 0;
-  return plan;
+FleetBudget with_power(FleetBudget budget, std::int64_t power_mw) {
+  ++budget.rev;
+  budget.total[kPower] = power_mw;
+  budget.power_mw_for_now = core::kUnlimited;
+  budget.power_for_now_until_wall = 0;
+  return budget;
 }
 
-FleetPlan with_power_until(FleetPlan plan, std::int64_t power_mw, std::int64_t until_unix_ms) {
-  ++plan.rev;
-  plan.power_mw_for_now = power_mw;
-  plan.power_for_now_until_wall = until_unix_ms * kMillisecond;
-  return plan;
+FleetBudget with_power_until(FleetBudget budget, std::int64_t power_mw, std::int64_t until_unix_ms) {
+  ++budget.rev;
+  budget.power_mw_for_now = power_mw;
+  budget.power_for_now_until_wall = until_unix_ms * kMillisecond;
+  return budget;
 }
 
-void add_member(FleetPlan& plan, const std::string& id) {
-  if (plan.member(id) != nullptr) return;
-  plan.members.push_back({id, {}});
-  std::sort(plan.members.begin(), plan.members.end(),
+void add_member(FleetBudget& budget, const std::string& id) {
+  if (budget.member(id) != nullptr) return;
+  budget.members.push_back({id, {}});
+  std::sort(budget.members.begin(), budget.members.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
 }
 
-FleetPlan with_member(FleetPlan plan, const std::string& id, std::int64_t floor_mw) {
-  ++plan.rev;
-  add_member(plan, id);
-  for (core::FleetMember& member : plan.members) {
+FleetBudget with_member(FleetBudget budget, const std::string& id, std::int64_t floor_mw) {
+  ++budget.rev;
+  add_member(budget, id);
+  for (core::FleetMember& member : budget.members) {
     if (member.id == id) member.floor[kPower] = floor_mw;
   }
-  return plan;
+  return budget;
 }
 
-FleetPlan without_member(FleetPlan plan, const std::string& id) {
-  ++plan.rev;
-  std::erase_if(plan.members, [&](const core::FleetMember& member) { return member.id == id; });
-  return plan;
+FleetBudget without_member(FleetBudget budget, const std::string& id) {
+  ++budget.rev;
+  std::erase_if(budget.members, [&](const core::FleetMember& member) { return member.id == id; });
+  return budget;
 }
 
-FleetPlan without_power_cap(FleetPlan plan, bool budget_too) {
-  ++plan.rev;
-  plan.power_mw_for_now = core::kUnlimited;
-  plan.power_for_now_until_wall = 0;
-  if (budget_too) plan.budget[kPower] = core::kUnlimited;
-  return plan;
+FleetBudget without_power_cap(FleetBudget budget, bool budget_too) {
+  ++budget.rev;
+  budget.power_mw_for_now = core::kUnlimited;
+  budget.power_for_now_until_wall = 0;
+  if (budget_too) budget.total[kPower] = core::kUnlimited;
+  return budget;
 }
 
-std::string power_text(const FleetPlan& plan, std::int64_t now_unix_ms) {
-  const std::string lasting = watts(plan.budget[kPower]);
-  const bool for_now = plan.power_mw_for_now != core::kUnlimited &&
-                       plan.power_for_now_until_wall / kMillisecond > now_unix_ms;
+std::string power_text(const FleetBudget& budget, std::int64_t now_unix_ms) {
+  const std::string lasting = watts(budget.total[kPower]);
+  const bool for_now = budget.power_mw_for_now != core::kUnlimited &&
+                       budget.power_for_now_until_wall / kMillisecond > now_unix_ms;
   if (!for_now) return "power " + lasting;
-  return "power " + watts(plan.power_mw_for_now) + " until " +
-         mqtt::time_text(plan.power_for_now_until_wall / kMillisecond) + ", then " + lasting;
+  return "power " + watts(budget.power_mw_for_now) + " until " +
+         mqtt::time_text(budget.power_for_now_until_wall / kMillisecond) + ", then " + lasting;
 }
 
-int put_in_force(FleetClient& client, const FleetPlan& plan, DurationNs timeout) {
-  // The broker would keep a plan that every board refuses, and tell it to each that comes.
-  if (const Status ok = core::check_plan(plan); !ok) return complain(ok.error());
-  if (const Status ok = client.publish_plan(shell::plan_json(plan), timeout); !ok) {
+int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs timeout) {
+  // The broker would keep a budget that every board refuses, and tell it to each that comes.
+  if (const Status ok = core::check_fleet_budget(budget); !ok) return complain(ok.error());
+  if (const Status ok = client.publish_plan(shell::fleet_budget_json(budget), timeout); !ok) {
     return complain(ok.error());
   }
-  const auto rev = static_cast<double>(plan.rev);
+  const auto rev = static_cast<double>(budget.rev);
   const FleetView& view = client.view();
   const auto has_it = [&](const std::string& id) {
     const auto found = view.boards().find(id);
@@ -134,12 +134,12 @@ int put_in_force(FleetClient& client, const FleetPlan& plan, DurationNs timeout)
     return found != view.boards().end() && found->second.is_live();
   };
   client.wait(after(timeout), [&] {
-    return std::all_of(plan.members.begin(), plan.members.end(),
+    return std::all_of(budget.members.begin(), budget.members.end(),
                        [&](const core::FleetMember& m) { return has_it(m.id) || !is_live(m.id); });
   });
   std::size_t have = 0;
   std::string others;
-  for (const core::FleetMember& member : plan.members) {
+  for (const core::FleetMember& member : budget.members) {
     if (has_it(member.id)) {
       ++have;
       continue;
@@ -151,9 +151,9 @@ int put_in_force(FleetClient& client, const FleetPlan& plan, DurationNs timeout)
                                             : " is " + found->second.state);
   }
   std::printf("plan %llu: %s; in force on %zu of %zu%s\n",
-              static_cast<unsigned long long>(plan.rev), power_text(plan, unix_ms_now()).c_str(),
-              have, plan.members.size(), others.c_str());
-  if (have == plan.members.size()) return 0;
+              static_cast<unsigned long long>(budget.rev), power_text(budget, unix_ms_now()).c_str(),
+              have, budget.members.size(), others.c_str());
+  if (have == budget.members.size()) return 0;
   for (const EventView& event : client.view().events()) {
     const Value* kind = event.event.find("kind", json::Kind::kString);
     const Value* text = event.event.find("text", json::Kind::kString);
