@@ -289,16 +289,16 @@ void Agent::cancel(std::string task, Reply reply) {
   post(core::CancelRequested{request, std::move(task)});
 }
 
-void Agent::hold(std::string task, Reply reply) {
+void Agent::pause(std::string task, Reply reply) {
   if (refuse_if_blocked(reply)) return;
   const std::uint64_t request = expect(std::move(reply));
-  post(core::HoldRequested{request, std::move(task)});
+  post(core::PauseRequested{request, std::move(task)});
 }
 
-void Agent::release(std::string task, Reply reply) {
+void Agent::resume(std::string task, Reply reply) {
   if (refuse_if_blocked(reply)) return;
   const std::uint64_t request = expect(std::move(reply));
-  post(core::ReleaseRequested{request, std::move(task)});
+  post(core::ResumeRequested{request, std::move(task)});
 }
 
 void Agent::drain(bool drain, Reply reply) {
@@ -476,7 +476,7 @@ void Agent::carry_out(const core::Effect& command) {
       if (task != nullptr) a.pool_->start(c, task->spec);
     }
     void operator()(const core::RunTrainer& c) { a.pool_->run(c); }
-    void operator()(const core::PauseTrainer& c) { a.pool_->pause(c); }
+    void operator()(const core::PreemptTrainer& c) { a.pool_->preempt(c); }
     void operator()(const core::CheckpointTrainer& c) { a.pool_->checkpoint(c); }
     void operator()(const core::StopTrainer& c) { a.pool_->stop(c); }
     void operator()(const core::KillTrainer& c) { a.pool_->kill(c); }

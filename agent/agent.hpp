@@ -37,8 +37,8 @@ class Agent {
   // Requests of an operator. Refused at once while the journal cannot be written.
   void submit(core::TaskSpec spec, Reply reply);
   void cancel(std::string task, Reply reply);
-  void hold(std::string task, Reply reply);
-  void release(std::string task, Reply reply);
+  void pause(std::string task, Reply reply);
+  void resume(std::string task, Reply reply);
   void drain(bool drain, Reply reply);
   // A power cap of the operator's for `for_ns` (0: until it is taken back); none takes it back.
   void set_cap(std::optional<std::int64_t> cap_mw, DurationNs for_ns, Reply reply);

@@ -308,8 +308,8 @@ void ControlSocket::on_request(int fd, std::string_view line) {
       if (!client.expired()) answer(fd, answer_of(a));
     };
     if (what == "cancel") agent_.cancel(task->as_string(), reply);
-    if (what == "pause") agent_.hold(task->as_string(), reply);
-    if (what == "resume") agent_.release(task->as_string(), reply);
+    if (what == "pause") agent_.pause(task->as_string(), reply);
+    if (what == "resume") agent_.resume(task->as_string(), reply);
     return;
   }
   if (what == "drain" || what == "undrain") {

@@ -238,9 +238,9 @@ Result<core::OperatorRequest> CommandDoor::on_task(const mqtt::Command& command)
       return core::OperatorRequest(core::CancelRequested{0, task->as_string()});
     }
     if (command.verb == "pause") {
-      return core::OperatorRequest(core::HoldRequested{0, task->as_string()});
+      return core::OperatorRequest(core::PauseRequested{0, task->as_string()});
     }
-    return core::OperatorRequest(core::ReleaseRequested{0, task->as_string()});
+    return core::OperatorRequest(core::ResumeRequested{0, task->as_string()});
   }
   if (command.verb != "submit") {
     return fail(Code::kInvalid,

@@ -29,7 +29,7 @@ constexpr std::size_t kPeerBytesPerSecond = 2 * 1024 * 1024;
 
 bool is_at_work(TaskState state) {
   return state == TaskState::kStarting || state == TaskState::kReady ||
-         state == TaskState::kRunning || state == TaskState::kPausing;
+         state == TaskState::kRunning || state == TaskState::kPreempting;
 }
 
 // Can be told of its neighbours: it has said that it is ready.

@@ -71,7 +71,7 @@ mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
   report.cap_mw = state.power.in_force(state.config.power).mw.value_or(core::kUnlimited);
   report.energy_mj = state.meter.totals().board.uj() / 1000;
   for (const core::Task& task : state.live) {
-    if (task.state == core::TaskState::kRunning || task.state == core::TaskState::kPausing) {
+    if (task.state == core::TaskState::kRunning || task.state == core::TaskState::kPreempting) {
       ++report.tasks_running;
     } else {
       ++report.tasks_queued;

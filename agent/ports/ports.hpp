@@ -32,7 +32,7 @@ class Trainers {
   virtual ~Trainers() = default;
   virtual void start(const core::StartTrainer& command, const core::TaskSpec& spec) = 0;
   virtual void run(const core::RunTrainer& command) = 0;
-  virtual void pause(const core::PauseTrainer& command) = 0;
+  virtual void preempt(const core::PreemptTrainer& command) = 0;
   virtual void checkpoint(const core::CheckpointTrainer& command) = 0;
   virtual void stop(const core::StopTrainer& command) = 0;
   virtual void kill(const core::KillTrainer& command) = 0;

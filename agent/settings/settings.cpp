@@ -160,7 +160,7 @@ core::TrainerTiming timing_of(const Value& v) {
   core::TrainerTiming timing;
   timing.start_timeout = integer(v, "start_timeout");
   timing.hang_timeout = integer(v, "hang_timeout");
-  timing.pause_timeout = integer(v, "pause_timeout");
+  timing.preempt_timeout = integer(v, "pause_timeout");
   timing.stop_grace = integer(v, "stop_grace");
   timing.checkpoint_every = integer(v, "checkpoint_every");
   timing.backoff_min = integer(v, "backoff_min");

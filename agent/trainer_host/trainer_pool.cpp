@@ -93,7 +93,7 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
 void TrainerPool::run(const core::RunTrainer& command) {
   if (Trainer* trainer = find(command)) trainer->run(command);
 }
-void TrainerPool::pause(const core::PauseTrainer& command) {
+void TrainerPool::preempt(const core::PreemptTrainer& command) {
   if (Trainer* trainer = find(command)) trainer->pause();
 }
 void TrainerPool::checkpoint(const core::CheckpointTrainer& command) {

@@ -34,7 +34,7 @@ class TrainerPool final : public ports::Trainers {
 
   void start(const core::StartTrainer& command, const core::TaskSpec& spec) override;
   void run(const core::RunTrainer& command) override;
-  void pause(const core::PauseTrainer& command) override;
+  void preempt(const core::PreemptTrainer& command) override;
   void checkpoint(const core::CheckpointTrainer& command) override;
   void stop(const core::StopTrainer& command) override;
   void kill(const core::KillTrainer& command) override;

@@ -145,7 +145,7 @@ void Display::changed(const core::Task& task, const core::TaskChanged& change, T
           ? change.state == TaskState::kEnded
           : task.outcome == core::Outcome::kNone &&
                 (change.state == TaskState::kQueued || change.state == TaskState::kBackoff ||
-                 change.state == TaskState::kHeld);
+                 change.state == TaskState::kPaused);
   if (!worth) return;
   const std::string_view what =
       change.outcome != core::Outcome::kNone ? name(change.outcome) : name(change.state);

@@ -55,7 +55,7 @@ CurveBoard::CurveBoard(const std::string& policy, std::uint64_t seed, DurationNs
   // Nothing fails here, so no timer of the failure handling may go off.
   config_.timing.start_timeout = kDay;
   config_.timing.hang_timeout = kDay;
-  config_.timing.pause_timeout = kDay;
+  config_.timing.preempt_timeout = kDay;
   config_.timing.stop_grace = kDay;
   config_.timing.checkpoint_every = kDay;
 }
@@ -101,8 +101,8 @@ void CurveBoard::carry_out(const core::Effect& command) {
       ++b.grants_;
       b.next_report(*p);
     }
-    void operator()(const core::PauseTrainer& c) {
-      if (b.find(c) != nullptr) b.later(b.now_, Kind::kPause, b.index_of_[c.key], 0);
+    void operator()(const core::PreemptTrainer& c) {
+      if (b.find(c) != nullptr) b.later(b.now_, Kind::kPreempt, b.index_of_[c.key], 0);
     }
     void operator()(const core::CheckpointTrainer&) {}
     void operator()(const core::StopTrainer& c) {
@@ -218,7 +218,7 @@ void CurveBoard::happen(const Happening& h) {
       if (process.running && process.generation == h.generation) report(process);
       return;
     }
-    case Kind::kPause: pause(processes_[h.task]); return;
+    case Kind::kPreempt: pause(processes_[h.task]); return;
     case Kind::kExit: {
       const Process& process = processes_[h.task];
       // Stopped in order: what it has done is in its checkpoint.

@@ -80,7 +80,7 @@ class CurveBoard {
   [[nodiscard]] const core::State& state() const { return state_; }
 
  private:
-  enum class Kind : std::uint8_t { kArrival, kReady, kReport, kPause, kExit, kWake };
+  enum class Kind : std::uint8_t { kArrival, kReady, kReport, kPreempt, kExit, kWake };
   struct Happening {
     TimeNs at;
     std::uint64_t order;

@@ -19,7 +19,7 @@ void check_lanes(const core::State& state) {
       LAIRD_REQUIRE(task != nullptr, "a lane runs only live tasks");
       LAIRD_REQUIRE(++seen[key] == 1, "a task runs on one lane");
       LAIRD_REQUIRE(
-          task->state == core::TaskState::kRunning || task->state == core::TaskState::kPausing,
+          task->state == core::TaskState::kRunning || task->state == core::TaskState::kPreempting,
           "what a lane runs is running");
       LAIRD_REQUIRE(state.now < task->deadline_at, "no task past its deadline holds a grant");
       shares += task->share_ppm;

@@ -185,7 +185,7 @@ void FakeBoard::carry_out(const core::Effect& command) {
                 this_board->report(ref.key, ref.attempt, generation);
               });
     }
-    void operator()(const core::PauseTrainer& c) {
+    void operator()(const core::PreemptTrainer& c) {
       Process* p = b.find(c);
       if (p == nullptr || b.trainers_[p->name].ignore_pause) return;
       b.stop_running(*p);

@@ -39,8 +39,8 @@ struct EventName {
   std::string_view operator()(const ClockStepped&) const { return "clock-stepped"; }
   std::string_view operator()(const Submitted&) const { return "submitted"; }
   std::string_view operator()(const CancelRequested&) const { return "cancel-requested"; }
-  std::string_view operator()(const HoldRequested&) const { return "hold-requested"; }
-  std::string_view operator()(const ReleaseRequested&) const { return "release-requested"; }
+  std::string_view operator()(const PauseRequested&) const { return "hold-requested"; }
+  std::string_view operator()(const ResumeRequested&) const { return "release-requested"; }
   std::string_view operator()(const TrainerReady&) const { return "trainer-ready"; }
   std::string_view operator()(const TrainerProgressed&) const { return "trainer-progressed"; }
   std::string_view operator()(const TrainerCheckpointed&) const { return "trainer-checkpointed"; }
@@ -74,8 +74,8 @@ struct EventWords {
     line.add("request", e.request).add("name", e.spec.name).add("trainer", e.spec.trainer);
   }
   void operator()(const CancelRequested& e) { line.add("request", e.request).add("task", e.task); }
-  void operator()(const HoldRequested& e) { line.add("request", e.request).add("task", e.task); }
-  void operator()(const ReleaseRequested& e) { line.add("request", e.request).add("task", e.task); }
+  void operator()(const PauseRequested& e) { line.add("request", e.request).add("task", e.task); }
+  void operator()(const ResumeRequested& e) { line.add("request", e.request).add("task", e.task); }
   void operator()(const TrainerReady& e) {
     line.process(e).add("samples", e.samples).add("planned", e.planned_samples);
   }
@@ -127,7 +127,7 @@ struct EventWords {
 struct CommandName {
   std::string_view operator()(const StartTrainer&) const { return "start-trainer"; }
   std::string_view operator()(const RunTrainer&) const { return "run-trainer"; }
-  std::string_view operator()(const PauseTrainer&) const { return "pause-trainer"; }
+  std::string_view operator()(const PreemptTrainer&) const { return "pause-trainer"; }
   std::string_view operator()(const CheckpointTrainer&) const { return "checkpoint-trainer"; }
   std::string_view operator()(const StopTrainer&) const { return "stop-trainer"; }
   std::string_view operator()(const KillTrainer&) const { return "kill-trainer"; }
@@ -145,7 +145,7 @@ struct CommandName {
 struct CommandWords {
   Line line;
   void operator()(const StartTrainer& c) { line.process(c); }
-  void operator()(const PauseTrainer& c) { line.process(c); }
+  void operator()(const PreemptTrainer& c) { line.process(c); }
   void operator()(const CheckpointTrainer& c) { line.process(c); }
   void operator()(const StopTrainer& c) { line.process(c); }
   void operator()(const KillTrainer& c) { line.process(c); }

@@ -22,7 +22,7 @@ struct RunTrainer : ProcessRef {
   std::uint32_t cpu_milli = 1000;  // quota while it runs, thousandths of a core
   void archive(Archive& ar);
 };
-struct PauseTrainer : ProcessRef {};
+struct PreemptTrainer : ProcessRef {};
 struct CheckpointTrainer : ProcessRef {};
 struct StopTrainer : ProcessRef {};  // checkpoint, then exit
 struct KillTrainer : ProcessRef {};  // now, the whole process group
@@ -83,7 +83,7 @@ struct Notice {  // something people should hear of
   void archive(Archive& ar);
 };
 
-using EffectBody = std::variant<StartTrainer, RunTrainer, PauseTrainer, CheckpointTrainer,
+using EffectBody = std::variant<StartTrainer, RunTrainer, PreemptTrainer, CheckpointTrainer,
                                  StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow,
                                  LimitTrainer, SetFreezerDuty, SetPowerKnob, SendToPeer, Notice>;
 

@@ -15,7 +15,7 @@ void LaneConfig::archive(Archive& ar) {
 void TrainerTiming::archive(Archive& ar) {
   ar(start_timeout);
   ar(hang_timeout);
-  ar(pause_timeout);
+  ar(preempt_timeout);
   ar(stop_grace);
   ar(checkpoint_every);
   ar(backoff_min);
@@ -60,8 +60,8 @@ void archive_request(Archive& ar, std::uint64_t& request, std::string& task) {
 }  // namespace
 
 void CancelRequested::archive(Archive& ar) { archive_request(ar, request, task); }
-void HoldRequested::archive(Archive& ar) { archive_request(ar, request, task); }
-void ReleaseRequested::archive(Archive& ar) { archive_request(ar, request, task); }
+void PauseRequested::archive(Archive& ar) { archive_request(ar, request, task); }
+void ResumeRequested::archive(Archive& ar) { archive_request(ar, request, task); }
 
 void TrainerReady::archive(Archive& ar) {
   ProcessRef::archive(ar);
@@ -194,8 +194,8 @@ std::string clipped(std::string text) {
 
 bool is_promise(const EventBody& body) {
   return std::holds_alternative<Submitted>(body) || std::holds_alternative<CancelRequested>(body) ||
-         std::holds_alternative<HoldRequested>(body) ||
-         std::holds_alternative<ReleaseRequested>(body) ||
+         std::holds_alternative<PauseRequested>(body) ||
+         std::holds_alternative<ResumeRequested>(body) ||
          std::holds_alternative<DrainRequested>(body) ||
          std::holds_alternative<FleetJoined>(body) || std::holds_alternative<Displaced>(body) ||
          std::holds_alternative<BudgetChanged>(body) || std::holds_alternative<OperatorCommand>(body) ||

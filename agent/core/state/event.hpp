@@ -27,7 +27,7 @@ struct LaneConfig {
 struct TrainerTiming {
   DurationNs start_timeout = 2 * kMinute;
   DurationNs hang_timeout = kMinute;
-  DurationNs pause_timeout = 30 * kSecond;
+  DurationNs preempt_timeout = 30 * kSecond;
   DurationNs stop_grace = 10 * kSecond;
   DurationNs checkpoint_every = 30 * kSecond;
   DurationNs backoff_min = kSecond;
@@ -78,12 +78,12 @@ struct CancelRequested {
   std::string task;
   void archive(Archive& ar);
 };
-struct HoldRequested {
+struct PauseRequested {
   std::uint64_t request = 0;
   std::string task;
   void archive(Archive& ar);
 };
-struct ReleaseRequested {
+struct ResumeRequested {
   std::uint64_t request = 0;
   std::string task;
   void archive(Archive& ar);
@@ -169,7 +169,7 @@ struct ConfigRequested {
   std::string what;  // "op-alice: power.cap"
   void archive(Archive& ar);
 };
-using OperatorRequest = std::variant<Submitted, CancelRequested, HoldRequested, ReleaseRequested,
+using OperatorRequest = std::variant<Submitted, CancelRequested, PauseRequested, ResumeRequested,
                                 DrainRequested, BudgetChanged, CapRequested, ConfigRequested>;
 struct OperatorCommand {
   std::uint64_t request = 0;
@@ -208,8 +208,8 @@ struct TrainerYielded : ProcessRef {
 };
 
 using EventBody =
-    std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, HoldRequested,
-                 ReleaseRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
+    std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, PauseRequested,
+                 ResumeRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
                  TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
                  CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, BudgetChanged,
                  OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded>;

@@ -129,7 +129,7 @@ bool fits_limits(const Task& t) {
 }
 
 bool holds_lane(TaskState state) {
-  return state == TaskState::kRunning || state == TaskState::kPausing;
+  return state == TaskState::kRunning || state == TaskState::kPreempting;
 }
 
 // The core asserts on these relations, and a snapshot is input like any other.

@@ -18,57 +18,57 @@ struct Transition {
 
 constexpr std::array kTransitions = {
     Transition{S::kQueued, T::kStart, S::kStarting},
-    Transition{S::kQueued, T::kHold, S::kHeld},
+    Transition{S::kQueued, T::kPause, S::kPaused},
     Transition{S::kQueued, T::kEnd, S::kEnded},
     Transition{S::kQueued, T::kReboot, S::kQueued},
 
     Transition{S::kStarting, T::kReady, S::kReady},
     Transition{S::kStarting, T::kCrashed, S::kBackoff},
     Transition{S::kStarting, T::kEvict, S::kEvicting},
-    Transition{S::kStarting, T::kHold, S::kHolding},
+    Transition{S::kStarting, T::kPause, S::kPausing},
     Transition{S::kStarting, T::kDecide, S::kFinishing},
     Transition{S::kStarting, T::kReboot, S::kQueued},
 
     Transition{S::kReady, T::kGrant, S::kRunning},
     Transition{S::kReady, T::kEvict, S::kEvicting},
     Transition{S::kReady, T::kCrashed, S::kBackoff},
-    Transition{S::kReady, T::kHold, S::kHolding},
+    Transition{S::kReady, T::kPause, S::kPausing},
     Transition{S::kReady, T::kDecide, S::kFinishing},
     Transition{S::kReady, T::kReboot, S::kQueued},
 
     Transition{S::kRunning, T::kGrantSpent, S::kReady},
-    Transition{S::kRunning, T::kPause, S::kPausing},
+    Transition{S::kRunning, T::kPreempt, S::kPreempting},
     Transition{S::kRunning, T::kEvict, S::kEvicting},
     Transition{S::kRunning, T::kCrashed, S::kBackoff},
-    Transition{S::kRunning, T::kHold, S::kHolding},
+    Transition{S::kRunning, T::kPause, S::kPausing},
     Transition{S::kRunning, T::kDecide, S::kFinishing},
     Transition{S::kRunning, T::kReboot, S::kQueued},
 
-    Transition{S::kPausing, T::kPaused, S::kReady},
-    Transition{S::kPausing, T::kEvict, S::kEvicting},
-    Transition{S::kPausing, T::kCrashed, S::kBackoff},
-    Transition{S::kPausing, T::kHold, S::kHolding},
-    Transition{S::kPausing, T::kDecide, S::kFinishing},
-    Transition{S::kPausing, T::kReboot, S::kQueued},
+    Transition{S::kPreempting, T::kPreempted, S::kReady},
+    Transition{S::kPreempting, T::kEvict, S::kEvicting},
+    Transition{S::kPreempting, T::kCrashed, S::kBackoff},
+    Transition{S::kPreempting, T::kPause, S::kPausing},
+    Transition{S::kPreempting, T::kDecide, S::kFinishing},
+    Transition{S::kPreempting, T::kReboot, S::kQueued},
 
     Transition{S::kEvicting, T::kExited, S::kQueued},
-    Transition{S::kEvicting, T::kHold, S::kHolding},
+    Transition{S::kEvicting, T::kPause, S::kPausing},
     Transition{S::kEvicting, T::kDecide, S::kFinishing},
     Transition{S::kEvicting, T::kReboot, S::kQueued},
 
     Transition{S::kBackoff, T::kRetry, S::kQueued},
-    Transition{S::kBackoff, T::kHold, S::kHeld},
+    Transition{S::kBackoff, T::kPause, S::kPaused},
     Transition{S::kBackoff, T::kEnd, S::kEnded},
     Transition{S::kBackoff, T::kReboot, S::kQueued},
 
-    Transition{S::kHolding, T::kExited, S::kHeld},
-    Transition{S::kHolding, T::kRelease, S::kEvicting},
-    Transition{S::kHolding, T::kDecide, S::kFinishing},
-    Transition{S::kHolding, T::kReboot, S::kHeld},
+    Transition{S::kPausing, T::kExited, S::kPaused},
+    Transition{S::kPausing, T::kResume, S::kEvicting},
+    Transition{S::kPausing, T::kDecide, S::kFinishing},
+    Transition{S::kPausing, T::kReboot, S::kPaused},
 
-    Transition{S::kHeld, T::kRelease, S::kQueued},
-    Transition{S::kHeld, T::kEnd, S::kEnded},
-    Transition{S::kHeld, T::kReboot, S::kHeld},
+    Transition{S::kPaused, T::kResume, S::kQueued},
+    Transition{S::kPaused, T::kEnd, S::kEnded},
+    Transition{S::kPaused, T::kReboot, S::kPaused},
 
     Transition{S::kFinishing, T::kExited, S::kEnded},
     Transition{S::kFinishing, T::kReboot, S::kEnded},
@@ -91,11 +91,11 @@ std::string_view name(TaskState state) {
     case S::kStarting: return "starting";
     case S::kReady: return "ready";
     case S::kRunning: return "running";
-    case S::kPausing: return "pausing";
+    case S::kPreempting: return "pausing";
     case S::kEvicting: return "evicting";
     case S::kBackoff: return "backoff";
-    case S::kHolding: return "holding";
-    case S::kHeld: return "held";
+    case S::kPausing: return "holding";
+    case S::kPaused: return "held";
     case S::kFinishing: return "finishing";
     case S::kEnded: return "ended";
   }
@@ -108,14 +108,14 @@ std::string_view name(Trigger trigger) {
     case T::kReady: return "ready";
     case T::kGrant: return "grant";
     case T::kGrantSpent: return "grant spent";
-    case T::kPause: return "pause";
-    case T::kPaused: return "paused";
+    case T::kPreempt: return "pause";
+    case T::kPreempted: return "paused";
     case T::kEvict: return "evict";
     case T::kExited: return "exited";
     case T::kCrashed: return "crashed";
     case T::kRetry: return "retry";
-    case T::kHold: return "hold";
-    case T::kRelease: return "release";
+    case T::kPause: return "hold";
+    case T::kResume: return "release";
     case T::kDecide: return "decide";
     case T::kEnd: return "end";
     case T::kReboot: return "reboot";
@@ -140,13 +140,13 @@ bool has_process(TaskState state) {
     case S::kStarting:
     case S::kReady:
     case S::kRunning:
-    case S::kPausing:
+    case S::kPreempting:
     case S::kEvicting:
-    case S::kHolding:
+    case S::kPausing:
     case S::kFinishing: return true;
     case S::kQueued:
     case S::kBackoff:
-    case S::kHeld:
+    case S::kPaused:
     case S::kEnded: return false;
   }
   return false;

@@ -70,8 +70,8 @@ consensus::Demand Stepper::demand_for(Resource resource) const {
 
   std::vector<consensus::TaskNeed> needs;
   for (const Task& task : s_.live) {
-    if (task.outcome != Outcome::kNone || task.state == TaskState::kHeld ||
-        task.state == TaskState::kHolding) {
+    if (task.outcome != Outcome::kNone || task.state == TaskState::kPaused ||
+        task.state == TaskState::kPausing) {
       continue;
     }
     std::int64_t full = 0;

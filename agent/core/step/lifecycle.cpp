@@ -25,7 +25,7 @@ void Stepper::decide(Task& task, Outcome outcome, std::string reason) {
     return;
   }
   leave_lane(task);
-  const bool stop_sent = task.state == TaskState::kEvicting || task.state == TaskState::kHolding;
+  const bool stop_sent = task.state == TaskState::kEvicting || task.state == TaskState::kPausing;
   move(task, Trigger::kDecide);
   if (!stop_sent) out_.push_back({StopTrainer{task.process()}});
 }

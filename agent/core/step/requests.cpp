@@ -138,10 +138,10 @@ Task* Stepper::undecided(std::uint64_t request, const std::string& name) {
   return nullptr;
 }
 
-void Stepper::on(const HoldRequested& e) {
+void Stepper::on(const PauseRequested& e) {
   Task* task = undecided(e.request, e.task);
   if (task == nullptr) return;
-  if (task->state == TaskState::kHeld || task->state == TaskState::kHolding) {
+  if (task->state == TaskState::kPaused || task->state == TaskState::kPausing) {
     answer(e.request, task->key, "paused already");
     return;
   }
@@ -150,20 +150,20 @@ void Stepper::on(const HoldRequested& e) {
   leave_lane(*task);
   std::erase(s_.wanted, task->key);
   task->reason = "paused by an operator";
-  move(*task, Trigger::kHold);
+  move(*task, Trigger::kPause);
   if (process && !stop_sent) out_.push_back({StopTrainer{task->process()}});
   answer(e.request, task->key, "paused");
 }
 
-void Stepper::on(const ReleaseRequested& e) {
+void Stepper::on(const ResumeRequested& e) {
   Task* task = undecided(e.request, e.task);
   if (task == nullptr) return;
-  if (!is_listed(task->state, Trigger::kRelease)) {
+  if (!is_listed(task->state, Trigger::kResume)) {
     answer(e.request, task->key, "not paused");
     return;
   }
   task->reason.clear();
-  move(*task, Trigger::kRelease);
+  move(*task, Trigger::kResume);
   answer(e.request, task->key, "resumed");
 }
 

@@ -55,8 +55,8 @@ void Stepper::schedule_lane(std::uint32_t index) {
     for (const TaskKey key : lane.running) {
       Task& task = *s_.find_live(key);
       if (task.state != TaskState::kRunning) continue;
-      move(task, Trigger::kPause);
-      out_.push_back({PauseTrainer{task.process()}});
+      move(task, Trigger::kPreempt);
+      out_.push_back({PreemptTrainer{task.process()}});
     }
     return;
   }

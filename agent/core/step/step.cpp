@@ -102,7 +102,7 @@ Status check_config(const CoreConfig& config) {
     return fail(Code::kCorrupt, "the board has no lanes, or too many");
   }
   const TrainerTiming& t = config.timing;
-  for (const DurationNs wait : {t.start_timeout, t.hang_timeout, t.pause_timeout, t.stop_grace,
+  for (const DurationNs wait : {t.start_timeout, t.hang_timeout, t.preempt_timeout, t.stop_grace,
                                 t.checkpoint_every, t.backoff_min, t.backoff_max}) {
     if (wait < 0 || wait > kWaitMax) return fail(Code::kCorrupt, "the config's waits are off");
   }

@@ -23,8 +23,8 @@ class Stepper {
   // Requests (requests.cpp).
   void on(const Submitted& e);
   void on(const CancelRequested& e);
-  void on(const HoldRequested& e);
-  void on(const ReleaseRequested& e);
+  void on(const PauseRequested& e);
+  void on(const ResumeRequested& e);
 
   // Trainers (trainers.cpp).
   void on(const TrainerReady& e);

@@ -41,12 +41,12 @@ TimeNs Stepper::due_at(const Task& task) const {
   switch (task.state) {
     case TaskState::kStarting: due = std::min(due, task.state_since + timing.start_timeout); break;
     case TaskState::kRunning: due = std::min(due, hang_at(task)); break;
-    case TaskState::kPausing: due = std::min(due, task.state_since + timing.pause_timeout); break;
+    case TaskState::kPreempting: due = std::min(due, task.state_since + timing.preempt_timeout); break;
     case TaskState::kBackoff:
       if (!s_.shutting_down) due = std::min(due, task.retry_at);
       break;
     case TaskState::kEvicting:
-    case TaskState::kHolding:
+    case TaskState::kPausing:
     case TaskState::kFinishing:
       due = std::min(due, std::max(task.state_since, task.heard_at) + timing.stop_grace);
       break;
@@ -54,7 +54,7 @@ TimeNs Stepper::due_at(const Task& task) const {
       if (is_waiting(task)) due = std::min(due, task.retry_at);
       break;
     case TaskState::kQueued:
-    case TaskState::kHeld:
+    case TaskState::kPaused:
     case TaskState::kEnded: break;
   }
   if (wants_checkpoint(task)) due = std::min(due, task.checkpoint_at + timing.checkpoint_every);
@@ -81,8 +81,8 @@ void Stepper::expire(Task& task) {
         return;
       }
       break;
-    case TaskState::kPausing:
-      if (s_.now >= task.state_since + timing.pause_timeout) {
+    case TaskState::kPreempting:
+      if (s_.now >= task.state_since + timing.preempt_timeout) {
         crash(task, "its trainer did not pause in time");
       }
       return;
@@ -90,7 +90,7 @@ void Stepper::expire(Task& task) {
       if (!s_.shutting_down && s_.now >= task.retry_at) move(task, Trigger::kRetry);
       return;
     case TaskState::kEvicting:
-    case TaskState::kHolding:
+    case TaskState::kPausing:
     case TaskState::kFinishing:
       if (s_.now >= std::max(task.state_since, task.heard_at) + timing.stop_grace) {
         out_.push_back({KillTrainer{task.process()}});

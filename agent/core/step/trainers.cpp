@@ -14,7 +14,7 @@ constexpr DurationNs kRateOver = 50 * kMillisecond;
 
 // Asked to stop and not expected to do anything else.
 bool is_leaving(TaskState state) {
-  return state == TaskState::kEvicting || state == TaskState::kHolding ||
+  return state == TaskState::kEvicting || state == TaskState::kPausing ||
          state == TaskState::kFinishing;
 }
 
@@ -108,10 +108,10 @@ void Stepper::on(const TrainerCheckpointed& e) {
   task->checkpoint_at = s_.now;
   task->checkpoint_asked = false;
   if (!is_leaving(task->state)) task->heard_at = s_.now;
-  if (task->state == TaskState::kPausing) {
+  if (task->state == TaskState::kPreempting) {
     average_in(task->checkpoint_ns, s_.now - task->state_since);
     leave_lane(*task);
-    move(*task, Trigger::kPaused);
+    move(*task, Trigger::kPreempted);
   }
 }
 

@@ -181,7 +181,7 @@ core::CoreConfig board_config(Feed& feed) {
   if (which % 16 == 8) out.slice = signed_number(feed);
   if (which % 16 == 9) {
     core::TrainerTiming& t = out.timing;
-    for (DurationNs* wait : {&t.start_timeout, &t.hang_timeout, &t.pause_timeout, &t.stop_grace,
+    for (DurationNs* wait : {&t.start_timeout, &t.hang_timeout, &t.preempt_timeout, &t.stop_grace,
                              &t.checkpoint_every, &t.backoff_min, &t.backoff_max}) {
       *wait = signed_number(feed);
     }
@@ -208,8 +208,8 @@ core::Event next_event(Feed& feed, const core::State& state) {
     case 4:
     case 5: event.body = core::Submitted{feed.byte(), task_spec(feed)}; break;
     case 6: event.body = core::CancelRequested{1, task_name(feed)}; break;
-    case 7: event.body = core::HoldRequested{2, task_name(feed)}; break;
-    case 8: event.body = core::ReleaseRequested{3, task_name(feed)}; break;
+    case 7: event.body = core::PauseRequested{2, task_name(feed)}; break;
+    case 8: event.body = core::ResumeRequested{3, task_name(feed)}; break;
     case 9: event.body = boot(feed, state); break;
     case 10: event.body = core::ClockStepped{signed_number(feed)}; break;
     case 11: event.body = power_sample(feed); break;

@@ -211,7 +211,7 @@ core::OperatorCommand commanded(Feed& feed, const core::State& state) {
   switch (feed.below(6)) {
     case 0: out.body = core::Submitted{0, task_spec(feed)}; break;
     case 1: out.body = core::CancelRequested{0, "ta"}; break;
-    case 2: out.body = core::HoldRequested{0, "tb"}; break;
+    case 2: out.body = core::PauseRequested{0, "tb"}; break;
     case 3: out.body = core::DrainRequested{0, feed.below(2) == 0}; break;
     case 4: out.body = core::BudgetChanged{0, budget(feed, state)}; break;
     default: out.body = core::CapRequested{0, feed.byte() * 100, kMinute}; break;

@@ -32,7 +32,7 @@ void check_lanes(const State& state) {
       expect(task != nullptr, "a lane runs only live tasks");
       if (task == nullptr) return;
       expect(++seen[key] == 1, "a task runs on one lane");
-      expect(task->state == TaskState::kRunning || task->state == TaskState::kPausing,
+      expect(task->state == TaskState::kRunning || task->state == TaskState::kPreempting,
              "what a lane runs is running");
       expect(task->spec.lane == lane.config.kind, "a task runs on its kind of lane");
       expect(state.now < task->deadline_at, "no task past its deadline holds a grant");
@@ -52,7 +52,7 @@ void check_state(const State& state) {
     expect(task.outcome != Outcome::kNone || state.now < task.deadline_at,
            "a deadline that has come has been acted on");
     const bool on_lane = task.lane >= 0;
-    expect(on_lane == (task.state == TaskState::kRunning || task.state == TaskState::kPausing),
+    expect(on_lane == (task.state == TaskState::kRunning || task.state == TaskState::kPreempting),
            "exactly the running tasks are on lanes");
   }
 }
@@ -78,7 +78,7 @@ CoreConfig random_config(Random& random) {
   config.slice = static_cast<DurationNs>(50 + random.below(3000)) * kMillisecond;
   config.timing.hang_timeout = 5 * kSecond;
   config.timing.start_timeout = 5 * kSecond;
-  config.timing.pause_timeout = 3 * kSecond;
+  config.timing.preempt_timeout = 3 * kSecond;
   config.timing.stop_grace = 2 * kSecond;
   config.timing.checkpoint_every = 2 * kSecond;
   config.timing.attempts_max = 3;
@@ -160,8 +160,8 @@ void live_one_life(std::uint64_t seed) {
       if (board.answers.back().ok) accepted[name] = true;
     }
     if (random.chance(5)) board.tell(CancelRequested{1, name});
-    if (random.chance(5)) board.tell(HoldRequested{1, name});
-    if (random.chance(8)) board.tell(ReleaseRequested{1, name});
+    if (random.chance(5)) board.tell(PauseRequested{1, name});
+    if (random.chance(8)) board.tell(ResumeRequested{1, name});
     if (random.chance(20)) noise(board, random);
     power_noise(board, random);
     if (random.chance(4)) board.restart();

@@ -156,14 +156,14 @@ TEST(an_operator_can_pause_resume_and_cancel) {
   FakeBoard board(small_board());
   board.submit(small_task("a", kHour, 0.0001));
   board.run_for(3 * kSecond);
-  board.tell(HoldRequested{7, "a"});
+  board.tell(PauseRequested{7, "a"});
   board.run_for(2 * kSecond);
-  TEST_ASSERT_TRUE(board.task("a")->state == TaskState::kHeld);
+  TEST_ASSERT_TRUE(board.task("a")->state == TaskState::kPaused);
   const std::uint64_t samples = board.task("a")->samples;
   TEST_ASSERT_TRUE(samples > 0);
   board.run_for(10 * kSecond);
   TEST_ASSERT_EQUAL_UINT64(samples, board.task("a")->samples);
-  board.tell(ReleaseRequested{8, "a"});
+  board.tell(ResumeRequested{8, "a"});
   board.run_for(5 * kSecond);
   TEST_ASSERT_TRUE(board.task("a")->samples > samples);
   board.tell(CancelRequested{9, "a"});

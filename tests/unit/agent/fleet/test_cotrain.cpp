@@ -227,7 +227,7 @@ TEST(a_board_says_why_it_cannot_take_a_fleet_task) {
 
 TEST(a_board_needs_others_words_from_the_acceptance_of_a_fleet_task_to_its_end) {
   Rig rig;
-  for (const core::TaskState state : {core::TaskState::kQueued, core::TaskState::kPausing,
+  for (const core::TaskState state : {core::TaskState::kQueued, core::TaskState::kPreempting,
                                       core::TaskState::kStarting, core::TaskState::kRunning}) {
     rig.state.live[0].state = state;
     TEST_ASSERT_TRUE(has_fleet_task(rig.state));
