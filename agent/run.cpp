@@ -164,9 +164,9 @@ template <class T>
 
 // One life of the agent on one board: what it is made of, in the order in which it is opened. All
 // that can fail is in open(), so that settings on trial can be taken back.
-class OneLife {
+class RunningAgent {
  public:
-  OneLife(const RunOptions& options, const LayeredSettings& layers, const SettingsStore& store)
+  RunningAgent(const RunOptions& options, const LayeredSettings& layers, const SettingsStore& store)
       : options_(options),
         layers_(layers),
         settings_(layers.settings),
@@ -213,7 +213,7 @@ class OneLife {
   [[nodiscard]] Status open_doors() {
     if (!settings_.control_socket.empty()) {
       Status ok =
-          put_into(control_, ControlSocket::open(*loop_, *agent_, settings_.control_socket));
+          put_into(control_, LocalSocket::open(*loop_, *agent_, settings_.control_socket));
       if (!ok) return ok;
     }
     config_.emplace(
@@ -304,7 +304,7 @@ class OneLife {
 
   [[nodiscard]] int give_up(const Error& error) const {
     complain("laird: " + error.text());
-    if (!ConfigDoor::revert_failed_start(layers_, store_, error)) return 1;
+    if (!SettingsChanges::revert_failed_start(layers_, store_, error)) return 1;
     notifier_.hand_on();
     return kRunAgain;
   }
@@ -321,9 +321,9 @@ class OneLife {
   SystemClock clock_;
   std::unique_ptr<Agent> agent_;
   std::optional<Display> display_;
-  std::unique_ptr<ControlSocket> control_;
+  std::unique_ptr<LocalSocket> control_;
   bool restart_ = false;
-  std::optional<ConfigDoor> config_;
+  std::optional<SettingsChanges> config_;
   std::unique_ptr<FleetLink> fleet_;
   std::array<std::uint64_t, 8> ended_{};  // tasks by outcome
   std::unique_ptr<MetricsPort> metrics_;
@@ -394,7 +394,7 @@ int run_agent(const RunOptions& options) {
   LayeredSettings layers =
       with_remote_settings(options.config_path, std::move(base), std::move(own), store);
   if (!options.state_dir.empty()) layers.settings.move_state_to(options.state_dir);
-  return OneLife(options, layers, store).run();
+  return RunningAgent(options, layers, store).run();
 }
 
 }  // namespace laird::shell

@@ -47,7 +47,7 @@ bool somebody_listens(const sockaddr_un& address) {
 
 }  // namespace
 
-struct ControlSocket::Client {
+struct LocalSocket::Client {
   Fd fd;
   LineBuffer lines{kRequestMax};
   std::string outgoing;
@@ -55,7 +55,7 @@ struct ControlSocket::Client {
   bool alive = true;
 };
 
-Result<std::unique_ptr<ControlSocket>> ControlSocket::open(Loop& loop, Agent& agent,
+Result<std::unique_ptr<LocalSocket>> LocalSocket::open(Loop& loop, Agent& agent,
                                                            const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -82,15 +82,15 @@ Result<std::unique_ptr<ControlSocket>> ControlSocket::open(Loop& loop, Agent& ag
   if (::listen(listener.get(), SOMAXCONN) != 0) {
     return fail_errno(errno, "control socket");
   }
-  std::unique_ptr<ControlSocket> out(new ControlSocket(loop, agent, path, std::move(listener)));
-  ControlSocket* self = out.get();
+  std::unique_ptr<LocalSocket> out(new LocalSocket(loop, agent, path, std::move(listener)));
+  LocalSocket* self = out.get();
   const Status watched =
       loop.watch(out->listener_.get(), EPOLLIN, [self](std::uint32_t) { self->accept_one(); });
   if (!watched) return tl::make_unexpected(watched.error());
   return out;
 }
 
-ControlSocket::~ControlSocket() {
+LocalSocket::~LocalSocket() {
   for (auto& [fd, client] : clients_) {
     client->alive = false;
     loop_.forget(fd);
@@ -99,11 +99,11 @@ ControlSocket::~ControlSocket() {
   ::unlink(path_.c_str());
 }
 
-void ControlSocket::accept_one() {
+void LocalSocket::accept_one() {
   Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd) return;
   if (clients_.size() >= kClientsMax) {
-    // Whoever has been silent longest makes room, so that idle clients cannot close the door.
+    // Whoever has been silent longest makes room, so that idle clients cannot close the commands.
     const auto idle = std::min_element(
         clients_.begin(), clients_.end(),
         [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
@@ -120,7 +120,7 @@ void ControlSocket::accept_one() {
   }
 }
 
-void ControlSocket::drop(int fd) {
+void LocalSocket::drop(int fd) {
   const auto found = clients_.find(fd);
   if (found == clients_.end()) return;
   found->second->alive = false;
@@ -128,7 +128,7 @@ void ControlSocket::drop(int fd) {
   clients_.erase(found);
 }
 
-void ControlSocket::on_ready(int fd, std::uint32_t events) {
+void LocalSocket::on_ready(int fd, std::uint32_t events) {
   if ((events & EPOLLOUT) != 0) {
     write_some(fd);
   } else {
@@ -136,7 +136,7 @@ void ControlSocket::on_ready(int fd, std::uint32_t events) {
   }
 }
 
-void ControlSocket::on_readable(int fd) {
+void LocalSocket::on_readable(int fd) {
   const auto found = clients_.find(fd);
   if (found == clients_.end()) return;
   const std::shared_ptr<Client> client = found->second;
@@ -161,7 +161,7 @@ void ControlSocket::on_readable(int fd) {
       });
 }
 
-void ControlSocket::answer(int fd, const Value& value) {
+void LocalSocket::answer(int fd, const Value& value) {
   const auto found = clients_.find(fd);
   if (found == clients_.end()) return;
   std::size_t waiting = 0;
@@ -175,7 +175,7 @@ void ControlSocket::answer(int fd, const Value& value) {
   write_some(fd);
 }
 
-void ControlSocket::write_some(int fd) {
+void LocalSocket::write_some(int fd) {
   const auto found = clients_.find(fd);
   if (found == clients_.end()) return;
   std::string& out = found->second->outgoing;
@@ -189,7 +189,7 @@ void ControlSocket::write_some(int fd) {
   loop_.change(fd, out.empty() ? EPOLLIN : EPOLLOUT);
 }
 
-bool ControlSocket::submit(int fd, const Value& request) {
+bool LocalSocket::submit(int fd, const Value& request) {
   const Value* task = request.find("task", Kind::kObject);
   if (task == nullptr) return false;
   std::vector<config::Problem> problems;
@@ -208,7 +208,7 @@ bool ControlSocket::submit(int fd, const Value& request) {
   return true;
 }
 
-void ControlSocket::set_cap(int fd, const Value& request) {
+void LocalSocket::set_cap(int fd, const Value& request) {
   const Value* cap = request.find("cap", Kind::kString);
   const Value* duration = request.find("for", Kind::kString);
   if (cap == nullptr) {
@@ -233,7 +233,7 @@ void ControlSocket::set_cap(int fd, const Value& request) {
   });
 }
 
-Value ControlSocket::read_only(std::string_view op, const Value& request) {
+Value LocalSocket::read_only(std::string_view op, const Value& request) {
   if (op == "tasks") {
     Value tasks = Value::array();
     for (const TaskRow& row : task_rows(agent_.state(), agent_.now())) tasks.add(task_json(row));
@@ -266,7 +266,7 @@ Value ControlSocket::read_only(std::string_view op, const Value& request) {
                  "power, status, explain");
 }
 
-void ControlSocket::on_request(int fd, std::string_view line) {
+void LocalSocket::on_request(int fd, std::string_view line) {
   json::ParseLimits limits;
   limits.bytes_max = kRequestMax;
   const Result<Value> request = json::parse(line, "request", limits);

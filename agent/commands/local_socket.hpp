@@ -1,4 +1,4 @@
-// The local door: a Unix socket on which lairctl submits, lists, pauses, resumes, cancels and asks
+// The local commands: a Unix socket on which lairctl submits, lists, pauses, resumes, cancels and asks
 // why. Line-delimited JSON, one answer per request; who may connect is decided by the file's mode.
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace laird::shell {
 
-class ControlSocket {
+class LocalSocket {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<ControlSocket>> open(Loop& loop, Agent& agent,
+  [[nodiscard]] static Result<std::unique_ptr<LocalSocket>> open(Loop& loop, Agent& agent,
                                                                    const std::string& path);
-  ~ControlSocket();
-  ControlSocket(const ControlSocket&) = delete;
-  ControlSocket& operator=(const ControlSocket&) = delete;
+  ~LocalSocket();
+  LocalSocket(const LocalSocket&) = delete;
+  LocalSocket& operator=(const LocalSocket&) = delete;
 
  private:
   struct Client;
-  ControlSocket(Loop& loop, Agent& agent, std::string path, Fd listener)
+  LocalSocket(Loop& loop, Agent& agent, std::string path, Fd listener)
       : loop_(loop), agent_(agent), path_(std::move(path)), listener_(std::move(listener)) {}
   void accept_one();
   void on_ready(int fd, std::uint32_t events);

@@ -154,7 +154,7 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
   return out;
 }
 
-ConfigDoor::ConfigDoor(Loop& loop, Agent& agent, const LayeredSettings& settings,
+SettingsChanges::SettingsChanges(Loop& loop, Agent& agent, const LayeredSettings& settings,
                        SettingsStore store, Restart restart, Agent::Log log)
     : loop_(loop),
       agent_(agent),
@@ -172,13 +172,13 @@ ConfigDoor::ConfigDoor(Loop& loop, Agent& agent, const LayeredSettings& settings
   tell_news();
 }
 
-ConfigDoor::~ConfigDoor() {
+SettingsChanges::~SettingsChanges() {
   if (trial_timer_ != 0) loop_.cancel(trial_timer_);
   if (restart_timer_ != 0) loop_.cancel(restart_timer_);
 }
 
 // At least once: a crash between the two tells it again.
-void ConfigDoor::tell_news() {
+void SettingsChanges::tell_news() {
   if (remote_.news.empty()) return;
   log_(2, "settings: " + remote_.news);
   agent_.note_config(remote_.news);
@@ -186,11 +186,11 @@ void ConfigDoor::tell_news() {
   if (const Status ok = store_.write(remote_); !ok) log_(2, "settings: " + ok.error().context);
 }
 
-ConfigJudgement ConfigDoor::judge(const mqtt::Command& command) const {
+ConfigJudgement SettingsChanges::judge(const mqtt::Command& command) const {
   return judge_config(command, base_, config_path_, remote_);
 }
 
-Status ConfigDoor::keep(const RemoteSettings& next) {
+Status SettingsChanges::keep(const RemoteSettings& next) {
   if (next.rev != remote_.rev + 1) {
     return fail(Code::kRefused, "another change came first; look again, and send it again");
   }
@@ -202,7 +202,7 @@ Status ConfigDoor::keep(const RemoteSettings& next) {
   return {};
 }
 
-void ConfigDoor::revert() {
+void SettingsChanges::revert() {
   trial_timer_ = 0;
   const std::string within = std::to_string(remote_.trial->within_s) + " s";
   const bool up = connected_ && connected_();
@@ -218,7 +218,7 @@ void ConfigDoor::revert() {
   restart_();
 }
 
-Result<Value> ConfigDoor::answer_get(const std::string& key) const {
+Result<Value> SettingsChanges::answer_get(const std::string& key) const {
   Value all = shown(layered(base_, remote_.settings));
   Value over = shown(remote_.settings);
   if (!key.empty()) {
@@ -239,7 +239,7 @@ Result<Value> ConfigDoor::answer_get(const std::string& key) const {
   return out;
 }
 
-bool ConfigDoor::revert_failed_start(const LayeredSettings& settings, const SettingsStore& store,
+bool SettingsChanges::revert_failed_start(const LayeredSettings& settings, const SettingsStore& store,
                                      const Error& why) {
   if (!settings.remote.trial) return false;
   return store.write(reverted(settings.remote, "it could not start: " + why.context)).has_value();

@@ -1,6 +1,6 @@
 // Settings over the network: judges what operators ask for, keeps it, has the agent restart with it
 // and goes back if nobody confirms it. What is allowed is in remote.hpp, when it reverts in
-// trial.hpp; signatures and rights are the command door's.
+// trial.hpp; signatures and rights are the command commands's.
 #pragma once
 
 #include <functional>
@@ -28,15 +28,15 @@ struct ConfigJudgement {
 [[nodiscard]] ConfigJudgement judge_config(const mqtt::Command& command, const json::Value& base,
                                            const std::string& config_path, const RemoteSettings& now);
 
-class ConfigDoor {
+class SettingsChanges {
  public:
   using Restart = std::function<void()>;
 
-  ConfigDoor(Loop& loop, Agent& agent, const LayeredSettings& settings, SettingsStore store,
+  SettingsChanges(Loop& loop, Agent& agent, const LayeredSettings& settings, SettingsStore store,
              Restart restart, Agent::Log log);
-  ~ConfigDoor();
-  ConfigDoor(const ConfigDoor&) = delete;
-  ConfigDoor& operator=(const ConfigDoor&) = delete;
+  ~SettingsChanges();
+  SettingsChanges(const SettingsChanges&) = delete;
+  SettingsChanges& operator=(const SettingsChanges&) = delete;
 
   [[nodiscard]] ConfigJudgement judge(const mqtt::Command& command) const;
   // Puts a judged change on disk; one on trial restarts the agent a moment later.

@@ -60,8 +60,8 @@ Result<std::vector<mqtt::Operator>> operators_of(const FleetSettings& settings) 
   return out;
 }
 
-CommandDoor::CommandDoor(Agent& agent, ports::Clock& clock, const Settings& settings,
-                         ConfigDoor& config, const EventLog& events, Send send)
+SignedCommands::SignedCommands(Agent& agent, ports::Clock& clock, const Settings& settings,
+                         SettingsChanges& config, const EventLog& events, Send send)
     : agent_(agent),
       clock_(clock),
       config_(config),
@@ -74,7 +74,7 @@ CommandDoor::CommandDoor(Agent& agent, ports::Clock& clock, const Settings& sett
   operators_ = std::move(*operators);
 }
 
-bool CommandDoor::may_note() {
+bool SignedCommands::may_note() {
   const TimeNs now = agent_.now();
   if (now - notes_since_ >= kMinute) {
     notes_since_ = now;
@@ -83,7 +83,7 @@ bool CommandDoor::may_note() {
   return notes_++ < kNotesPerMinute;
 }
 
-void CommandDoor::answer(const Asker& asker, ReplyCode code, std::string text, Value data) {
+void SignedCommands::answer(const Asker& asker, ReplyCode code, std::string text, Value data) {
   if (asker.topic.empty()) return;
   mqtt::Outgoing out;
   out.topic = asker.topic;
@@ -96,7 +96,7 @@ void CommandDoor::answer(const Asker& asker, ReplyCode code, std::string text, V
   send_(std::move(out));
 }
 
-void CommandDoor::refuse(const Asker& asker, const mqtt::Refusal& refusal, std::string_view verb,
+void SignedCommands::refuse(const Asker& asker, const mqtt::Refusal& refusal, std::string_view verb,
                          Value data) {
   if (!may_note()) return;
   core::CommandRefused event;
@@ -110,7 +110,7 @@ void CommandDoor::refuse(const Asker& asker, const mqtt::Refusal& refusal, std::
   answer(to, refusal.code, refusal.text, std::move(data));
 }
 
-void CommandDoor::on_message(const mqtt::Incoming& message, const mqtt::Topic& topic) {
+void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic& topic) {
   // A retained topic that was cleared.
   if (message.payload.empty()) return;
   const bool is_config = topic.kind != mqtt::TopicKind::kCommand;
@@ -150,7 +150,7 @@ void CommandDoor::on_message(const mqtt::Incoming& message, const mqtt::Topic& t
   }
 }
 
-void CommandDoor::take_plan(const mqtt::Command& command, const Asker& asker) {
+void SignedCommands::take_plan(const mqtt::Command& command, const Asker& asker) {
   Result<core::FleetBudget> budget = parse_fleet_budget(command.body);
   if (!budget) {
     refuse(asker, {ReplyCode::kInvalid, budget.error().context, command.op, command.id, true},
@@ -167,7 +167,7 @@ void CommandDoor::take_plan(const mqtt::Command& command, const Asker& asker) {
   });
 }
 
-void CommandDoor::answer_get(const Value& body, const Asker& asker) {
+void SignedCommands::answer_get(const Value& body, const Asker& asker) {
   const Value* given = body.find("what", Kind::kString);
   const std::string what = given == nullptr ? "" : given->as_string();
   if (what == "tasks") {
@@ -192,7 +192,7 @@ void CommandDoor::answer_get(const Value& body, const Asker& asker) {
 }
 
 // What only reads needs no place in the journal.
-bool CommandDoor::answer_question(const mqtt::Command& command, const Asker& asker) {
+bool SignedCommands::answer_question(const mqtt::Command& command, const Asker& asker) {
   const core::State& state = agent_.state();
   if (command.verb == "ping") {
     answer(asker, ReplyCode::kOk, "here");
@@ -226,7 +226,7 @@ bool CommandDoor::answer_question(const mqtt::Command& command, const Asker& ask
   return true;
 }
 
-Result<core::OperatorRequest> CommandDoor::on_task(const mqtt::Command& command) const {
+Result<core::OperatorRequest> SignedCommands::on_task(const mqtt::Command& command) const {
   if (command.verb == "drain") return core::OperatorRequest(core::DrainRequested{0, true});
   if (command.verb == "undrain") return core::OperatorRequest(core::DrainRequested{0, false});
   if (command.verb == "cap") return cap_of(command.body);
@@ -259,7 +259,7 @@ Result<core::OperatorRequest> CommandDoor::on_task(const mqtt::Command& command)
   return core::OperatorRequest(core::Submitted{0, std::move(spec)});
 }
 
-void CommandDoor::hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body) {
+void SignedCommands::hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body) {
   core::OperatorCommand event;
   event.by = command.op;
   event.id = command.id;
@@ -273,7 +273,7 @@ void CommandDoor::hand_in(const mqtt::Command& command, const Asker& asker, core
 }
 
 // In the journal first, then on disk, then answered.
-void CommandDoor::configure(const mqtt::Command& command, const Asker& asker) {
+void SignedCommands::configure(const mqtt::Command& command, const Asker& asker) {
   ConfigJudgement judged = config_.judge(command);
   if (judged.code != ReplyCode::kOk) {
     refuse(asker, {judged.code, judged.text, command.op, command.id, true}, command.verb,
@@ -301,7 +301,7 @@ void CommandDoor::configure(const mqtt::Command& command, const Asker& asker) {
   });
 }
 
-void CommandDoor::carry_out(const mqtt::Command& command, const Asker& asker) {
+void SignedCommands::carry_out(const mqtt::Command& command, const Asker& asker) {
   if (answer_question(command, asker)) return;
   if (command.verb == "config") {
     configure(command, asker);

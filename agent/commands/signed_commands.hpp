@@ -19,12 +19,12 @@
 
 namespace laird::shell {
 
-class CommandDoor {
+class SignedCommands {
  public:
   using Send = std::function<void(mqtt::Outgoing)>;
 
   // operators_of() must have accepted the settings.
-  CommandDoor(Agent& agent, ports::Clock& clock, const Settings& settings, ConfigDoor& config,
+  SignedCommands(Agent& agent, ports::Clock& clock, const Settings& settings, SettingsChanges& config,
               const EventLog& events, Send send);
 
   // A message on a command or config topic.
@@ -52,7 +52,7 @@ class CommandDoor {
 
   Agent& agent_;
   ports::Clock& clock_;
-  ConfigDoor& config_;
+  SettingsChanges& config_;
   const EventLog& events_;
   std::string fleet_;
   std::string node_;

@@ -65,13 +65,13 @@ bool has_fleet_task(const core::State& state) {
                      [](const core::Task& task) { return is_fleet_task(task.spec); });
 }
 
-CoTrainingHub::Peer* CoTrainingHub::peer(const std::string& node) {
+GroupTracker::Peer* GroupTracker::peer(const std::string& node) {
   if (node == self_) return nullptr;
   if (peers_.size() >= core::kMembersMax && peers_.count(node) == 0) return nullptr;
   return &peers_[node];
 }
 
-void CoTrainingHub::on_status(const std::string& node, std::string_view payload) {
+void GroupTracker::on_status(const std::string& node, std::string_view payload) {
   Peer* from = peer(node);
   const Result<mqtt::NodeStatus> status = mqtt::parse_status(payload);
   if (from == nullptr || !status) return;
@@ -82,7 +82,7 @@ void CoTrainingHub::on_status(const std::string& node, std::string_view payload)
   dirty_ = true;
 }
 
-void CoTrainingHub::on_word(const std::string& node, std::string_view payload) {
+void GroupTracker::on_word(const std::string& node, std::string_view payload) {
   Peer* from = peer(node);
   const Result<Value> word = mqtt::parse_message(payload, "laird.cotrain");
   if (from == nullptr || !word) return;
@@ -101,7 +101,7 @@ void CoTrainingHub::on_word(const std::string& node, std::string_view payload) {
   dirty_ = true;
 }
 
-void CoTrainingHub::on_part(const std::string& from, std::string_view payload, TimeNs now) {
+void GroupTracker::on_part(const std::string& from, std::string_view payload, TimeNs now) {
   const Result<mqtt::ModelPart> part = mqtt::parse_model_part(payload);
   const auto peer = peers_.find(from);
   if (!part || peer == peers_.end()) return;
@@ -117,21 +117,21 @@ void CoTrainingHub::on_part(const std::string& from, std::string_view payload, T
   }
   peer->second.bytes_in_second += payload.size();
   if (peer->second.bytes_in_second > kPeerBytesPerSecond) return;
-  hands_.tell(group->second.key, peer_line(from, part->bytes), true);
+  callbacks_.tell(group->second.key, peer_line(from, part->bytes), true);
 }
 
-void CoTrainingHub::on_shared(core::TaskKey key, const std::string& to, std::string_view bytes) {
+void GroupTracker::on_shared(core::TaskKey key, const std::string& to, std::string_view bytes) {
   for (const auto& [name, group] : groups_) {
     if (group.key != key) continue;
     const std::string payload = mqtt::model_payload(name, bytes);
     if (payload.empty()) return;
     for (const auto& [node, weight] : group.neighbours) {
-      if (to.empty() || to == node) hands_.send(node, payload);
+      if (to.empty() || to == node) callbacks_.send(node, payload);
     }
   }
 }
 
-void CoTrainingHub::refresh(const core::State& state, TimeNs now) {
+void GroupTracker::refresh(const core::State& state, TimeNs now) {
   dirty_ = false;
   Value tasks = Value::object();
   std::map<std::string, Group> kept;
@@ -159,10 +159,10 @@ void CoTrainingHub::refresh(const core::State& state, TimeNs now) {
   // A board that never had a fleet task says nothing.
   if (word == word_ || (word_.empty() && told == 0)) return;
   word_ = word;
-  hands_.publish(word);
+  callbacks_.publish(word);
 }
 
-void CoTrainingHub::refresh_group(const core::Task& task, const core::State& state, TimeNs now) {
+void GroupTracker::refresh_group(const core::Task& task, const core::State& state, TimeNs now) {
   Group& group = groups_[task.spec.name];
   if (group.key != task.key || group.attempt != task.attempt) {
     group = Group{};
@@ -189,10 +189,10 @@ void CoTrainingHub::refresh_group(const core::Task& task, const core::State& sta
   const std::string text = peers_line(line);
   if (!can_hear(task.state) || text == group.told) return;
   group.told = text;
-  hands_.tell(task.key, text, false);
+  callbacks_.tell(task.key, text, false);
 }
 
-std::size_t CoTrainingHub::boards(const std::string& task) const {
+std::size_t GroupTracker::boards(const std::string& task) const {
   const auto found = groups_.find(task);
   return found == groups_.end() ? 0 : found->second.members.size();
 }

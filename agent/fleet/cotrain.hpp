@@ -29,15 +29,15 @@ inline constexpr std::size_t kWordTasksMax = 64;  // fleet tasks of one board
 // Whether a fleet task is here, at work or to come: then others' words are of use.
 [[nodiscard]] bool has_fleet_task(const core::State& state);
 
-class CoTrainingHub {
+class GroupTracker {
  public:
-  struct Hands {
+  struct Callbacks {
     std::function<void(const std::string& word)> publish;  // the own word, as JSON without a head
     std::function<void(const std::string& peer, std::string payload)> send;
     std::function<void(core::TaskKey key, const std::string& line, bool may_drop)> tell;
   };
 
-  CoTrainingHub(std::string self, Hands hands) : self_(std::move(self)), hands_(std::move(hands)) {}
+  GroupTracker(std::string self, Callbacks callbacks) : self_(std::move(self)), callbacks_(std::move(callbacks)) {}
 
   // What another board said about itself. A budget may make it a member later.
   void on_status(const std::string& node, std::string_view payload);
@@ -80,7 +80,7 @@ class CoTrainingHub {
   void refresh_group(const core::Task& task, const core::State& state, TimeNs now);
 
   std::string self_;
-  Hands hands_;
+  Callbacks callbacks_;
   std::map<std::string, Peer> peers_;
   std::map<std::string, Group> groups_;  // by task
   std::string word_;

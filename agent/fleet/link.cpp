@@ -44,7 +44,7 @@ std::string FleetLink::topic(TopicKind kind, std::string_view name) const {
 }
 
 Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, ports::Clock& clock,
-                                                   const Settings& settings, ConfigDoor& config,
+                                                   const Settings& settings, SettingsChanges& config,
                                                    std::string version, Agent::Log log) {
   if (const auto operators = operators_of(settings.fleet); !operators) {
     return tl::make_unexpected(operators.error());
@@ -81,7 +81,7 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
   if (!client) return tl::make_unexpected(client.error());
   link->client_ = std::move(*client);
   link->hear_others(has_fleet_task(agent.state()));
-  link->door_ = std::make_unique<CommandDoor>(
+  link->commands_ = std::make_unique<SignedCommands>(
       agent, clock, settings, config, link->events_,
       [self](mqtt::Outgoing out) { self->client_->publish(std::move(out)); });
   const Status watched =
@@ -105,17 +105,17 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
 }
 
 void FleetLink::open_hub() {
-  CoTrainingHub::Hands hands;
-  hands.publish = [this](const std::string& tasks) { publish_word(tasks); };
-  hands.send = [this](const std::string& peer, std::string payload) {
+  GroupTracker::Callbacks callbacks;
+  callbacks.publish = [this](const std::string& tasks) { publish_word(tasks); };
+  callbacks.send = [this](const std::string& peer, std::string payload) {
     send_model(peer, std::move(payload));
   };
-  hands.tell = [this](core::TaskKey key, const std::string& line, bool may_drop) {
+  callbacks.tell = [this](core::TaskKey key, const std::string& line, bool may_drop) {
     agent_.tell_trainer(key, line, may_drop);
   };
-  hub_ = std::make_unique<CoTrainingHub>(node_, std::move(hands));
+  groups_ = std::make_unique<GroupTracker>(node_, std::move(callbacks));
   agent_.on_shared([this](core::TaskKey key, const std::string& to, std::string_view bytes) {
-    hub_->on_shared(key, to, bytes);
+    groups_->on_shared(key, to, bytes);
   });
 }
 
@@ -134,8 +134,8 @@ void FleetLink::refresh_hub() {
   const bool wanted = has_fleet_task(agent_.state());
   if (wanted != hears_others_) hear_others(wanted);
   // What is known of them grows old from now on.
-  if (!wanted) hub_->forget_others();
-  hub_->refresh(agent_.state(), agent_.now());
+  if (!wanted) groups_->forget_others();
+  groups_->refresh(agent_.state(), agent_.now());
 }
 
 FleetLink::~FleetLink() {
@@ -175,11 +175,11 @@ void FleetLink::on_message(mqtt::Incoming& message) {
   if (!at || at->fleet != fleet_) return;
   switch (at->kind) {
     case TopicKind::kCotrain:
-      if (hears_others_) hub_->on_word(at->node, message.payload);
+      if (hears_others_) groups_->on_word(at->node, message.payload);
       return;
     case TopicKind::kCoop: {
       if (mqtt::is_model_part(message.payload)) {
-        if (at->name == node_) hub_->on_part(at->node, message.payload, agent_.now());
+        if (at->name == node_) groups_->on_part(at->node, message.payload, agent_.now());
         return;
       }
       const auto frames = mqtt::parse_coop(message.payload);
@@ -199,7 +199,7 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       return;
     }
     case TopicKind::kStatus: {
-      if (hears_others_) hub_->on_status(at->node, message.payload);
+      if (hears_others_) groups_->on_status(at->node, message.payload);
       const Result<mqtt::NodeStatus> status = mqtt::parse_status(message.payload);
       const bool alive = status && status->state != mqtt::NodeState::kLost &&
                          status->state != mqtt::NodeState::kOffline;
@@ -209,7 +209,7 @@ void FleetLink::on_message(mqtt::Incoming& message) {
     }
     case TopicKind::kCommand:
     case TopicKind::kFleetConfig:
-    case TopicKind::kNodeConfig: door_->on_message(message, *at); return;
+    case TopicKind::kNodeConfig: commands_->on_message(message, *at); return;
     default: return;
   }
 }
@@ -274,7 +274,7 @@ void FleetLink::flush() {
   const auto [wall, now] = agent_.instant();
   shares_.note(agent_.state(), wall, now);
   for (auto& [peer, writer] : outbound_) send_to(peer, writer);
-  if (joined_ && hub_->dirty()) refresh_hub();
+  if (joined_ && groups_->dirty()) refresh_hub();
 }
 
 void FleetLink::publish_word(const std::string& tasks) {
@@ -363,7 +363,7 @@ void FleetLink::publish_tasks() {
   const TimeNs now = agent_.now();
   std::size_t sent = 0;
   for (TaskRow& row : task_rows(agent_.state(), now)) {
-    row.fleet_boards = hub_->boards(row.name);
+    row.fleet_boards = groups_->boards(row.name);
     PublishedTask& last = tasks_[row.name];
     const bool changed = last.state != row.state;
     if (!changed && (row.ended || now - last.at < kTaskEvery)) continue;
@@ -426,7 +426,7 @@ void FleetLink::publish_event(std::string kind, std::string text, Value more) {
 }
 
 void FleetLink::task_changed(const core::Task& task, const core::TaskChanged& change) {
-  hub_->touch();
+  groups_->touch();
   if (change.state != core::TaskState::kQueued && change.outcome == core::Outcome::kNone) return;
   if (change.outcome != core::Outcome::kNone && change.state != core::TaskState::kEnded) return;
   const bool missed = change.outcome == core::Outcome::kMissed;

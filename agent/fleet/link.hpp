@@ -2,7 +2,7 @@
 // messages out, and peers' messages and operators' commands in.
 //
 // Owns the link, decides nothing: what peers say becomes events of the core at its next tick, what
-// operators say goes through the command door, what is published is read from the state.
+// operators say goes through the command commands, what is published is read from the state.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ class FleetLink {
   [[nodiscard]] static Result<std::unique_ptr<FleetLink>> open(Loop& loop, Agent& agent,
                                                                ports::Clock& clock,
                                                                const Settings& settings,
-                                                               ConfigDoor& config,
+                                                               SettingsChanges& config,
                                                                std::string version, Agent::Log log);
   ~FleetLink();
   FleetLink(const FleetLink&) = delete;
@@ -83,8 +83,8 @@ class FleetLink {
   Agent::Log log_;
   EventLog events_;
   std::unique_ptr<mqtt::Client> client_;
-  std::unique_ptr<CommandDoor> door_;
-  std::unique_ptr<CoTrainingHub> hub_;
+  std::unique_ptr<SignedCommands> commands_;
+  std::unique_ptr<GroupTracker> groups_;
   std::vector<core::PeerMessage> heard_;
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
   std::map<std::string, PublishedTask> tasks_;

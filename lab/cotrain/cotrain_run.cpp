@@ -18,7 +18,7 @@ struct Fleet {
 
 Fleet make_fleet(const CotrainConfig& config, const ImageSet& train) {
   Fleet fleet;
-  Dice random(config.seed);
+  Random random(config.seed);
   fleet.graph = make_graph(Graph::kErdosRenyi, config.nodes, random);
   const auto total = std::min<Eigen::Index>(config.samples, train.features.rows());
   const Eigen::Index each = total / config.nodes;

@@ -15,7 +15,7 @@ using consensus::kWhole;
 
 // Every pair with the probability that gives a mean degree of 2 ln n, on top of a ring so that the
 // graph is connected.
-std::vector<std::pair<NodeId, NodeId>> erdos_renyi(int nodes, Dice& random) {
+std::vector<std::pair<NodeId, NodeId>> erdos_renyi(int nodes, Random& random) {
   std::vector<std::pair<NodeId, NodeId>> pairs;
   const double p = std::min(1.0, 2.0 * std::log(nodes) / (nodes - 1));
   for (NodeId a = 0; a < static_cast<NodeId>(nodes); ++a) {
@@ -39,7 +39,7 @@ double gap_of(const World& world, std::size_t resource, const std::vector<Demand
 
 }  // namespace
 
-std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes, Dice& random) {
+std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes, Random& random) {
   std::vector<NodeId> ids(static_cast<std::size_t>(nodes));
   std::iota(ids.begin(), ids.end(), NodeId{0});
   if (graph == Graph::kOverlay) return std::make_shared<NeighbourGraph>(ids);
@@ -53,7 +53,7 @@ std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes, Dice& r
   return std::make_shared<NeighbourGraph>(ids, pairs);
 }
 
-std::vector<Demand> make_demands(int nodes, double boxed, Dice& random) {
+std::vector<Demand> make_demands(int nodes, double boxed, Random& random) {
   const Parts fair = kWhole / nodes;
   std::vector<Demand> demands(static_cast<std::size_t>(nodes));
   for (Demand& d : demands) {
@@ -76,7 +76,7 @@ std::vector<Demand> make_demands(int nodes, double boxed, Dice& random) {
 }
 
 ConvergenceResult run_convergence(const ConvergenceConfig& config, std::uint64_t seed) {
-  Dice random(seed ^ 0x5EED);
+  Random random(seed ^ 0x5EED);
   const auto graph = make_graph(config.graph, config.nodes, random);
   consensus::LedgerConfig ledger;
   if (config.theta_permille != 0) ledger.theta_permille = config.theta_permille;

@@ -8,7 +8,7 @@
 namespace laird::lab {
 
 ReclaimResult run_reclaim(const ReclaimConfig& config, std::uint64_t seed) {
-  Dice random(seed ^ 0x2EC1A1);
+  Random random(seed ^ 0x2EC1A1);
   const auto graph = make_graph(Graph::kOverlay, config.nodes, random);
   consensus::LedgerConfig ledger;
   ledger.lease = config.lease_ticks * ledger.tick;

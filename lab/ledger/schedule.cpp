@@ -55,7 +55,7 @@ class Schedule {
   void tell_news(const World& world);
 
   ScheduleLimits limits_;
-  Dice random_;
+  Random random_;
   std::uint64_t seed_;
   int nodes_ = 0;
   std::int64_t calm_at_ = 0;

@@ -93,7 +93,7 @@ int run_paper_comparison(std::uint64_t seeds, std::uint64_t first_seed, bool jso
       double violation = 0;
       double sum_error = 0;
       for (std::uint64_t s = 0; s < seeds; ++s) {
-        Dice random((first_seed + s) ^ 0xABCD);
+        Random random((first_seed + s) ^ 0xABCD);
         const auto graph = make_graph(Graph::kErdosRenyi, kNodes, random);
         const auto demands = make_demands(kNodes, boxed, random);
         const PaperResult r = scheme.run(graph, demands, first_seed + s);

@@ -75,7 +75,7 @@ PaperResult run_paper_dynamics(const PaperConfig& config, const consensus::Neigh
                                const std::vector<Demand>& demands, std::uint64_t seed) {
   const Problem p = problem_of(graph, demands);
   const std::size_t n = demands.size();
-  Dice random(seed);
+  Random random(seed);
   const double curvature = *std::max_element(p.a.begin(), p.a.end()) * (1 + config.penalty);
   const double widest = *std::max_element(p.degree.begin(), p.degree.end());
   const double step = config.step > 0 ? config.step : 1.0 / (2 * widest * curvature);
@@ -105,7 +105,7 @@ PaperResult run_ratio_consensus(const consensus::NeighbourGraph& graph, const st
                                 double level, double active, int iterations, std::uint64_t seed) {
   const Problem p = problem_of(graph, demands);
   const std::size_t n = demands.size();
-  Dice random(seed);
+  Random random(seed);
   std::vector<double> y(n);
   std::vector<double> z(n);
   for (std::size_t i = 0; i < n; ++i) {

@@ -6,9 +6,9 @@
 
 namespace laird::lab {
 
-class Dice {
+class Random {
  public:
-  explicit Dice(std::uint64_t seed) : source_{seed * kSplitMixStep + 0x1234567} {}
+  explicit Random(std::uint64_t seed) : source_{seed * kSplitMixStep + 0x1234567} {}
   std::uint64_t next() { return source_.next(); }
   // Uniform in [0, n); the bias of the multiplication is below n / 2^32.
   std::uint32_t below(std::uint32_t n) {

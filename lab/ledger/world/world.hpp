@@ -73,7 +73,7 @@ class World {
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
   [[nodiscard]] std::uint64_t rejected_bytes() const { return rejected_; }
   [[nodiscard]] NetworkConfig& network() { return network_; }
-  [[nodiscard]] Dice& random() { return random_; }
+  [[nodiscard]] Random& random() { return random_; }
   [[nodiscard]] std::shared_ptr<const NeighbourGraph> graph() const { return founders_; }
   // The account's present ledger, on its board or as a ghost; nullptr when there is none.
   [[nodiscard]] const Ledger* find(const Account& account) const;
@@ -93,7 +93,7 @@ class World {
   std::shared_ptr<const NeighbourGraph> founders_;
   std::shared_ptr<const NeighbourGraph> members_;
   NetworkConfig network_;
-  Dice random_;
+  Random random_;
   std::int64_t tick_ = 0;
   std::int64_t still_ = 0;     // ticks stood still
   std::vector<Board> boards_;  // by node id

@@ -172,10 +172,10 @@ TEST(no_overlay_keeps_a_board_from_starting) {
 
 TEST(a_start_that_fails_with_a_trial_reverts_it) {
   Start board;
-  TEST_ASSERT_FALSE(ConfigDoor::revert_failed_start(board.begin(), board.store, {}));
+  TEST_ASSERT_FALSE(SettingsChanges::revert_failed_start(board.begin(), board.store, {}));
   TEST_ASSERT_TRUE(
       board.store.write(proposed({}, parsed(R"({"slice":"2s"})"), "op-alice", "c-1", 60)));
-  TEST_ASSERT_TRUE(ConfigDoor::revert_failed_start(board.begin(), board.store,
+  TEST_ASSERT_TRUE(SettingsChanges::revert_failed_start(board.begin(), board.store,
                                                    {Code::kNotFound, "no such sensor"}));
   TEST_ASSERT_EQUAL_STRING("it could not start: no such sensor",
                            board.store.read()->reverted_why.c_str());

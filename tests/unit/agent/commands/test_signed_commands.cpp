@@ -31,13 +31,13 @@ std::string fleet_json() {
 
 Value parsed(const std::string& text) { return *json::parse(text, "test"); }
 
-// A board, its door, and what the door answered.
+// A board, its commands, and what the commands answered.
 class Door {
  public:
   Door()
       : board(fleet_json()),
         events_(board.folder.path() + "/events"),
-        door_(*board.agent, board.clock, board.settings, *board.config, events_,
+        commands_(*board.agent, board.clock, board.settings, *board.config, events_,
               [this](auto out) { answers.push_back(std::move(out)); }) {}
 
   [[nodiscard]] Command command(const std::string& verb, const char* body = "{}") {
@@ -68,7 +68,7 @@ class Door {
     message.qos = 1;
     message.response_topic = reply_to;
     message.correlation = "mark";
-    door_.on_message(message, *mqtt::parse_topic(topic));
+    commands_.on_message(message, *mqtt::parse_topic(topic));
     board.agent->process();
     return answers.empty() ? Value() : parsed(answers.back().payload);
   }
@@ -83,7 +83,7 @@ class Door {
 
  private:
   shell::EventLog events_;
-  shell::CommandDoor door_;
+  shell::SignedCommands commands_;
   int id_ = 0;
 };
 
@@ -109,99 +109,99 @@ void assert_reply(const Value& reply, const char* code, const char* word) {
                            text(reply, "text").c_str());
 }
 
-void assert_refused(Door& door, const char* code, const char* word, const std::string& payload,
+void assert_refused(Door& commands, const char* code, const char* word, const std::string& payload,
                     const char* topic = "laird/v1/lab/ctl/n-1/cmd/drain", bool retained = false) {
-  const Before before(door.state());
-  const std::uint64_t refused = door.state().fleet.counters.commands_refused;
-  assert_reply(door.send(payload, topic, retained), code, word);
-  TEST_ASSERT_EQUAL_UINT64(1, door.answers.size());
-  TEST_ASSERT_EQUAL_STRING("mark", door.answers[0].correlation.c_str());
-  TEST_ASSERT_EQUAL_UINT64_MESSAGE(refused + 1, door.state().fleet.counters.commands_refused,
+  const Before before(commands.state());
+  const std::uint64_t refused = commands.state().fleet.counters.commands_refused;
+  assert_reply(commands.send(payload, topic, retained), code, word);
+  TEST_ASSERT_EQUAL_UINT64(1, commands.answers.size());
+  TEST_ASSERT_EQUAL_STRING("mark", commands.answers[0].correlation.c_str());
+  TEST_ASSERT_EQUAL_UINT64_MESSAGE(refused + 1, commands.state().fleet.counters.commands_refused,
                                    "it is in the journal");
-  TEST_ASSERT_TRUE_MESSAGE(before == Before(door.state()), "and nothing else changed");
+  TEST_ASSERT_TRUE_MESSAGE(before == Before(commands.state()), "and nothing else changed");
 }
 
 }  // namespace
 
 TEST(a_signed_command_is_carried_out_once_and_answered) {
-  Door door;
-  const Command drain = door.command("drain");
-  assert_reply(door.send(drain), "ok", "draining");
-  TEST_ASSERT_TRUE(door.state().draining);
-  TEST_ASSERT_EQUAL_STRING(kReplyTo, door.answers[0].topic.c_str());
-  TEST_ASSERT_EQUAL_STRING("mark", door.answers[0].correlation.c_str());
-  TEST_ASSERT_FALSE(door.answers[0].retained);
+  Door commands;
+  const Command drain = commands.command("drain");
+  assert_reply(commands.send(drain), "ok", "draining");
+  TEST_ASSERT_TRUE(commands.state().draining);
+  TEST_ASSERT_EQUAL_STRING(kReplyTo, commands.answers[0].topic.c_str());
+  TEST_ASSERT_EQUAL_STRING("mark", commands.answers[0].correlation.c_str());
+  TEST_ASSERT_FALSE(commands.answers[0].retained);
   // The same again is answered, and done no second time.
-  const std::uint64_t done = door.state().fleet.counters.commands;
-  assert_reply(door.send(drain), "replayed", "done before");
-  TEST_ASSERT_EQUAL_UINT64(done, door.state().fleet.counters.commands);
+  const std::uint64_t done = commands.state().fleet.counters.commands;
+  assert_reply(commands.send(drain), "replayed", "done before");
+  TEST_ASSERT_EQUAL_UINT64(done, commands.state().fleet.counters.commands);
 }
 
 TEST(refuses_what_is_not_signed_by_the_operator) {
-  Door door;
-  const Command drain = door.command("drain");
-  assert_refused(door, "invalid", "schema", to_signed_text(drain));
-  assert_refused(door, "invalid", "JSON", "{\"s\":");
+  Door commands;
+  const Command drain = commands.command("drain");
+  assert_refused(commands, "invalid", "schema", to_signed_text(drain));
+  assert_refused(commands, "invalid", "JSON", "{\"s\":");
   const SigningKey mallory = *SigningKey::generate();
-  assert_refused(door, "unauthorised", "signature", Door::sealed(drain, mallory));
+  assert_refused(commands, "unauthorised", "signature", Door::sealed(drain, mallory));
   std::string changed = Door::sealed(drain);
   changed.replace(changed.find("c-1"), 3, "c-9");
-  assert_refused(door, "unauthorised", "signature", changed);
+  assert_refused(commands, "unauthorised", "signature", changed);
 }
 
 TEST(refuses_what_is_stale_from_the_future_or_good_for_too_long) {
-  Door door;
-  Command late = door.command("drain");
+  Door commands;
+  Command late = commands.command("drain");
   late.issued_ms -= 120'000;
   late.expires_ms -= 120'000;
-  assert_refused(door, "expired", "expired", Door::sealed(late));
-  Command early = door.command("drain");
+  assert_refused(commands, "expired", "expired", Door::sealed(late));
+  Command early = commands.command("drain");
   early.issued_ms += 90'000;
   early.expires_ms += 90'000;
-  assert_refused(door, "expired", "future", Door::sealed(early));
-  Command lasting = door.command("drain");
+  assert_refused(commands, "expired", "future", Door::sealed(early));
+  Command lasting = commands.command("drain");
   lasting.expires_ms += 700'000;
-  assert_refused(door, "expired", "sign it for less", Door::sealed(lasting));
+  assert_refused(commands, "expired", "sign it for less", Door::sealed(lasting));
 }
 
 TEST(refuses_what_the_broker_kept) {
-  Door door;
-  assert_refused(door, "refused", "retained", Door::sealed(door.command("drain")),
+  Door commands;
+  assert_refused(commands, "refused", "retained", Door::sealed(commands.command("drain")),
                  "laird/v1/lab/ctl/n-1/cmd/drain", true);
 }
 
 TEST(refuses_a_right_the_operator_does_not_have_and_a_verb_nobody_knows) {
-  Door door;
-  assert_refused(door, "unauthorised", "may not 'cancel'",
-                 Door::sealed(door.command("cancel", R"({"task": "a"})")),
+  Door commands;
+  assert_refused(commands, "unauthorised", "may not 'cancel'",
+                 Door::sealed(commands.command("cancel", R"({"task": "a"})")),
                  "laird/v1/lab/ctl/n-1/cmd/cancel");
-  assert_refused(door, "invalid", "no command 'dance'", Door::sealed(door.command("dance")),
+  assert_refused(commands, "invalid", "no command 'dance'", Door::sealed(commands.command("dance")),
                  "laird/v1/lab/ctl/n-1/cmd/dance");
 }
 
 TEST(refuses_what_is_meant_for_another_board_fleet_or_verb) {
-  Door door;
-  Command other = door.command("drain");
+  Door commands;
+  Command other = commands.command("drain");
   other.to = "n-2";
-  assert_refused(door, "refused", "n-2", Door::sealed(other));
+  assert_refused(commands, "refused", "n-2", Door::sealed(other));
   other.to = "n-1";
   other.fleet = "field";
-  assert_refused(door, "refused", "field", Door::sealed(other));
-  assert_refused(door, "refused", "signed as 'ping'", Door::sealed(door.command("ping")));
+  assert_refused(commands, "refused", "field", Door::sealed(other));
+  assert_refused(commands, "refused", "signed as 'ping'", Door::sealed(commands.command("ping")));
 }
 
 TEST(refuses_what_is_longer_than_the_limit) {
-  Door door;
-  const Command ping = door.command("ping");
+  Door commands;
+  const Command ping = commands.command("ping");
   const std::string padded = Door::sealed(ping) + std::string(mqtt::kPayloadBytesMax, ' ');
-  assert_refused(door, "invalid", "65536", padded, "laird/v1/lab/ctl/n-1/cmd/ping");
+  assert_refused(commands, "invalid", "65536", padded, "laird/v1/lab/ctl/n-1/cmd/ping");
 }
 
 TEST(refuses_bodies_that_do_not_fit_their_verb) {
-  Door door;
-  const auto refused = [&door](const char* verb, const char* body, const char* word) {
+  Door commands;
+  const auto refused = [&commands](const char* verb, const char* body, const char* word) {
     const std::string topic = std::string("laird/v1/lab/ctl/n-1/cmd/") + verb;
-    assert_refused(door, "invalid", word, Door::sealed(door.command(verb, body)), topic.c_str());
+    assert_refused(commands, "invalid", word, Door::sealed(commands.command(verb, body)), topic.c_str());
   };
   refused("submit", "{}", "submit needs \"task\"");
   refused("submit", R"({"task": {"name": "a"}})", "trainer");
@@ -211,80 +211,80 @@ TEST(refuses_bodies_that_do_not_fit_their_verb) {
 }
 
 TEST(an_answer_goes_only_where_the_client_may_read_it) {
-  Door door;
-  const Before before(door.state());
-  const std::uint64_t refused = door.state().fleet.counters.commands_refused;
-  const std::string ping = Door::sealed(door.command("drain"));
+  Door commands;
+  const Before before(commands.state());
+  const std::uint64_t refused = commands.state().fleet.counters.commands_refused;
+  const std::string ping = Door::sealed(commands.command("drain"));
   for (const char* place : {"laird/v1/lab/node/n-1/status", "laird/v1/lab/res/op-alice/n-2",
                             "laird/v1/lab/ctl/n-1/cmd/x", "#"}) {
-    door.send(ping, "laird/v1/lab/ctl/n-1/cmd/drain", false, place);
-    TEST_ASSERT_EQUAL_UINT64_MESSAGE(0, door.answers.size(), place);
+    commands.send(ping, "laird/v1/lab/ctl/n-1/cmd/drain", false, place);
+    TEST_ASSERT_EQUAL_UINT64_MESSAGE(0, commands.answers.size(), place);
   }
-  TEST_ASSERT_EQUAL_UINT64(refused + 4, door.state().fleet.counters.commands_refused);
-  TEST_ASSERT_TRUE(before == Before(door.state()));
+  TEST_ASSERT_EQUAL_UINT64(refused + 4, commands.state().fleet.counters.commands_refused);
+  TEST_ASSERT_TRUE(before == Before(commands.state()));
 }
 
 TEST(without_a_response_topic_a_command_is_done_in_silence) {
-  Door door;
-  door.send(Door::sealed(door.command("drain")), "laird/v1/lab/ctl/n-1/cmd/drain", false, "");
-  TEST_ASSERT_TRUE(door.state().draining);
-  TEST_ASSERT_EQUAL_UINT64(0, door.answers.size());
+  Door commands;
+  commands.send(Door::sealed(commands.command("drain")), "laird/v1/lab/ctl/n-1/cmd/drain", false, "");
+  TEST_ASSERT_TRUE(commands.state().draining);
+  TEST_ASSERT_EQUAL_UINT64(0, commands.answers.size());
 }
 
 TEST(a_flood_of_refusals_is_noted_thirty_times_a_minute) {
-  Door door;
-  const std::uint64_t before = door.state().fleet.counters.commands_refused;
-  for (int i = 0; i < 100; ++i) door.send("{}", "laird/v1/lab/ctl/n-1/cmd/drain");
-  TEST_ASSERT_EQUAL_UINT64(before + 30, door.state().fleet.counters.commands_refused);
-  door.board.clock.pass(kMinute);
-  door.send("{}", "laird/v1/lab/ctl/n-1/cmd/drain");
-  TEST_ASSERT_EQUAL_UINT64(before + 31, door.state().fleet.counters.commands_refused);
+  Door commands;
+  const std::uint64_t before = commands.state().fleet.counters.commands_refused;
+  for (int i = 0; i < 100; ++i) commands.send("{}", "laird/v1/lab/ctl/n-1/cmd/drain");
+  TEST_ASSERT_EQUAL_UINT64(before + 30, commands.state().fleet.counters.commands_refused);
+  commands.board.clock.pass(kMinute);
+  commands.send("{}", "laird/v1/lab/ctl/n-1/cmd/drain");
+  TEST_ASSERT_EQUAL_UINT64(before + 31, commands.state().fleet.counters.commands_refused);
 }
 
 TEST(a_plan_may_be_retained_and_counts_by_its_revision) {
-  Door door;
-  const auto budget = [&door](int rev, int watts) {
-    Command command = door.command("config", ("{\"rev\":" + std::to_string(rev) +
+  Door commands;
+  const auto budget = [&commands](int rev, int watts) {
+    Command command = commands.command("config", ("{\"rev\":" + std::to_string(rev) +
                                               R"(,"epoch":1,"founders":["n-1"],"members":)"
                                               R"({"n-1":{"power_w":2}},"budget":{"power_w":)" +
                                               std::to_string(watts) + "}}")
                                                  .c_str());
     command.to = "all";
     command.expires_ms = 0;
-    return door.send(Door::sealed(command), "laird/v1/lab/ctl/all/config", true,
+    return commands.send(Door::sealed(command), "laird/v1/lab/ctl/all/config", true,
                      "laird/v1/lab/res/op-alice");
   };
   assert_reply(budget(2, 30), "ok", "plan 2 in force");
-  TEST_ASSERT_EQUAL_UINT64(2, door.state().fleet.budget.rev);
+  TEST_ASSERT_EQUAL_UINT64(2, commands.state().fleet.budget.rev);
   assert_reply(budget(2, 30), "ok", "in force already");
   assert_reply(budget(1, 99), "refused", "older than revision 2");
   assert_reply(budget(2, 99), "exists", "raise it");
   assert_reply(budget(3, 1), "invalid", "below the floors");
-  TEST_ASSERT_EQUAL_INT64(30'000, door.state().fleet.budget.total[2]);
+  TEST_ASSERT_EQUAL_INT64(30'000, commands.state().fleet.budget.total[2]);
 }
 
 TEST(retained_settings_are_refused) {
-  Door door;
-  const Command command = door.command("node-config");
-  const Before before(door.state());
-  assert_reply(door.send(Door::sealed(command), "laird/v1/lab/ctl/n-1/config"), "invalid",
+  Door commands;
+  const Command command = commands.command("node-config");
+  const Before before(commands.state());
+  assert_reply(commands.send(Door::sealed(command), "laird/v1/lab/ctl/n-1/config"), "invalid",
                "settings are not retained");
-  TEST_ASSERT_TRUE(before == Before(door.state()));
+  TEST_ASSERT_TRUE(before == Before(commands.state()));
 }
 
 TEST(questions_are_answered_without_a_trace) {
-  Door door;
-  const TimeNs stepped = door.state().now;
-  assert_reply(door.send(door.command("ping")), "ok", "here");
-  const Value budget = door.send(door.command("get", R"({"what": "plan"})"));
+  Door commands;
+  const TimeNs stepped = commands.state().now;
+  assert_reply(commands.send(commands.command("ping")), "ok", "here");
+  const Value budget = commands.send(commands.command("get", R"({"what": "plan"})"));
   TEST_ASSERT_EQUAL_INT64(1, budget.find("data")->find("epoch")->as_integer());
   const Value bid =
-      door.send(door.command("bid", R"({"task": {"name": "a", "trainer": "linear", "deadline": "5m",
+      commands.send(commands.command("bid", R"({"task": {"name": "a", "trainer": "linear", "deadline": "5m",
                  "target_loss": 1, "memory": "20MB"}})"));
   TEST_ASSERT_TRUE(bid.find("data")->find("admits")->as_bool());
-  assert_reply(door.send(door.command("get", R"({"what": "money"})")), "invalid",
+  assert_reply(commands.send(commands.command("get", R"({"what": "money"})")), "invalid",
                "tasks, plan, config or events");
-  assert_reply(door.send(door.command("bid")), "invalid", "bid needs \"task\"");
-  TEST_ASSERT_EQUAL_INT64(stepped, door.state().now);
-  TEST_ASSERT_EQUAL_UINT64(0, door.state().fleet.seen.size());
+  assert_reply(commands.send(commands.command("bid")), "invalid", "bid needs \"task\"");
+  TEST_ASSERT_EQUAL_INT64(stepped, commands.state().now);
+  TEST_ASSERT_EQUAL_UINT64(0, commands.state().fleet.seen.size());
 }

@@ -59,7 +59,7 @@ class OneBoard {
     TEST_ASSERT_TRUE_MESSAGE(created.has_value(), created ? "" : created.error().context.c_str());
     agent = std::move(*created);
     agent->process();
-    config = std::make_unique<shell::ConfigDoor>(
+    config = std::make_unique<shell::SettingsChanges>(
         *loop, *agent, layers, shell::SettingsStore(settings.state_dir), [] {},
         [](int, const std::string&) {});
   }
@@ -70,7 +70,7 @@ class OneBoard {
   std::unique_ptr<shell::Loop> loop;
   std::unique_ptr<shell::Agent> agent;
   shell::LayeredSettings layers;
-  std::unique_ptr<shell::ConfigDoor> config;
+  std::unique_ptr<shell::SettingsChanges> config;
 };
 
 }  // namespace laird::test

@@ -32,10 +32,10 @@ std::string word(int epoch, std::string_view what) {
          R"(,"ts":"2026-11-16T07:16:53.850Z","tasks":{"shared":")" + std::string(what) + R"("}})";
 }
 
-// A hub of the board n-1 in a fleet of five, and what it did.
+// A groups of the board n-1 in a fleet of five, and what it did.
 struct Rig {
   Rig()
-      : hub("n-1",
+      : groups("n-1",
             {.publish = [this](const std::string& w) { words.push_back(w); },
              .send = [this](const std::string& peer,
                             std::string payload) { sent.emplace_back(peer, std::move(payload)); },
@@ -50,15 +50,15 @@ struct Rig {
   }
 
   void works(const std::string& node, int epoch = 1) {
-    hub.on_status(node, status("ready", epoch));
-    hub.on_word(node, word(epoch, "at-work"));
+    groups.on_status(node, status("ready", epoch));
+    groups.on_word(node, word(epoch, "at-work"));
   }
-  void refresh() { hub.refresh(state, kHour); }
+  void refresh() { groups.refresh(state, kHour); }
 
   core::State state;
   std::vector<std::string> words, told, parts;
   std::vector<std::pair<std::string, std::string>> sent;
-  CoTrainingHub hub;
+  GroupTracker groups;
 };
 
 }  // namespace
@@ -87,11 +87,11 @@ TEST(a_group_is_the_live_members_that_say_they_work_on_the_task) {
   rig.works("n-2");
   rig.works("n-3");
   rig.works("n-9");                            // not of the budget
-  rig.hub.on_word("n-4", word(1, "at-work"));  // nobody heard it live
-  rig.hub.on_status("n-5", status("ready", 2));
-  rig.hub.on_word("n-5", word(1, "at-work"));  // of an earlier life
+  rig.groups.on_word("n-4", word(1, "at-work"));  // nobody heard it live
+  rig.groups.on_status("n-5", status("ready", 2));
+  rig.groups.on_word("n-5", word(1, "at-work"));  // of an earlier life
   rig.refresh();
-  TEST_ASSERT_EQUAL_UINT64(3, rig.hub.boards("shared"));
+  TEST_ASSERT_EQUAL_UINT64(3, rig.groups.boards("shared"));
   TEST_ASSERT_EQUAL_UINT64(1, rig.told.size());
   TEST_ASSERT_EQUAL_STRING(
       R"({"type":"peers","me":"n-1","life":3600000,"peers":[{"node":"n-2","weight":0.3333333333333333},{"node":"n-3","weight":0.3333333333333333}],"done":false})"
@@ -108,15 +108,15 @@ TEST(who_is_lost_or_done_leaves_the_group) {
   rig.works("n-2");
   rig.works("n-3");
   rig.refresh();
-  rig.hub.on_status("n-2", status("lost", 0));  // a will of an earlier life
+  rig.groups.on_status("n-2", status("lost", 0));  // a will of an earlier life
   rig.refresh();
-  TEST_ASSERT_EQUAL_UINT64(3, rig.hub.boards("shared"));
-  rig.hub.on_status("n-2", status("lost", 1));
+  TEST_ASSERT_EQUAL_UINT64(3, rig.groups.boards("shared"));
+  rig.groups.on_status("n-2", status("lost", 1));
   rig.refresh();
-  TEST_ASSERT_EQUAL_UINT64(2, rig.hub.boards("shared"));
-  rig.hub.on_word("n-3", word(1, "done"));
+  TEST_ASSERT_EQUAL_UINT64(2, rig.groups.boards("shared"));
+  rig.groups.on_word("n-3", word(1, "done"));
   rig.refresh();
-  TEST_ASSERT_EQUAL_UINT64(1, rig.hub.boards("shared"));
+  TEST_ASSERT_EQUAL_UINT64(1, rig.groups.boards("shared"));
   TEST_ASSERT_TRUE(rig.told.back().find(R"("peers":[],"done":true)") != std::string::npos);
 }
 
@@ -131,7 +131,7 @@ TEST(a_trainer_hears_of_its_group_once_it_is_ready_and_each_process_of_its_own_l
   rig.refresh();
   TEST_ASSERT_EQUAL_UINT64(1, rig.told.size());
   rig.state.live[0].attempt = 2;
-  rig.hub.refresh(rig.state, 2 * kHour);
+  rig.groups.refresh(rig.state, 2 * kHour);
   TEST_ASSERT_EQUAL_UINT64(2, rig.told.size());
   TEST_ASSERT_TRUE(rig.told[1].find(R"("life":7200000)") != std::string::npos);
 }
@@ -152,9 +152,9 @@ TEST(a_task_that_ended_as_planned_is_told_as_done_and_other_tasks_are_not_told) 
   TEST_ASSERT_EQUAL_STRING(R"({"shared":"done"})", rig.words.back().c_str());
   // Whoever was away hears it until the deadline, and no longer.
   rig.state.ended[0].deadline_at = 5 * kHour;
-  rig.hub.refresh(rig.state, 5 * kHour);
+  rig.groups.refresh(rig.state, 5 * kHour);
   TEST_ASSERT_EQUAL_STRING(R"({"shared":"done"})", rig.words.back().c_str());
-  rig.hub.refresh(rig.state, 6 * kHour);
+  rig.groups.refresh(rig.state, 6 * kHour);
   TEST_ASSERT_EQUAL_STRING("{}", rig.words.back().c_str());
 }
 
@@ -163,22 +163,22 @@ TEST(parts_go_to_neighbours_and_come_from_neighbours_only) {
   rig.works("n-2");
   rig.works("n-3");
   rig.refresh();
-  rig.hub.on_shared(7, "", "abc");
+  rig.groups.on_shared(7, "", "abc");
   TEST_ASSERT_EQUAL_UINT64(2, rig.sent.size());
-  rig.hub.on_shared(7, "n-3", "abc");
-  rig.hub.on_shared(7, "n-4", "abc");
-  rig.hub.on_shared(8, "", "abc");
+  rig.groups.on_shared(7, "n-3", "abc");
+  rig.groups.on_shared(7, "n-4", "abc");
+  rig.groups.on_shared(8, "", "abc");
   TEST_ASSERT_EQUAL_UINT64(3, rig.sent.size());
   const auto part = mqtt::parse_model_part(rig.sent[2].second);
   TEST_ASSERT_TRUE(part && part->task == "shared" && part->bytes == "abc");
 
-  rig.hub.on_part("n-2", mqtt::model_payload("shared", "abc"), kHour);
+  rig.groups.on_part("n-2", mqtt::model_payload("shared", "abc"), kHour);
   TEST_ASSERT_EQUAL_UINT64(1, rig.parts.size());
   TEST_ASSERT_EQUAL_STRING("{\"type\":\"peer\",\"from\":\"n-2\",\"data\":\"YWJj\"}\n",
                            rig.parts[0].c_str());
-  rig.hub.on_part("n-4", mqtt::model_payload("shared", "abc"), kHour);
-  rig.hub.on_part("n-2", mqtt::model_payload("other", "abc"), kHour);
-  rig.hub.on_part("n-2", "\x02", kHour);
+  rig.groups.on_part("n-4", mqtt::model_payload("shared", "abc"), kHour);
+  rig.groups.on_part("n-2", mqtt::model_payload("other", "abc"), kHour);
+  rig.groups.on_part("n-2", "\x02", kHour);
   TEST_ASSERT_EQUAL_UINT64(1, rig.parts.size());
 }
 
@@ -187,9 +187,9 @@ TEST(a_peer_that_floods_is_cut_off_for_the_rest_of_the_second) {
   rig.works("n-2");
   rig.refresh();
   const std::string part = mqtt::model_payload("shared", std::string(40'000, 'x'));
-  for (int i = 0; i < 1000; ++i) rig.hub.on_part("n-2", part, kHour);
+  for (int i = 0; i < 1000; ++i) rig.groups.on_part("n-2", part, kHour);
   TEST_ASSERT_EQUAL_UINT64(52, rig.parts.size());
-  rig.hub.on_part("n-2", part, kHour + kSecond);
+  rig.groups.on_part("n-2", part, kHour + kSecond);
   TEST_ASSERT_EQUAL_UINT64(53, rig.parts.size());
 }
 
@@ -200,10 +200,10 @@ TEST(words_that_are_not_well_formed_are_dropped) {
   for (const char* bad : {"", "{}", R"({"s":"laird.cotrain/2.0","epoch":3,"tasks":{}})",
                           R"({"s":"laird.cotrain/1.0","epoch":-3,"tasks":{}})",
                           R"({"s":"laird.cotrain/1.0","epoch":3,"tasks":[]})"}) {
-    rig.hub.on_word("n-2", bad);
+    rig.groups.on_word("n-2", bad);
   }
   rig.refresh();
-  TEST_ASSERT_EQUAL_UINT64(2, rig.hub.boards("shared"));
+  TEST_ASSERT_EQUAL_UINT64(2, rig.groups.boards("shared"));
 }
 
 TEST(a_board_says_why_it_cannot_take_a_fleet_task) {
@@ -243,11 +243,11 @@ TEST(who_was_forgotten_is_no_member_until_heard_again) {
   Rig rig;
   rig.works("n-2");
   rig.refresh();
-  TEST_ASSERT_EQUAL_UINT64(2, rig.hub.boards("shared"));
-  rig.hub.forget_others();
+  TEST_ASSERT_EQUAL_UINT64(2, rig.groups.boards("shared"));
+  rig.groups.forget_others();
   rig.refresh();
-  TEST_ASSERT_EQUAL_UINT64(1, rig.hub.boards("shared"));
+  TEST_ASSERT_EQUAL_UINT64(1, rig.groups.boards("shared"));
   rig.works("n-2");
   rig.refresh();
-  TEST_ASSERT_EQUAL_UINT64(2, rig.hub.boards("shared"));
+  TEST_ASSERT_EQUAL_UINT64(2, rig.groups.boards("shared"));
 }

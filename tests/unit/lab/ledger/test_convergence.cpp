@@ -24,7 +24,7 @@ TEST(the_overlay_converges_under_loss_within_the_bounds_we_state) {
 }
 
 TEST(the_central_optimum_meets_its_conditions) {
-  Dice random(3);
+  Random random(3);
   const auto demands = make_demands(30, 0.25, random);
   const Optimum best = optimum_of(demands, static_cast<double>(kWhole));
   double sum = 0;

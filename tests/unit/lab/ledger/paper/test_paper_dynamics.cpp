@@ -19,7 +19,7 @@ TEST(log_quantization_keeps_to_its_sector) {
 }
 
 TEST(the_papers_dynamics_keep_the_sum_and_stall_when_gradients_are_quantized) {
-  Dice random(5);
+  Random random(5);
   const auto graph = make_graph(Graph::kErdosRenyi, 20, random);
   const auto demands = make_demands(20, 0.0, random);
   PaperConfig config;
