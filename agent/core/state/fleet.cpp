@@ -210,8 +210,8 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
   if (ledger) ar(*ledger);
   if (!ar.since(3)) return;
   ar(program);
-  ar(parted);
-  ar(incarnation_parted);
+  ar(left_fleet);
+  ar(incarnation_left);
 }
 
 }  // namespace laird::core

@@ -88,8 +88,8 @@ struct Fleet {
   std::unique_ptr<consensus::Ledger> ledger;  // none until the board has joined
   std::uint64_t machine_boot = 0;             // which boot of the machine the ledger lived in
   std::uint64_t program = 0;                  // which build of the agent stepped it
-  bool parted = false;  // drained, and its account closed: no ledger until undrained
-  std::uint32_t incarnation_parted = 0;
+  bool left_fleet = false;  // drained, and its account closed: no ledger until undrained
+  std::uint32_t incarnation_left = 0;
   TimeNs start_at = 0;          // a new founding waits until the old one's leases end
   bool found_at_start = false;  // whether it then takes its genesis
   TimeNs tick_at = kNever;
@@ -107,7 +107,7 @@ struct Fleet {
   // Uses nothing above its floor, for whatever reason.
   [[nodiscard]] bool on_floor(TimeNs now) const { return !ledger || ledger->fenced(now); }
   // Drained, and on its way out of the ledger or out of it.
-  [[nodiscard]] bool out() const { return parted || (ledger && ledger->leaving()); }
+  [[nodiscard]] bool out() const { return left_fleet || (ledger && ledger->leaving()); }
   // On its floor because it does not hear its peers.
   [[nodiscard]] bool fenced(TimeNs now) const { return on_floor(now) && !out(); }
   void archive(Archive& ar, const FleetConfig& config, std::string_view self);

@@ -67,7 +67,7 @@ struct CapInForce {
 };
 
 // One task's part of a slice that is handed out in pieces.
-struct TurnPart {
+struct TurnShare {
   TaskKey key = 0;
   std::uint32_t share_ppm = kShareWholePpm;
   void archive(Archive& ar) {
@@ -82,7 +82,7 @@ struct LaneGate {
   TimeNs busy_until = 0;
   bool wanted_since = false;  // somebody could have run ever since the last spell
   DurationNs turn_left = 0;   // lane time of the policy's slice still to hand out
-  std::vector<TurnPart> turn;
+  std::vector<TurnShare> turn;
   std::uint32_t kept_ppm = kShareWholePpm;
   double seen = 0.0;  // use as a reading would show it, 0 to 1
   TimeNs seen_at = 0;

@@ -70,7 +70,7 @@ struct State {
   [[nodiscard]] std::int64_t memory_used_bytes() const;
   // Nothing is left on it, tasks or shares: it can be switched off.
   [[nodiscard]] bool drained() const {
-    return draining && live.empty() && (!fleet.member() || fleet.parted);
+    return draining && live.empty() && (!fleet.member() || fleet.left_fleet);
   }
 
   void archive(Archive& ar);

@@ -45,7 +45,7 @@ void Stepper::boot_fleet(const Booted& e) {
   }
   if (other_epoch) {
     fleet.ledger.reset();
-    fleet.parted = false;
+    fleet.left_fleet = false;
     fleet.start_at = 0;
   }
   if (fleet.ledger == nullptr) return;
@@ -86,7 +86,7 @@ void Stepper::found_or_join(bool seen_before) {
 
 void Stepper::on(const FleetJoined& e) {
   Fleet& fleet = s_.fleet;
-  if (fleet.ledger || fleet.parted || fleet.budget.member(s_.config.node) == nullptr) return;
+  if (fleet.ledger || fleet.left_fleet || fleet.budget.member(s_.config.node) == nullptr) return;
   fleet.found_at_start = !e.seen_before;
   // Somebody of this name was here, and this journal knows nothing of its share: it may run on
   // until its lease ends, and the register takes whoever comes under its name for its successor.
@@ -113,9 +113,9 @@ void Stepper::adopt_budget(const FleetBudget& budget) {
   const bool in = budget.member(s_.config.node) != nullptr;
   if (other_epoch || !in) {
     // Whoever has not heard of the new founding is fenced once its lease ends: wait for that.
-    const bool had_ledger = fleet.ledger != nullptr || fleet.parted;
+    const bool had_ledger = fleet.ledger != nullptr || fleet.left_fleet;
     fleet.ledger.reset();
-    fleet.parted = false;
+    fleet.left_fleet = false;
     fleet.found_at_start = true;
     fleet.start_at = s_.now + s_.config.fleet.lease + 4 * s_.config.fleet.tick;
     fleet.tick_at = in && (had_ledger || fleet.tick_at != kNever) ? fleet.start_at : kNever;
@@ -170,13 +170,13 @@ void Stepper::on(const DrainRequested& e) {
 // A drained board with nothing left to do hands over what it holds, its place among the keepers of
 // the register too, and closes its account: then it can be switched off, alone or with many others,
 // and nobody waits for its lease or misses its vote.
-void Stepper::part() {
+void Stepper::leave_fleet() {
   Fleet& fleet = s_.fleet;
   if (!s_.draining || !s_.live.empty()) return;
   if (!fleet.ledger->leaving() && fleet.ledger->entered()) fleet.ledger->leave();
   if (!fleet.ledger->left()) return;
-  fleet.incarnation_parted = fleet.ledger->account().incarnation;
-  fleet.parted = true;
+  fleet.incarnation_left = fleet.ledger->account().incarnation;
+  fleet.left_fleet = true;
   fleet.ledger.reset();
   fleet.tick_at = kNever;
   out_.push_back(
@@ -187,8 +187,8 @@ void Stepper::come_back() {
   Fleet& fleet = s_.fleet;
   if (!fleet.out()) return;
   const std::uint32_t last =
-      fleet.parted ? fleet.incarnation_parted : fleet.ledger->account().incarnation;
-  fleet.parted = false;
+      fleet.left_fleet ? fleet.incarnation_left : fleet.ledger->account().incarnation;
+  fleet.left_fleet = false;
   begin_again(last);
 }
 
@@ -278,7 +278,7 @@ void Stepper::fleet_tick() {
     consensus::Out out;
     fleet.ledger->on_tick(s_.now, out);
     send(out);
-    part();
+    leave_fleet();
     if (fleet.ledger) set_fleet_tick();
   }
   enforce_shares();

@@ -120,7 +120,7 @@ bool LaneGate::fits_limits() const {
               seen_then >= 0.0 && seen_then <= 1.0 && seen_sum_ns >= 0.0 &&
               seen_sum_ns <= kSeenSumMax;
   std::uint64_t shares = 0;
-  for (const TurnPart& part : turn) shares += part.share_ppm;
+  for (const TurnShare& part : turn) shares += part.share_ppm;
   return fits && shares <= kShareWholePpm;
 }
 
@@ -315,7 +315,7 @@ bool Stepper::is_wanted(const Lane& lane) const {
 }
 
 // The lane's part of what its kind of lane draws: by cores, as several lanes share one processor.
-std::int64_t Stepper::part_permille(const Lane& lane) const {
+std::int64_t Stepper::gate_open_permille(const Lane& lane) const {
   std::int64_t all = 0;
   for (const Lane& other : s_.lanes) {
     if (other.config.kind == lane.config.kind) all += other.config.cores_milli;
@@ -337,7 +337,7 @@ void Stepper::update_ceilings() {
           gpu ? p.weights.gpu_part_mw(full_mw) : p.weights.cpu_part_mw(full_mw);
       const std::uint32_t allowed =
           p.fleet_ceiling_ppm[static_cast<std::size_t>(lane.config.kind)] / kPpmPerPermille;
-      demands[i] = {kind_mw * part_permille(lane) / kPermille,
+      demands[i] = {kind_mw * gate_open_permille(lane) / kPermille,
                     is_wanted(lane) ? static_cast<std::int32_t>(allowed) : 0};
     }
     ceiling =
@@ -419,7 +419,7 @@ bool Stepper::continue_turn(std::uint32_t index) {
   LaneGate& gate = lane.gate;
   const bool goes_on =
       gate.ceiling_ppm < kShareWholePpm && gate.turn_left >= kSliceMin && !gate.turn.empty() &&
-      std::all_of(gate.turn.begin(), gate.turn.end(), [this](const TurnPart& part) {
+      std::all_of(gate.turn.begin(), gate.turn.end(), [this](const TurnShare& part) {
         const Task* task = s_.find_live(part.key);
         return task != nullptr && task->state == TaskState::kReady && !is_waiting(*task);
       });
@@ -428,7 +428,7 @@ bool Stepper::continue_turn(std::uint32_t index) {
     return false;
   }
   const DurationNs piece = piece_of(lane, gate.turn_left);
-  for (const TurnPart& part : gate.turn) {
+  for (const TurnShare& part : gate.turn) {
     Task& task = *s_.find_live(part.key);
     if (task.spec.lane != lane.config.kind) continue;
     grant(index, task, part.share_ppm, piece);
@@ -447,7 +447,7 @@ std::int64_t Stepper::between_readings_mw() {
     advance_seen(gate, !lane.running.empty(), s_.now);
     if (passed > 0) {
       const double mean = gate.seen_sum_ns / static_cast<double>(passed);
-      const double part = static_cast<double>(part_permille(lane) * others) * 1e-6;
+      const double part = static_cast<double>(gate_open_permille(lane) * others) * 1e-6;
       const std::int64_t kind_mw =
           lane.config.kind == LaneKind::kGpu ? p.weights.gpu_mw() : p.weights.cpu_mw();
       between_mw +=
@@ -469,7 +469,7 @@ std::int64_t Stepper::mean_power_mw(std::int64_t total_mw) {
   std::array<double, 2> missing = {0.0, 0.0};  // mean less shown, in full use of the kind
   for (Lane& lane : s_.lanes) {
     advance_seen(lane.gate, !lane.running.empty(), s_.now);
-    const double part = static_cast<double>(part_permille(lane) * others) * 1e-6;
+    const double part = static_cast<double>(gate_open_permille(lane) * others) * 1e-6;
     const auto kind = static_cast<std::size_t>(lane.config.kind);
     seen[kind] += part * lane.gate.seen;
     if (lane.gate.ceiling_ppm >= kShareWholePpm || !is_wanted(lane)) continue;

@@ -92,7 +92,7 @@ class Stepper {
   void boot_fleet(const Booted& e);
   void found_or_join(bool seen_before);
   void begin_again(std::uint32_t last);
-  void part();
+  void leave_fleet();
   void come_back();
   void set_fleet_tick();
   void begin_ledger(std::uint32_t incarnation);
@@ -117,7 +117,7 @@ class Stepper {
   void lane_filled(Lane& lane);
   void lane_emptied(Lane& lane);
   [[nodiscard]] bool is_wanted(const Lane& lane) const;
-  [[nodiscard]] std::int64_t part_permille(const Lane& lane) const;
+  [[nodiscard]] std::int64_t gate_open_permille(const Lane& lane) const;
   [[nodiscard]] std::int64_t mean_power_mw(std::int64_t total_mw);
   [[nodiscard]] std::int64_t between_readings_mw();
   [[nodiscard]] DurationNs piece_of(const Lane& lane, DurationNs slice) const;

@@ -326,7 +326,7 @@ TEST(a_drained_board_finishes_its_tasks_before_it_gives_up_its_share) {
   TEST_ASSERT_FALSE(fleet.boards[2]->state.fleet.out());
   fleet.run(200);
   TEST_ASSERT_TRUE(fleet.boards[2]->task("last")->outcome == Outcome::kSucceeded);
-  TEST_ASSERT_TRUE(fleet.boards[2]->state.fleet.parted);
+  TEST_ASSERT_TRUE(fleet.boards[2]->state.fleet.left_fleet);
   TEST_ASSERT_EQUAL_INT64(1'000, fleet.enforced(2));
   TEST_ASSERT_FALSE(fleet.boards[2]->state.fleet.fenced(fleet.boards[2]->now()));
   TEST_ASSERT_EQUAL_INT(static_cast<int>(NoticeKind::kDrain),
@@ -343,7 +343,7 @@ TEST(most_of_a_fleet_can_be_drained_and_switched_off_at_once_and_comes_back_with
   for (std::size_t b = 0; b < 4; ++b) fleet.boards[b]->tell(DrainRequested{1, true});
   fleet.run(90);
   for (std::size_t b = 0; b < 4; ++b) {
-    TEST_ASSERT_TRUE(fleet.boards[b]->state.fleet.parted);
+    TEST_ASSERT_TRUE(fleet.boards[b]->state.fleet.left_fleet);
     fleet.down[b] = true;
   }
   fleet.run(200);
@@ -360,7 +360,7 @@ TEST(most_of_a_fleet_can_be_drained_and_switched_off_at_once_and_comes_back_with
   fleet.run(60);
   // Drained is drained, until told otherwise.
   for (std::size_t b = 0; b < 4; ++b) {
-    TEST_ASSERT_TRUE(fleet.boards[b]->state.fleet.parted);
+    TEST_ASSERT_TRUE(fleet.boards[b]->state.fleet.left_fleet);
     fleet.boards[b]->tell(DrainRequested{2, false});
   }
   fleet.boards[0]->submit(test::small_task("busy", 10 * kMinute, 0.05));
@@ -379,7 +379,7 @@ TEST(a_board_undrained_on_its_way_out_comes_back_with_nothing_lost) {
   fleet.boards[3]->tell(DrainRequested{1, true});
   fleet.run(3);
   TEST_ASSERT_TRUE(fleet.boards[3]->state.fleet.out());
-  TEST_ASSERT_FALSE(fleet.boards[3]->state.fleet.parted);
+  TEST_ASSERT_FALSE(fleet.boards[3]->state.fleet.left_fleet);
   fleet.boards[3]->tell(DrainRequested{2, false});
   fleet.run(90);
   consensus::Parts held = 0;
