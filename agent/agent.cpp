@@ -266,13 +266,13 @@ void Agent::refuse_waiting() {
   }
 }
 
-std::string Agent::fleet_problem(const core::TaskSpec& spec) const {
-  return fleet_task_problem(spec, trainers_, in_fleet_);
+std::string Agent::cotrain_problem(const core::TaskSpec& spec) const {
+  return cotrain_problem(spec, trainers_, in_fleet_);
 }
 
 void Agent::submit(core::TaskSpec spec, Reply reply) {
   if (refuse_if_blocked(reply)) return;
-  if (const std::string problem = fleet_problem(spec); !problem.empty()) {
+  if (const std::string problem = cotrain_problem(spec); !problem.empty()) {
     core::Answer answer;
     answer.code = Code::kRefused;
     answer.text = problem;

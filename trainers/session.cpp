@@ -200,7 +200,7 @@ class Session {
   [[nodiscard]] static Result<std::unique_ptr<TrainingRun>> make(const Params& params,
                                                                  std::uint64_t seed) {
     if (params.fleet) {
-      Result<std::unique_ptr<CoTraining>> made = CoTraining::create(params, seed);
+      Result<std::unique_ptr<CotrainRun>> made = CotrainRun::create(params, seed);
       if (!made) return tl::make_unexpected(made.error());
       return std::unique_ptr<TrainingRun>(std::move(*made));
     }

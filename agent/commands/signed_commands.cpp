@@ -253,7 +253,7 @@ Result<core::OperatorRequest> SignedCommands::on_task(const mqtt::Command& comma
   std::vector<config::Problem> problems;
   core::TaskSpec spec = parse_task(*given, "task", problems);
   if (!problems.empty()) return fail(Code::kInvalid, all_problems(problems));
-  if (std::string problem = agent_.fleet_problem(spec); !problem.empty()) {
+  if (std::string problem = agent_.cotrain_problem(spec); !problem.empty()) {
     return fail(Code::kRefused, std::move(problem));
   }
   return core::OperatorRequest(core::Submitted{0, std::move(spec)});

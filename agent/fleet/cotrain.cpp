@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, double>> neighbours_in(const std::vector<std:
 
 bool has_fleet_task(const core::State& state) {
   return std::any_of(state.live.begin(), state.live.end(),
-                     [](const core::Task& task) { return is_fleet_task(task.spec); });
+                     [](const core::Task& task) { return is_cotrain_task(task.spec); });
 }
 
 GroupTracker::Peer* GroupTracker::peer(const std::string& node) {
@@ -120,7 +120,7 @@ void GroupTracker::on_part(const std::string& from, std::string_view payload, Ti
   callbacks_.tell(group->second.key, peer_line(from, part->bytes), true);
 }
 
-void GroupTracker::on_shared(core::TaskKey key, const std::string& to, std::string_view bytes) {
+void GroupTracker::on_to_peers(core::TaskKey key, const std::string& to, std::string_view bytes) {
   for (const auto& [name, group] : groups_) {
     if (group.key != key) continue;
     const std::string payload = mqtt::model_payload(name, bytes);
@@ -137,7 +137,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
   std::map<std::string, Group> kept;
   for (const core::Task& task : state.live) {
     if (kept.size() == kWordTasksMax || !is_at_work(task.state)) continue;
-    if (!is_fleet_task(task.spec)) continue;
+    if (!is_cotrain_task(task.spec)) continue;
     tasks.set(task.spec.name, Value::string(std::string(kAtWork)));
     kept[task.spec.name] = std::move(groups_[task.spec.name]);
   }
@@ -146,7 +146,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
        ++task) {
     const bool as_planned =
         task->outcome == core::Outcome::kSucceeded || task->outcome == core::Outcome::kExhausted;
-    if (!as_planned || now > told_until(*task) || !is_fleet_task(task->spec)) continue;
+    if (!as_planned || now > told_until(*task) || !is_cotrain_task(task->spec)) continue;
     if (kept.count(task->spec.name) != 0) continue;
     tasks.set(task->spec.name, Value::string(std::string(kDone)));
     ++told;

@@ -44,7 +44,7 @@ class GroupTracker {
   void on_word(const std::string& node, std::string_view payload);
   // A part of a model from a peer, and one from an own trainer.
   void on_part(const std::string& from, std::string_view payload, TimeNs now);
-  void on_shared(core::TaskKey key, const std::string& to, std::string_view bytes);
+  void on_to_peers(core::TaskKey key, const std::string& to, std::string_view bytes);
 
   // Looks at the own tasks: says which are fleet tasks, tells their trainers of changed groups.
   void refresh(const core::State& state, TimeNs now);

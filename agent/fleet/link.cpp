@@ -114,8 +114,8 @@ void FleetLink::open_hub() {
     agent_.tell_trainer(key, line, may_drop);
   };
   groups_ = std::make_unique<GroupTracker>(node_, std::move(callbacks));
-  agent_.on_shared([this](core::TaskKey key, const std::string& to, std::string_view bytes) {
-    groups_->on_shared(key, to, bytes);
+  agent_.on_to_peers([this](core::TaskKey key, const std::string& to, std::string_view bytes) {
+    groups_->on_to_peers(key, to, bytes);
   });
 }
 
@@ -140,7 +140,7 @@ void FleetLink::refresh_hub() {
 
 FleetLink::~FleetLink() {
   agent_.set_peers({});
-  agent_.on_shared({});
+  agent_.on_to_peers({});
   loop_.cancel(timer_);
   // open() gave up before there was a link: there is nobody to tell.
   if (!client_) return;

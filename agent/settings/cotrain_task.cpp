@@ -6,17 +6,17 @@
 
 namespace laird::shell {
 
-bool is_fleet_task(const core::TaskSpec& spec) {
+bool is_cotrain_task(const core::TaskSpec& spec) {
   // Most tasks are none, and this is asked of all of them every second.
   if (spec.params.find("\"fleet\"") == std::string::npos) return false;
   const Result<json::Value> params = json::parse(spec.params, "params");
   return params && params->find("fleet", json::Kind::kObject) != nullptr;
 }
 
-std::string fleet_task_problem(const core::TaskSpec& spec,
+std::string cotrain_problem(const core::TaskSpec& spec,
                                const std::map<std::string, TrainerProgram>& trainers,
                                bool board_in_fleet) {
-  if (!is_fleet_task(spec)) return {};
+  if (!is_cotrain_task(spec)) return {};
   if (!board_in_fleet) {
     return "a fleet task needs a board in a fleet; add the section \"fleet\" to its config";
   }

@@ -10,10 +10,10 @@
 
 namespace laird::shell {
 
-[[nodiscard]] bool is_fleet_task(const core::TaskSpec& spec);
+[[nodiscard]] bool is_cotrain_task(const core::TaskSpec& spec);
 
 // Why this board cannot run a fleet task, with the remedy; empty when it can or it is none.
-[[nodiscard]] std::string fleet_task_problem(const core::TaskSpec& spec,
+[[nodiscard]] std::string cotrain_problem(const core::TaskSpec& spec,
                                              const std::map<std::string, TrainerProgram>& trainers,
                                              bool board_in_fleet);
 

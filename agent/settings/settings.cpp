@@ -239,7 +239,7 @@ void read_tasks(const Value& raw, const Value& checked, std::string_view source,
       problems.push_back(Problem{std::string(source), given[i].line(), path + "/trainer",
                                  "'" + spec.trainer + "' is not under \"trainers\"; add it there"});
     }
-    if (const std::string problem = fleet_task_problem(spec, out.trainers, !out.fleet.name.empty());
+    if (const std::string problem = cotrain_problem(spec, out.trainers, !out.fleet.name.empty());
         !problem.empty()) {
       problems.push_back(Problem{std::string(source), given[i].line(), path + "/fleet", problem});
     }

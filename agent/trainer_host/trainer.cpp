@@ -22,8 +22,8 @@ constexpr DurationNs kRefillEvery = 250 * kMillisecond;
 constexpr int kMessagesPerRefill = 32;
 constexpr std::size_t kOutgoingMax = 256 * 1024;
 // A fleet task's trainer also says what is for other boards.
-constexpr std::size_t kSharedBytesPerRefill = 512 * 1024;
-constexpr int kSharesPerRefill = 256;
+constexpr std::size_t kToPeersBytesPerRefill = 512 * 1024;
+constexpr int kToPeersPerRefill = 256;
 // Other boards' words leave room for the agent's own.
 constexpr std::size_t kPeerOutgoingMax = kOutgoingMax - 16 * 1024;
 constexpr std::size_t kLogLineMax = 2048;
@@ -35,12 +35,12 @@ Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spe
     : host_(host),
       ref_(process),
       spec_(std::move(spec)),
-      in_fleet_(is_fleet_task(spec_)),
+      in_fleet_(is_cotrain_task(spec_)),
       lines_only_(lines_only),
       group_(std::move(group)),
       handle_(std::move(handle)),
       log_(folder + "/trainer.log"),
-      lines_(in_fleet_ ? kShareLineMax : kTrainerLineMax),
+      lines_(in_fleet_ ? kToPeersLineMax : kTrainerLineMax),
       output_lines_(kLogLineMax) {
   refill_allowance();
 }
@@ -252,9 +252,9 @@ bool Trainer::read_some(Fd& fd, char* block, std::size_t size, std::size_t& got)
 }
 
 void Trainer::refill_allowance() {
-  bytes_left_ = in_fleet_ ? kSharedBytesPerRefill : kBytesPerRefill;
+  bytes_left_ = in_fleet_ ? kToPeersBytesPerRefill : kBytesPerRefill;
   messages_left_ = kMessagesPerRefill;
-  shares_left_ = kSharesPerRefill;
+  to_peers_left_ = kToPeersPerRefill;
 }
 
 void Trainer::await_refill() {
@@ -289,7 +289,7 @@ void Trainer::read_socket() {
     });
     if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
       breach("its trainer sent a line longer than " +
-             std::to_string(in_fleet_ ? kShareLineMax : kTrainerLineMax) + " bytes");
+             std::to_string(in_fleet_ ? kToPeersLineMax : kTrainerLineMax) + " bytes");
     }
     // Less than there was room for: nothing is left. If that was wrong, the loop says so.
   } while (got == sizeof block && handle_.socket && bytes_left_ > 0);
@@ -303,8 +303,8 @@ void Trainer::on_message(const TrainerMessage& message) {
     on_progress(message);
     return;
   }
-  if (message.type == Type::kShare) {
-    on_share(message);
+  if (message.type == Type::kToPeers) {
+    on_to_peers(message);
     return;
   }
   if (--messages_left_ < 0) {
@@ -324,7 +324,7 @@ void Trainer::on_message(const TrainerMessage& message) {
     case Type::kError: breach("its trainer reported: " + message.text); break;
     case Type::kYield: on_yield(message); break;
     case Type::kProgress:
-    case Type::kShare: break;
+    case Type::kToPeers: break;
   }
 }
 
@@ -338,16 +338,16 @@ void Trainer::on_yield(const TrainerMessage& message) {
   host_.emit(core::TrainerYielded{ref_, message.for_ns});
 }
 
-void Trainer::on_share(const TrainerMessage& message) {
+void Trainer::on_to_peers(const TrainerMessage& message) {
   if (!in_fleet_) {
     breach("its trainer speaks to other boards, but its task is no fleet task");
     return;
   }
-  if (--shares_left_ < 0) {
+  if (--to_peers_left_ < 0) {
     breach("its trainer floods the other boards with messages");
     return;
   }
-  if (host_.shared) host_.shared(ref_.key, message.to, message.bytes);
+  if (host_.to_peers) host_.to_peers(ref_.key, message.to, message.bytes);
 }
 
 void Trainer::on_progress(const TrainerMessage& message) {

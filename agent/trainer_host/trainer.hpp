@@ -72,7 +72,7 @@ class Trainer {
   void on_message(const TrainerMessage& message);
   // Once a grant: what comes after it belongs to none.
   void on_yield(const TrainerMessage& message);
-  void on_share(const TrainerMessage& message);
+  void on_to_peers(const TrainerMessage& message);
   // The end of a grant goes through at once; other reports by the pace.
   void on_progress(const TrainerMessage& message);
   void flush_progress();
@@ -97,7 +97,7 @@ class Trainer {
   std::uint32_t output_watched_ = 0;
   std::size_t bytes_left_ = 0;
   int messages_left_ = 0;
-  int shares_left_ = 0;
+  int to_peers_left_ = 0;
   TimeNs refill_at_ = 0;
   Loop::TimerId refill_ = 0;  // once the allowance is used up
   ReportPace pace_;

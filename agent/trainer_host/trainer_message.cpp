@@ -51,7 +51,7 @@ Status read_ready(const Value& message, TrainerMessage& out) {
 }
 
 // What a trainer there shared must fit a line to the trainer here.
-static_assert((mqtt::kModelPartBytesMax + 2) / 3 * 4 + core::kNameBytesMax + 64 <= kShareLineMax);
+static_assert((mqtt::kModelPartBytesMax + 2) / 3 * 4 + core::kNameBytesMax + 64 <= kToPeersLineMax);
 
 Result<TrainerMessage> read_share(const Value& message) {
   const Value* to = message.find("to", Kind::kString);
@@ -60,7 +60,7 @@ Result<TrainerMessage> read_share(const Value& message) {
     return fail(Code::kInvalid, "a share without \"to\" or \"data\"");
   }
   TrainerMessage out;
-  out.type = Type::kShare;
+  out.type = Type::kToPeers;
   if (to->as_string() != "*") {
     if (!mqtt::is_node_id(to->as_string())) return fail(Code::kInvalid, "a share to no node");
     out.to = to->as_string();
@@ -172,7 +172,7 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
     if (std::optional<TrainerMessage> plain = PlainProgress(line).read()) return std::move(*plain);
   }
   json::ParseLimits limits;
-  limits.bytes_max = kShareLineMax;
+  limits.bytes_max = kToPeersLineMax;
   limits.depth_max = 4;
   limits.values_max = 64;
   const Result<Value> message = json::parse(line, "trainer", limits);

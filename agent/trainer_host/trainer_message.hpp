@@ -15,7 +15,7 @@
 namespace laird::shell {
 
 inline constexpr std::size_t kTrainerLineMax = 4096;  // longer is a breach of the protocol
-inline constexpr std::size_t kShareLineMax = 65536;   // but for a `share` of a fleet task
+inline constexpr std::size_t kToPeersLineMax = 65536;   // but for a `share` of a fleet task
 
 struct TrainerMessage {
   enum class Type : std::uint8_t {
@@ -24,7 +24,7 @@ struct TrainerMessage {
     kCheckpointed,
     kDone,
     kError,
-    kShare,
+    kToPeers,
     kYield
   };
   Type type = Type::kReady;

@@ -25,7 +25,7 @@ class TrainerPool final : public ports::Trainers {
  public:
   using Emit = decltype(TrainerHost::emit);
   using Log = std::function<void(const std::string&)>;
-  using Shared = decltype(TrainerHost::shared);
+  using ToPeers = decltype(TrainerHost::to_peers);
 
   // `tasks_folder` holds one folder per task. `groups` may be null.
   TrainerPool(Loop& loop, std::map<std::string, TrainerProgram> programs, std::string tasks_folder,
@@ -41,7 +41,7 @@ class TrainerPool final : public ports::Trainers {
   void limit(const core::LimitTrainer& command) override;
   void set_duty(const core::SetFreezerDuty& command) override;
 
-  void on_shared(Shared shared) { host_.shared = std::move(shared); }
+  void on_to_peers(ToPeers shared) { host_.to_peers = std::move(shared); }
   // A line of the fleet for the trainer of a task. One that it has no room for is dropped when it
   // may be: what is missing in a model is asked for again.
   void tell(core::TaskKey key, const std::string& line, bool may_drop);

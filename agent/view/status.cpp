@@ -46,7 +46,7 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
   row.energy_uj = task.energy_uj;
   if (!row.ended) add_forecast(task, row);
   row.reason = task.reason;
-  row.fleet = is_fleet_task(task.spec);
+  row.fleet = is_cotrain_task(task.spec);
   return row;
 }
 

@@ -126,7 +126,7 @@ void CoTrainPeer::archive(Archive& ar) {
   archive_vector(ar, z);
 }
 
-void CoTrainer::archive(Archive& ar) {
+void Cotrainer::archive(Archive& ar) {
   ar(config_.dimension);
   ar(config_.alpha);
   ar(config_.rho);
@@ -143,13 +143,13 @@ void CoTrainer::archive(Archive& ar) {
   ar.sequence(peers_, kEdgesMax);
 }
 
-CoTrainer::CoTrainer(const CoTrainConfig& config, std::vector<double> start) : config_(config) {
+Cotrainer::Cotrainer(const CotrainConfig& config, std::vector<double> start) : config_(config) {
   LAIRD_REQUIRE(config_.dimension > 0 && config_.dimension <= kCoTrainDimensionMax,
                 "a model has parameters, and not too many");
   begin_anew(std::move(start), 1);
 }
 
-void CoTrainer::begin_anew(std::vector<double> start, std::uint32_t epoch) {
+void Cotrainer::begin_anew(std::vector<double> start, std::uint32_t epoch) {
   LAIRD_REQUIRE(start.size() == config_.dimension, "the start has the model's dimension");
   y_.own = std::move(start);
   y_.held = y_.own;
@@ -161,20 +161,20 @@ void CoTrainer::begin_anew(std::vector<double> start, std::uint32_t epoch) {
   begin_epoch(epoch);
 }
 
-void CoTrainer::adopt(const std::vector<double>& parameters) {
+void Cotrainer::adopt(const std::vector<double>& parameters) {
   LAIRD_REQUIRE(parameters.size() == config_.dimension, "parameters of another model");
   y_.own = parameters;
   step_.assign(config_.dimension, 0.0);
   tracking_ = false;
 }
 
-void CoTrainer::forget(NodeId node) {
+void Cotrainer::forget(NodeId node) {
   for (CoTrainPeer& p : peers_) {
     if (p.node == node) p.known = false;
   }
 }
 
-void CoTrainer::set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours) {
+void Cotrainer::set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours) {
   std::vector<CoTrainPeer> next;
   for (const auto& [node, weight] : neighbours) {
     if (next.size() == kEdgesMax) break;
@@ -192,12 +192,12 @@ void CoTrainer::set_neighbours(const std::vector<std::pair<NodeId, double>>& nei
   begin_epoch(epoch_ + 1);
 }
 
-void CoTrainer::begin_epoch(std::uint32_t epoch) {
+void Cotrainer::begin_epoch(std::uint32_t epoch) {
   epoch_ = epoch;
   tracking_ = false;
 }
 
-void CoTrainer::mix(std::span<const NodeId> without) {
+void Cotrainer::mix(std::span<const NodeId> without) {
   for (const CoTrainPeer& p : peers_) {
     if (!p.known || p.epoch != epoch_) continue;
     if (std::find(without.begin(), without.end(), p.node) != without.end()) continue;
@@ -214,7 +214,7 @@ void CoTrainer::mix(std::span<const NodeId> without) {
   }
 }
 
-void CoTrainer::track(const std::vector<double>& gradient) {
+void Cotrainer::track(const std::vector<double>& gradient) {
   LAIRD_REQUIRE(gradient.size() == config_.dimension, "a gradient of another model");
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     z_.own[i] = tracking_ ? z_.own[i] + gradient[i] - gradient_[i] : gradient[i];
@@ -223,7 +223,7 @@ void CoTrainer::track(const std::vector<double>& gradient) {
   tracking_ = true;
 }
 
-Bytes CoTrainer::message() {
+Bytes Cotrainer::message() {
   Bytes out;
   out.push_back(static_cast<std::uint8_t>(kVersion << 4 | kDifference));
   put32(out, ++seq_);
@@ -233,7 +233,7 @@ Bytes CoTrainer::message() {
   return out;
 }
 
-Bytes CoTrainer::snapshot() const {
+Bytes Cotrainer::snapshot() const {
   Bytes out;
   out.push_back(static_cast<std::uint8_t>(kVersion << 4 | kSnapshot));
   put32(out, seq_);
@@ -255,7 +255,7 @@ Bytes CoTrainer::snapshot() const {
   return out;
 }
 
-Result<bool> CoTrainer::on_message(NodeId from, std::string_view bytes) {
+Result<bool> Cotrainer::on_message(NodeId from, std::string_view bytes) {
   const auto at = std::find_if(peers_.begin(), peers_.end(),
                                [&](const CoTrainPeer& p) { return p.node == from; });
   if (at == peers_.end()) return fail(Code::kRefused, "co-training message from no neighbour");

@@ -31,7 +31,7 @@ namespace laird::consensus {
 
 inline constexpr std::size_t kCoTrainDimensionMax = 1'000'000;
 
-struct CoTrainConfig {
+struct CotrainConfig {
   std::uint32_t dimension = 0;
   double alpha = 0.01;
   double rho = 0.125;
@@ -58,9 +58,9 @@ struct CoTrainPeer {
   void archive(Archive& ar);
 };
 
-class CoTrainer {
+class Cotrainer {
  public:
-  CoTrainer(const CoTrainConfig& config, std::vector<double> start);
+  Cotrainer(const CotrainConfig& config, std::vector<double> start);
 
   // Neighbours with their symmetric weights; peers kept keep their copies. Starts a new epoch.
   void set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours);
@@ -95,7 +95,7 @@ class CoTrainer {
  private:
   void begin_epoch(std::uint32_t epoch);
 
-  CoTrainConfig config_;
+  CotrainConfig config_;
   SharedVector y_;
   SharedVector z_;
   std::vector<double> gradient_;

@@ -34,7 +34,7 @@ inline constexpr std::uint32_t kRoundMax = 1'000'000'000;
 inline constexpr std::size_t kAheadMax = 4;  // messages of rounds we have not made yet, each peer
 
 struct RoundsConfig {
-  CoTrainConfig model;
+  CotrainConfig model;
   DurationNs wait = 5 * kSecond;  // for a neighbour that kept up so far
   std::uint32_t peers_min = 1;    // with fewer neighbours at work a board waits
   std::uint32_t rounds = 0;       // planned; 0: no end
@@ -122,7 +122,7 @@ class CoTrainRounds {
   [[nodiscard]] bool is_late(const Peer& peer) const;
 
   RoundsConfig config_;
-  CoTrainer trainer_;
+  Cotrainer trainer_;
   NodeId self_;
   std::uint64_t life_;
   std::uint32_t round_;  // the last one made

@@ -9,7 +9,7 @@
 namespace laird::lab {
 namespace {
 
-using consensus::CoTrainer;
+using consensus::Cotrainer;
 
 struct Fleet {
   std::shared_ptr<const NeighbourGraph> graph;
@@ -101,7 +101,7 @@ class QuantizedRun {
  public:
   QuantizedRun(const CotrainConfig& config, const Fleet& fleet, std::size_t dimension)
       : config_(config), fleet_(fleet), up_(static_cast<std::size_t>(config.nodes), true) {
-    consensus::CoTrainConfig c;
+    consensus::CotrainConfig c;
     c.dimension = static_cast<std::uint32_t>(dimension);
     c.alpha = config.alpha;
     c.rho = config.rho;
@@ -185,15 +185,15 @@ class QuantizedRun {
     }
     if (round == config_.join_at) {
       up_[last] = true;
-      boards_[last] = CoTrainer(trainer_config_, boards_[0].y());
+      boards_[last] = Cotrainer(trainer_config_, boards_[0].y());
       reconnect();
     }
   }
 
   CotrainConfig config_;
   const Fleet& fleet_;
-  consensus::CoTrainConfig trainer_config_;
-  std::vector<CoTrainer> boards_;
+  consensus::CotrainConfig trainer_config_;
+  std::vector<Cotrainer> boards_;
   std::vector<bool> up_;
   double bytes_ = 0;
 };

@@ -40,7 +40,7 @@ Status add_known(const Wishes& wishes, FleetRecording& recording) {
                    [](const FleetMark& a, const FleetMark& b) { return a.at_s < b.at_s; });
   for (const std::string& name : wishes.out_of_reach) {
     bool found = false;
-    for (FleetTask& task : recording.tasks) {
+    for (RecordedTask& task : recording.tasks) {
       if (task.name != name) continue;
       found = task.out_of_reach = true;
     }

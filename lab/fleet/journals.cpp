@@ -92,10 +92,10 @@ class BoardWatch {
 void take_tasks(const BoardWatch& watch, FleetRecording& recording) {
   for (const auto& [name, ends] : watch.ends()) {
     const auto found = std::find_if(recording.tasks.begin(), recording.tasks.end(),
-                                    [&, &task_name = name](const FleetTask& t) {
+                                    [&, &task_name = name](const RecordedTask& t) {
                                       return t.node == watch.node() && t.name == task_name;
                                     });
-    FleetTask& task = found == recording.tasks.end() ? recording.tasks.emplace_back() : *found;
+    RecordedTask& task = found == recording.tasks.end() ? recording.tasks.emplace_back() : *found;
     task.node = watch.node();
     task.name = name;
     task.states = ends;

@@ -29,19 +29,19 @@ std::string section(const char* title, const std::string& says, const std::strin
 }
 
 // How a task ended, in a word or two.
-std::string end_of(const FleetTask& task) {
+std::string end_of(const RecordedTask& task) {
   const StateChange last = task.states.empty() ? StateChange{} : task.states.back();
   if (last.state == "missed" && task.out_of_reach) return "missed, by design";
   return last.state.empty() ? "-" : last.state;
 }
 
-std::string end_at(const FleetTask& task) {
+std::string end_at(const RecordedTask& task) {
   const bool over = !task.states.empty() && is_end(task.states.back().state);
   return over ? format("%.0f s", task.states.back().at_s) : "-";
 }
 
 // What the forecast said half-way from the first word to the end.
-std::string likely_half_way(const FleetTask& task) {
+std::string likely_half_way(const RecordedTask& task) {
   if (task.forecasts.empty() || task.states.empty()) return "-";
   const double half = (task.states.front().at_s + task.states.back().at_s) / 2;
   const Forecast* seen = &task.forecasts.front();
@@ -54,7 +54,7 @@ std::string likely_half_way(const FleetTask& task) {
 std::vector<std::vector<std::string>> task_table(const FleetRecording& recording) {
   std::vector<std::vector<std::string>> rows = {
       {"task", "board", "end", "at", "deadline", "loss", "target", "likely half-way", "energy"}};
-  for (const FleetTask& task : recording.tasks) {
+  for (const RecordedTask& task : recording.tasks) {
     rows.push_back({task.name, task.node, end_of(task), end_at(task),
                     format("%.0f s", task.deadline_at_s),
                     task.loss.empty() ? "-" : format("%.4g", task.loss.back().value),
@@ -149,7 +149,7 @@ std::string cards(const FleetRecording& recording, const FleetVerdict& v) {
     budget += (budget.empty() ? "" : " → ") + format("%g W", static_cast<double>(b.mw) * 1e-3);
   }
   double energy_j = 0.0;
-  for (const FleetTask& task : recording.tasks) energy_j += std::max(0.0, task.energy_j);
+  for (const RecordedTask& task : recording.tasks) energy_j += std::max(0.0, task.energy_j);
   const std::uint64_t could = v.tasks - v.tasks_out_of_reach;
   return "<div class=cards>" +
          card(std::to_string(v.tasks_succeeded - v.out_of_reach_succeeded) + " of " +

@@ -55,7 +55,7 @@ double value_at(const std::vector<Sample>& samples, double at_s) {
 }
 
 // The task is there from the first to the last point, and ran for so much of the time between two.
-void add_spans(const FleetTask& task, std::size_t row, Timeline& out) {
+void add_spans(const RecordedTask& task, std::size_t row, Timeline& out) {
   for (std::size_t i = 1; i < task.busy_s.size(); ++i) {
     const Sample& from = task.busy_s[i - 1];
     const Sample& to = task.busy_s[i];
@@ -69,7 +69,7 @@ void add_spans(const FleetTask& task, std::size_t row, Timeline& out) {
   }
 }
 
-PlotSeries forecast_band(const FleetTask& task) {
+PlotSeries forecast_band(const RecordedTask& task) {
   PlotSeries out;
   out.name = "forecast for the deadline, nine of ten";
   out.colour = 2;
@@ -84,7 +84,7 @@ PlotSeries forecast_band(const FleetTask& task) {
   return out;
 }
 
-std::string task_plot(const FleetTask& task) {
+std::string task_plot(const RecordedTask& task) {
   Plot plot;
   plot.x_unit = "seconds";
   plot.y_unit = "loss";
@@ -174,7 +174,7 @@ std::string tasks_timeline(const FleetRecording& recording, const FleetVerdict& 
   timeline.until = recording.seconds(recording.last_unix_us);
   timeline.x_unit = kSince;
   for (const FleetMark& mark : marks_of(recording, verdict)) timeline.moments.push_back(mark.at_s);
-  for (const FleetTask& task : recording.tasks) {
+  for (const RecordedTask& task : recording.tasks) {
     const std::size_t row = timeline.rows.size();
     timeline.rows.push_back(task.name);
     add_spans(task, row, timeline);
@@ -190,7 +190,7 @@ std::string tasks_timeline(const FleetRecording& recording, const FleetVerdict& 
 
 std::string task_plots(const FleetRecording& recording) {
   std::string out = "<div class=pair>";
-  for (const FleetTask& task : recording.tasks) {
+  for (const RecordedTask& task : recording.tasks) {
     if (task.loss.size() >= 2) out += task_plot(task);
   }
   return out + "</div>";

@@ -135,8 +135,8 @@ class Reader {
   }
 
   void task(const mqtt::Topic& topic, const Value& body) {
-    FleetTask* found = nullptr;
-    for (FleetTask& t : out_.tasks) {
+    RecordedTask* found = nullptr;
+    for (RecordedTask& t : out_.tasks) {
       if (t.node == topic.node && t.name == topic.name) found = &t;
     }
     if (found == nullptr) {

@@ -66,7 +66,7 @@ struct FleetNode {
   std::vector<StateChange> states;
 };
 
-struct FleetTask {
+struct RecordedTask {
   std::string node;
   std::string name;
   double target = 0.0;
@@ -105,7 +105,7 @@ struct FleetRecording {
   std::uint64_t messages = 0;
   std::uint64_t unreadable = 0;
   std::map<std::string, FleetNode> nodes;
-  std::vector<FleetTask> tasks;  // in the order they were first seen
+  std::vector<RecordedTask> tasks;  // in the order they were first seen
   std::vector<FleetEvent> events;
   std::vector<BudgetChange> budgets;
   std::vector<FleetMark> marks;

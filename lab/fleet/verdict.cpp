@@ -104,7 +104,7 @@ void judge_drawn(const FleetRecording& recording, FleetVerdict& out) {
 void judge_tasks(const FleetRecording& recording, FleetVerdict& out) {
   std::map<std::string, std::vector<std::string>> ends;
   std::set<std::string> out_of_reach;
-  for (const FleetTask& task : recording.tasks) {
+  for (const RecordedTask& task : recording.tasks) {
     std::vector<std::string>& of = ends[task.name];
     if (task.out_of_reach) out_of_reach.insert(task.name);
     std::vector<std::string> here;
@@ -130,7 +130,7 @@ void judge_comebacks(const FleetRecording& recording, FleetVerdict& out) {
   for (const auto& [id, node] : recording.nodes) {
     for (std::size_t i = 1; i < node.lives.size(); ++i) {
       Comeback back{id, node.lives[i - 1].to_s, node.lives[i].from_s, {}};
-      for (const FleetTask& task : recording.tasks) {
+      for (const RecordedTask& task : recording.tasks) {
         const bool over = std::any_of(
             task.states.begin(), task.states.end(),
             [&](const StateChange& s) { return is_end(s.state) && s.at_s <= back.silent_at_s; });

@@ -49,7 +49,7 @@ void CoTrainingState::archive(Archive& ar) {
   ar.sequence(parameters, consensus::kRoundsDimensionMax);
 }
 
-Result<std::unique_ptr<CoTraining>> CoTraining::create(const Params& params, std::uint64_t seed) {
+Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std::uint64_t seed) {
   LAIRD_REQUIRE(params.fleet.has_value(), "a fleet task has its section");
   Result<Dataset> data = load_data(params);
   if (!data) return tl::make_unexpected(data.error());
@@ -62,10 +62,10 @@ Result<std::unique_ptr<CoTraining>> CoTraining::create(const Params& params, std
                                     " weights; this one would have more: use fewer features");
   }
   const std::uint64_t digest = digest_of_shape(params, shape, *data);
-  return std::unique_ptr<CoTraining>(new CoTraining(params, std::move(*data), shape, digest, seed));
+  return std::unique_ptr<CotrainRun>(new CotrainRun(params, std::move(*data), shape, digest, seed));
 }
 
-CoTraining::CoTraining(const Params& params, Dataset data, const Shape& shape, std::uint64_t digest,
+CotrainRun::CotrainRun(const Params& params, Dataset data, const Shape& shape, std::uint64_t digest,
                        std::uint64_t seed)
     : params_(params),
       data_(std::move(data)),
@@ -77,17 +77,17 @@ CoTraining::CoTraining(const Params& params, Dataset data, const Shape& shape, s
   state_.parameters.assign(network_.parameters().begin(), network_.parameters().end());
 }
 
-std::optional<std::uint64_t> CoTraining::planned() const {
+std::optional<std::uint64_t> CotrainRun::planned() const {
   if (params_.fleet->rounds == 0) return std::nullopt;
   return std::uint64_t{params_.fleet->rounds} * data_.rows;
 }
 
-bool CoTraining::may_advance(std::uint64_t limit) const {
+bool CotrainRun::may_advance(std::uint64_t limit) const {
   if (rounds_ == nullptr || state_.samples >= limit) return false;
   return rounds_->in_round() || rounds_->may_begin(now_);
 }
 
-Status CoTraining::advance(std::uint64_t limit) {
+Status CotrainRun::advance(std::uint64_t limit) {
   LAIRD_REQUIRE(may_advance(limit), "the caller asks first");
   if (!rounds_->in_round()) begin_round();
   const std::uint64_t left = std::min<std::uint64_t>(data_.rows - row_, limit - state_.samples);
@@ -109,7 +109,7 @@ Status CoTraining::advance(std::uint64_t limit) {
   return end_round();
 }
 
-void CoTraining::begin_round() {
+void CotrainRun::begin_round() {
   rounds_->begin();
   if (std::isfinite(rounds_->group_loss())) state_.loss = rounds_->group_loss();
   const std::vector<double>& y = rounds_->y();
@@ -121,7 +121,7 @@ void CoTraining::begin_round() {
   gradient_.assign(y.size(), 0.0);
 }
 
-Status CoTraining::end_round() {
+Status CotrainRun::end_round() {
   const double loss = loss_sum_ / data_.rows;
   if (!std::isfinite(loss)) {
     return fail(Code::kInvalid, "the loss is no longer a number after round " +
@@ -136,13 +136,13 @@ Status CoTraining::end_round() {
   return {};
 }
 
-Report CoTraining::take_report() {
+Report CotrainRun::take_report() {
   LAIRD_REQUIRE(state_.loss.has_value() || row_ > 0, "there is no loss before the first sample");
   reported_ = state_.samples;
   return Report{state_.samples, state_.loss.value_or(loss_sum_ / std::max(row_, 1U))};
 }
 
-Bytes CoTraining::save() const {
+Bytes CotrainRun::save() const {
   CoTrainingState state = state_;
   if (rounds_ != nullptr) {
     state.round = rounds_->round();
@@ -155,7 +155,7 @@ Bytes CoTraining::save() const {
   return out;
 }
 
-Status CoTraining::restore(std::string_view bytes) {
+Status CotrainRun::restore(std::string_view bytes) {
   CoTrainingState read;
   Archive ar = Archive::reader(bytes);
   ar(read);
@@ -176,7 +176,7 @@ Status CoTraining::restore(std::string_view bytes) {
   return {};
 }
 
-Status CoTraining::set_neighbours(const Neighbours& neighbours) {
+Status CotrainRun::set_neighbours(const Neighbours& neighbours) {
   if (numbers_.size() + neighbours.peers.size() > kNodesMax) {
     return fail(Code::kFull, "too many different neighbours");
   }
@@ -194,19 +194,19 @@ Status CoTraining::set_neighbours(const Neighbours& neighbours) {
   return {};
 }
 
-Status CoTraining::hear(const std::string& node, std::string_view bytes) {
+Status CotrainRun::hear(const std::string& node, std::string_view bytes) {
   const auto known = numbers_.find(node);
   // While a group changes, one board knows of it before the other.
   if (rounds_ == nullptr || known == numbers_.end()) return {};
   return rounds_->hear(known->second, bytes, now_);
 }
 
-TimeNs CoTraining::tick(TimeNs now) {
+TimeNs CotrainRun::tick(TimeNs now) {
   now_ = now;
   return rounds_ == nullptr ? kNever : rounds_->tick(now);
 }
 
-std::vector<Share> CoTraining::take_shares() {
+std::vector<Share> CotrainRun::take_shares() {
   std::vector<Share> out;
   if (rounds_ == nullptr) return out;
   for (const consensus::ToPeer& message : rounds_->take_outgoing()) {

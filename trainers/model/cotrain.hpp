@@ -35,10 +35,10 @@ struct CoTrainingState {
   void archive(Archive& ar);
 };
 
-class CoTraining final : public TrainingRun {
+class CotrainRun final : public TrainingRun {
  public:
   // Loads the data; an error names the file or parameter. Asks params.fleet to be set.
-  [[nodiscard]] static Result<std::unique_ptr<CoTraining>> create(const Params& params,
+  [[nodiscard]] static Result<std::unique_ptr<CotrainRun>> create(const Params& params,
                                                                   std::uint64_t seed);
 
   [[nodiscard]] std::uint64_t samples() const override { return state_.samples; }
@@ -64,7 +64,7 @@ class CoTraining final : public TrainingRun {
   [[nodiscard]] const consensus::CoTrainRounds* rounds() const { return rounds_.get(); }
 
  private:
-  CoTraining(const Params& params, Dataset data, const Shape& shape, std::uint64_t digest,
+  CotrainRun(const Params& params, Dataset data, const Shape& shape, std::uint64_t digest,
              std::uint64_t seed);
   void begin_round();
   [[nodiscard]] Status end_round();

@@ -163,11 +163,11 @@ TEST(parts_go_to_neighbours_and_come_from_neighbours_only) {
   rig.works("n-2");
   rig.works("n-3");
   rig.refresh();
-  rig.groups.on_shared(7, "", "abc");
+  rig.groups.on_to_peers(7, "", "abc");
   TEST_ASSERT_EQUAL_UINT64(2, rig.sent.size());
-  rig.groups.on_shared(7, "n-3", "abc");
-  rig.groups.on_shared(7, "n-4", "abc");
-  rig.groups.on_shared(8, "", "abc");
+  rig.groups.on_to_peers(7, "n-3", "abc");
+  rig.groups.on_to_peers(7, "n-4", "abc");
+  rig.groups.on_to_peers(8, "", "abc");
   TEST_ASSERT_EQUAL_UINT64(3, rig.sent.size());
   const auto part = mqtt::parse_model_part(rig.sent[2].second);
   TEST_ASSERT_TRUE(part && part->task == "shared" && part->bytes == "abc");
@@ -211,18 +211,18 @@ TEST(a_board_says_why_it_cannot_take_a_fleet_task) {
   spec.trainer = "t";
   std::map<std::string, TrainerProgram> trainers;
   trainers["t"].argv = {"/usr/lib/laird/laird-train", "softmax"};
-  TEST_ASSERT_EQUAL_STRING("", fleet_task_problem(spec, trainers, true).c_str());
-  TEST_ASSERT_TRUE(fleet_task_problem(spec, trainers, false).find("\"fleet\"") !=
+  TEST_ASSERT_EQUAL_STRING("", cotrain_problem(spec, trainers, true).c_str());
+  TEST_ASSERT_TRUE(cotrain_problem(spec, trainers, false).find("\"fleet\"") !=
                    std::string::npos);
   trainers["t"].argv[1] = "mlp";
-  TEST_ASSERT_TRUE(fleet_task_problem(spec, trainers, true).find("mlp") != std::string::npos);
+  TEST_ASSERT_TRUE(cotrain_problem(spec, trainers, true).find("mlp") != std::string::npos);
   trainers["t"].argv = {"/opt/own"};
-  TEST_ASSERT_EQUAL_STRING("", fleet_task_problem(spec, trainers, true).c_str());
+  TEST_ASSERT_EQUAL_STRING("", cotrain_problem(spec, trainers, true).c_str());
   trainers["t"].lines_only = true;
-  TEST_ASSERT_TRUE(fleet_task_problem(spec, trainers, true).find("only prints") !=
+  TEST_ASSERT_TRUE(cotrain_problem(spec, trainers, true).find("only prints") !=
                    std::string::npos);
   spec.params = "{}";
-  TEST_ASSERT_EQUAL_STRING("", fleet_task_problem(spec, trainers, false).c_str());
+  TEST_ASSERT_EQUAL_STRING("", cotrain_problem(spec, trainers, false).c_str());
 }
 
 TEST(a_board_needs_others_words_from_the_acceptance_of_a_fleet_task_to_its_end) {

@@ -134,7 +134,7 @@ TEST(what_the_agent_says_is_one_line_each) {
 TEST(only_a_share_may_be_a_long_line) {
   const std::string data(60'000, 'A');
   auto m = parse_trainer_line(R"({"type":"share","to":"*","data":")" + data + R"("})");
-  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kShare && m->to.empty());
+  TEST_ASSERT_TRUE(m.has_value() && m->type == Type::kToPeers && m->to.empty());
   TEST_ASSERT_EQUAL_UINT64(45'000, m->bytes.size());
   TEST_ASSERT_FALSE(parse_trainer_line(R"({"type":"share","to":"*","data":")" +
                                        std::string(62'000, 'A') + R"("})"));

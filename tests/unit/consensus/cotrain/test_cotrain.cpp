@@ -17,7 +17,7 @@ constexpr std::size_t kDimension = 40;
 // Boards on a ring, board i with loss |y - target_i|^2 / 2: the optimum is the mean target.
 struct Ring {
   explicit Ring(std::size_t n, double density) : up(n, true) {
-    CoTrainConfig c;
+    CotrainConfig c;
     c.dimension = kDimension;
     c.alpha = 0.1;
     c.density = density;
@@ -59,7 +59,7 @@ struct Ring {
   }
   double error() const { return test::worst_error(boards, up); }
 
-  std::vector<CoTrainer> boards;
+  std::vector<Cotrainer> boards;
   std::vector<bool> up;
   std::size_t bytes = 0;
 };
@@ -125,10 +125,10 @@ TEST(malformed_messages_are_refused_and_leave_the_copy_alone) {
 }
 
 TEST(a_message_is_at_least_six_times_smaller_than_float32) {
-  CoTrainConfig c;
+  CotrainConfig c;
   c.dimension = 8000;
   c.density = 0.2;
-  CoTrainer board(c, std::vector<double>(8000));
+  Cotrainer board(c, std::vector<double>(8000));
   std::vector<double> g(8000);
   for (std::size_t i = 0; i < g.size(); ++i) g[i] = std::sin(static_cast<double>(i));
   board.track(g);
@@ -143,7 +143,7 @@ TEST(the_archived_trainer_continues_the_same) {
   Bytes bytes;
   Archive w = Archive::writer(bytes);
   ring.boards[0].archive(w);
-  CoTrainer back(CoTrainConfig{kDimension, 0.1, 0.125, 0.5, 0.4}, std::vector<double>(kDimension));
+  Cotrainer back(CotrainConfig{kDimension, 0.1, 0.125, 0.5, 0.4}, std::vector<double>(kDimension));
   Archive r = Archive::reader(bytes);
   back.archive(r);
   TEST_ASSERT_FALSE(r.failed());

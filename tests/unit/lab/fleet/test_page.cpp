@@ -5,7 +5,7 @@
 
 using namespace laird;
 using lab::FleetRecording;
-using lab::FleetTask;
+using lab::RecordedTask;
 
 namespace {
 
@@ -24,7 +24,7 @@ FleetRecording recording() {
   node.power_w = {{1.0, 5.0}, {30.0, 7.0}};
   node.lives = {{7.0, 0.0, 30.0}, {8.0, 40.0, 60.0}};
   node.states = {{0.0, "ready"}, {36.0, "lost"}};
-  FleetTask good;
+  RecordedTask good;
   good.node = "n-1";
   good.name = "a<b";
   good.target = 0.25;
@@ -34,7 +34,7 @@ FleetRecording recording() {
   good.busy_s = {{5.0, 0.0}, {25.0, 15.0}, {45.0, 15.0}};
   good.forecasts = {{5.0, 0.3, 0.1, 9.0, 0.4}, {25.0, 0.24, 0.2, 0.28, 0.75}};
   good.states = {{2.0, "queued"}, {4.0, "running"}, {45.0, "succeeded"}};
-  FleetTask bad = good;
+  RecordedTask bad = good;
   bad.name = "miracle";
   bad.out_of_reach = true;
   bad.states.back().state = "missed";

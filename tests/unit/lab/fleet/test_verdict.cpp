@@ -29,8 +29,8 @@ FleetRecording two(std::vector<SharePoint> one, std::vector<SharePoint> other) {
   return out;
 }
 
-lab::FleetTask task(const char* node, const char* name, std::vector<const char*> states) {
-  lab::FleetTask out;
+lab::RecordedTask task(const char* node, const char* name, std::vector<const char*> states) {
+  lab::RecordedTask out;
   out.node = node;
   out.name = name;
   for (const char* state : states) out.states.push_back({1.0, state});
@@ -130,13 +130,13 @@ TEST(a_task_ends_once_on_one_board) {
 TEST(a_board_that_was_away_is_told_with_where_its_tasks_went_on) {
   FleetRecording recording = two({}, {});
   recording.nodes["n-1"].lives = {{7.0, 0.0, 20.0}, {8.0, 28.5, 90.0}};
-  lab::FleetTask went_on = task("n-1", "goes-on", {"running"});
+  lab::RecordedTask went_on = task("n-1", "goes-on", {"running"});
   went_on.samples = {{10.0, 4000.0}, {19.0, 9000.0}, {30.0, 8000.0}, {35.0, 12000.0}};
-  lab::FleetTask anew = task("n-1", "anew", {"running"});
+  lab::RecordedTask anew = task("n-1", "anew", {"running"});
   anew.samples = {{19.0, 500.0}, {30.0, 0.0}, {35.0, 700.0}};
-  lab::FleetTask over = task("n-1", "over", {"running", "succeeded"});
+  lab::RecordedTask over = task("n-1", "over", {"running", "succeeded"});
   over.samples = {{10.0, 100.0}, {40.0, 100.0}};
-  lab::FleetTask elsewhere = task("n-2", "elsewhere", {"running"});
+  lab::RecordedTask elsewhere = task("n-2", "elsewhere", {"running"});
   elsewhere.samples = {{10.0, 100.0}, {40.0, 200.0}};
   recording.tasks = {went_on, anew, over, elsewhere};
   const FleetVerdict got = judge(recording);

@@ -24,19 +24,19 @@ Params params(std::uint32_t limit, std::uint32_t rounds) {
   return p;
 }
 
-std::unique_ptr<CoTraining> make(const Params& p) {
-  auto made = CoTraining::create(p, 1);
+std::unique_ptr<CotrainRun> make(const Params& p) {
+  auto made = CotrainRun::create(p, 1);
   TEST_ASSERT_TRUE_MESSAGE(made.has_value(), made ? "" : made.error().context.c_str());
   return std::move(*made);
 }
 
-void connect(CoTraining& a, CoTraining& b) {
+void connect(CotrainRun& a, CotrainRun& b) {
   TEST_ASSERT_TRUE(a.set_neighbours({"a", 1, {{"b", 0.5}}, false}).has_value());
   TEST_ASSERT_TRUE(b.set_neighbours({"b", 1, {{"a", 0.5}}, false}).has_value());
 }
 
 // Works and talks until both are done or nothing happens any more.
-void run(CoTraining& a, CoTraining& b, std::uint64_t limit, TimeNs& now) {
+void run(CotrainRun& a, CotrainRun& b, std::uint64_t limit, TimeNs& now) {
   for (int k = 0; k < 20'000 && !(a.finished() && b.finished()); ++k) {
     now += kMillisecond;
     for (auto [one, other, name] : {std::tuple(&a, &b, "a"), std::tuple(&b, &a, "b")}) {
@@ -130,7 +130,7 @@ TEST(a_model_too_large_for_messages_is_refused) {
   Params p = params(300, 1);
   p.data.features = 20'000;
   p.data.rows = 10;
-  const auto made = CoTraining::create(p, 1);
+  const auto made = CotrainRun::create(p, 1);
   TEST_ASSERT_FALSE(made.has_value());
   TEST_ASSERT_TRUE(made.error().context.find("32768") != std::string::npos);
 }
