@@ -11,7 +11,7 @@
 #include "agent/settings/cotrain_task.hpp"
 #include "base/require.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 constexpr std::size_t kBatchMax = 64;
@@ -512,4 +512,4 @@ void Agent::carry_out(const core::Effect& command) {
   std::visit(Do{*this}, command.body);
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

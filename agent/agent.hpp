@@ -18,7 +18,7 @@
 #include "agent/settings/settings.hpp"
 #include "agent/trainer_host/trainer_pool.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class Agent {
  public:
@@ -157,4 +157,4 @@ class Agent {
   bool finished_ = false;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   app.require_subcommand();
   int code = 0;
 
-  laird::shell::RunOptions options;
+  laird::agent::RunOptions options;
   options.version = LAIRD_VERSION;
   laird::cli::Command* run =
       app.add_subcommand("run", "Run this board.\nExample: laird run --config laird.json");
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
       ->check(laird::cli::one_of({"auto", "table", "lines", "none"}))
       ->show_default();
   run->add_flag("--until-done", options.until_done, "Exit once every task has ended");
-  run->callback([&] { code = laird::shell::run_agent(options); });
+  run->callback([&] { code = laird::agent::run_agent(options); });
 
   std::string file;
   bool reference = false;
@@ -35,17 +35,17 @@ int main(int argc, char** argv) {
   check->add_flag("--reference", reference, "Print the reference of all settings instead");
   check->callback([&] {
     if (reference) {
-      std::fputs(laird::shell::settings_reference().c_str(), stdout);
+      std::fputs(laird::agent::settings_reference().c_str(), stdout);
     } else if (file.empty()) {
       std::fprintf(stderr, "laird check: name a file\n");
       code = 2;
     } else {
-      code = laird::shell::check_file(file);
+      code = laird::agent::check_file(file);
     }
   });
 
   laird::power::add_power_commands(app, code);
 
   if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
-  return code == laird::shell::kRunAgain ? laird::shell::run_again(argv) : code;
+  return code == laird::agent::kRunAgain ? laird::agent::run_again(argv) : code;
 }

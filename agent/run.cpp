@@ -31,7 +31,7 @@
 #include "agent/view/metrics.hpp"
 #include "agent/view/metrics_port.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 constexpr DurationNs kTableEvery = 500 * kMillisecond;
@@ -397,4 +397,4 @@ int run_agent(const RunOptions& options) {
   return RunningAgent(options, layers, store).run();
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace laird::shell {
+namespace laird::agent {
 
 struct RunOptions {
   std::string version;
@@ -24,4 +24,4 @@ inline constexpr int kRunAgain = -1;
 // `laird check`: every problem of a config, task or board file at once. 0 fine, 2 problems.
 [[nodiscard]] int check_file(const std::string& path);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

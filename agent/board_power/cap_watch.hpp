@@ -6,7 +6,7 @@
 
 #include "base/time.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class CapWatch {
  public:
@@ -27,4 +27,4 @@ class CapWatch {
   DurationNs over_ns_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

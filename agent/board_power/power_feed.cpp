@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 // A reader that has nothing to say yet is asked again after this at the latest.
@@ -101,4 +101,4 @@ void PowerFeed::poll() {
   arm();
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

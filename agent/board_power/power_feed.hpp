@@ -10,7 +10,7 @@
 #include "power/readers/modelled_reader.hpp"
 #include "power/readers/open_reader.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class PowerFeed {
  public:
@@ -48,4 +48,4 @@ class PowerFeed {
   Loop::TimerId timer_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -11,7 +11,7 @@
 #include "power/boards/power_modes.hpp"
 #include "power/model/clock_levels.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using power::KnobResult;
@@ -280,4 +280,4 @@ void PowerKnobs::on_mode_set(const power::priv::Reply& reply) {
          as_asked ? "" : "mode " + std::to_string(values[0]) + " is in force");
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

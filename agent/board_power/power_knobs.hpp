@@ -17,7 +17,7 @@
 #include "power/helper/client.hpp"
 #include "power/model/board.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class PowerKnobs {
  public:
@@ -74,4 +74,4 @@ class PowerKnobs {
   std::int64_t clock_hz_ = 0;  // as last read back; 0 before
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

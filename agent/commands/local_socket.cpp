@@ -14,7 +14,7 @@
 #include "config/units.hpp"
 #include "os/line_buffer.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Kind;
@@ -322,4 +322,4 @@ void LocalSocket::on_request(int fd, std::string_view line) {
   answer(fd, read_only(what, *request));
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

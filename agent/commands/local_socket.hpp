@@ -10,7 +10,7 @@
 #include "agent/os/loop.hpp"
 #include "json/value.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class LocalSocket {
  public:
@@ -43,4 +43,4 @@ class LocalSocket {
   std::uint64_t uses_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

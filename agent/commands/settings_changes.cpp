@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Kind;
@@ -245,4 +245,4 @@ bool SettingsChanges::revert_failed_start(const LayeredSettings& settings, const
   return store.write(reverted(settings.remote, "it could not start: " + why.context)).has_value();
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

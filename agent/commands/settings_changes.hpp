@@ -12,7 +12,7 @@
 #include "agent/settings/settings_store.hpp"
 #include "mqtt/codec/envelope.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 // What a request comes to. With `next` it changes something.
 struct ConfigJudgement {
@@ -68,4 +68,4 @@ class SettingsChanges {
   Loop::TimerId restart_timer_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -8,7 +8,7 @@
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/sign/ed25519.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Kind;
@@ -318,4 +318,4 @@ void SignedCommands::carry_out(const mqtt::Command& command, const Asker& asker)
   hand_in(command, asker, std::move(*body));
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -17,7 +17,7 @@
 #include "mqtt/codec/envelope.hpp"
 #include "mqtt/codec/messages.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class SignedCommands {
  public:
@@ -66,4 +66,4 @@ class SignedCommands {
 // The keys of the config as bytes; says which one is no key.
 [[nodiscard]] Result<std::vector<mqtt::Operator>> operators_of(const FleetSettings& settings);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

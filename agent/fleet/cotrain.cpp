@@ -8,7 +8,7 @@
 #include "consensus/neighbour_graph.hpp"
 #include "mqtt/codec/coop.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using core::TaskState;
@@ -197,4 +197,4 @@ std::size_t GroupTracker::boards(const std::string& task) const {
   return found == groups_.end() ? 0 : found->second.members.size();
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -17,7 +17,7 @@
 #include "agent/trainer_host/trainer_message.hpp"
 #include "mqtt/codec/messages.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 inline constexpr std::size_t kWordTasksMax = 64;  // fleet tasks of one board
 
@@ -87,4 +87,4 @@ class GroupTracker {
   bool dirty_ = true;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -8,7 +8,7 @@
 #include "agent/view/status.hpp"
 #include "base/require.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Value;
@@ -438,4 +438,4 @@ void FleetLink::task_changed(const core::Task& task, const core::TaskChanged& ch
                     .set("state", Value::string(state)));
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -21,7 +21,7 @@
 #include "mqtt/codec/coop.hpp"
 #include "mqtt/codec/topics.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class FleetLink {
  public:
@@ -103,4 +103,4 @@ class FleetLink {
   Loop::TimerId timer_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

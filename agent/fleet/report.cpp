@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using core::Resource;
@@ -139,4 +139,4 @@ Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
   return out;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -8,7 +8,7 @@
 #include "json/value.hpp"
 #include "mqtt/codec/messages.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 [[nodiscard]] mqtt::NodeInfo info_of(const core::State& state, const std::string& model,
                                      const std::string& version);
@@ -35,4 +35,4 @@ class EnergyWindow {
 [[nodiscard]] json::Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
                                           std::int64_t unix_ms, std::optional<double> mean_w);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

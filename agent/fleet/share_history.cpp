@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 constexpr std::size_t kPointsMax = 256;
@@ -54,4 +54,4 @@ void ShareHistory::add(const Point& point) {
   fresh_ = true;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -9,7 +9,7 @@
 #include "base/time.hpp"
 #include "consensus/limits.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class ShareHistory {
  public:
@@ -38,4 +38,4 @@ class ShareHistory {
   bool fresh_ = false;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

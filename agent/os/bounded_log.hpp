@@ -11,7 +11,7 @@
 
 #include "os/fd.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class BoundedLog {
  public:
@@ -40,4 +40,4 @@ class BoundedLog {
   std::size_t size_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -14,7 +14,7 @@
 
 #include "config/schema.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace fs = std::filesystem;
 namespace {
 
@@ -258,4 +258,4 @@ std::unique_ptr<CgroupTree> CgroupTree::find(const std::string& root, const std:
   return nullptr;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

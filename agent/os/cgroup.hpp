@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 // The group of one trainer. Every call is best effort and says whether it took effect.
 class Cgroup {
@@ -42,4 +42,4 @@ class CgroupTree {
   virtual void clear_leftovers() = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
-namespace laird::shell {
+namespace laird::agent {
 
 Result<Fd> lock_folder(const std::string& folder) {
   std::error_code error;
@@ -26,4 +26,4 @@ Result<Fd> lock_folder(const std::string& folder) {
   return fd;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <ctime>
 
-namespace laird::shell {
+namespace laird::agent {
 
 TimeNs boot_now_ns() {
   timespec now{};
@@ -89,4 +89,4 @@ Status Loop::run_once(DurationNs wait_max) {
   return {};
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -10,7 +10,7 @@
 #include "base/time.hpp"
 #include "os/fd.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class Loop {
  public:
@@ -47,4 +47,4 @@ class Loop {
 // CLOCK_BOOTTIME in nanoseconds.
 [[nodiscard]] TimeNs boot_now_ns();
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -12,7 +12,7 @@
 
 #include "os/fd.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 constexpr std::int64_t kWatchdogUsecMax = 3'600'000'000;
@@ -63,4 +63,4 @@ void Notifier::say(std::string_view text) const {
            reinterpret_cast<const sockaddr*>(&address), length);
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

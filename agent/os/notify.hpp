@@ -7,7 +7,7 @@
 
 #include "base/time.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 // Whether JOURNAL_STREAM names this very descriptor: its reader then has the time already, and
 // takes "<4>" at a line's start for the line's priority.
@@ -30,4 +30,4 @@ class Notifier {
   DurationNs watchdog_every_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 constexpr int kChildSocketFd = 3;
@@ -149,4 +149,4 @@ Result<Process> start_process(const ProcessSpec& spec, Cgroup* group) {
   return Process{pid, std::move(ours), std::move(output->first), in_group};
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

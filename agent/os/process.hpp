@@ -11,7 +11,7 @@
 #include "agent/os/loop.hpp"
 #include "base/error.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 struct ProcessSpec {
   std::vector<std::string> argv;  // argv[0] is an absolute path
@@ -30,4 +30,4 @@ struct Process {
 // `group` may be null. On failure nothing is left behind.
 [[nodiscard]] Result<Process> start_process(const ProcessSpec& spec, Cgroup* group);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

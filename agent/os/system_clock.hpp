@@ -5,7 +5,7 @@
 
 #include "agent/ports/ports.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class SystemClock final : public ports::Clock {
  public:
@@ -20,4 +20,4 @@ class SystemClock final : public ports::Clock {
   }
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

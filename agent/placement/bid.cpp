@@ -5,7 +5,7 @@
 
 #include "agent/core/step/step.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using core::Outcome;
@@ -100,4 +100,4 @@ json::Value bid_json(const Bid& bid) {
       .set("basis", Value::string(bid.basis));
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -4,7 +4,7 @@
 #include "agent/core/state/state.hpp"
 #include "json/value.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 struct Bid {
   Status admits;              // why not, if not
@@ -21,4 +21,4 @@ struct Bid {
 [[nodiscard]] Bid bid_for(const core::State& state, const core::TaskSpec& spec, TimeNs now);
 [[nodiscard]] json::Value bid_json(const Bid& bid);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -4,7 +4,7 @@
 
 #include "json/value.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 bool is_cotrain_task(const core::TaskSpec& spec) {
   // Most tasks are none, and this is asked of all of them every second.
@@ -35,4 +35,4 @@ std::string cotrain_problem(const core::TaskSpec& spec,
   return {};
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -8,7 +8,7 @@
 #include "agent/core/state/task.hpp"
 #include "agent/settings/trainer_program.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 [[nodiscard]] bool is_cotrain_task(const core::TaskSpec& spec);
 
@@ -17,4 +17,4 @@ namespace laird::shell {
                                              const std::map<std::string, TrainerProgram>& trainers,
                                              bool board_in_fleet);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

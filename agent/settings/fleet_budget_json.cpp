@@ -6,7 +6,7 @@
 
 #include "config/schema.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using core::Amounts;
@@ -142,4 +142,4 @@ Value fleet_budget_json(const core::FleetBudget& budget) {
   return out;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -5,9 +5,9 @@
 #include "base/error.hpp"
 #include "json/value.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 [[nodiscard]] Result<core::FleetBudget> parse_fleet_budget(const json::Value& body);
 [[nodiscard]] json::Value fleet_budget_json(const core::FleetBudget& budget);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace laird::shell {
+namespace laird::agent {
 
 Result<ListenAddress> parse_listen_address(const std::string& text) {
   const auto wrong = [&text] {
@@ -43,4 +43,4 @@ Result<ListenAddress> parse_listen_address(const std::string& text) {
   return out;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 // "127.0.0.1:9477" or "[::1]:9477": numbers only, since a name could mean any address.
 struct ListenAddress {
@@ -17,4 +17,4 @@ struct ListenAddress {
 };
 [[nodiscard]] Result<ListenAddress> parse_listen_address(const std::string& text);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Kind;
@@ -259,4 +259,4 @@ Value shown(const Value& settings) {
   return out;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -14,7 +14,7 @@
 #include "config/schema.hpp"
 #include "json/value.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 inline constexpr std::size_t kRemoteSettingsBytesMax = 32 * 1024;
 inline constexpr std::size_t kRemoteSettingsKeysMax = 256;
@@ -52,4 +52,4 @@ void refuse_locked(const std::vector<Change>& changes, json::Value& wanted,
 // may hold what is nobody's business.
 [[nodiscard]] json::Value shown(const json::Value& settings);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

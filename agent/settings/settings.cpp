@@ -13,7 +13,7 @@
 #include "agent/settings/listen_address.hpp"
 #include "config/units.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace fs = std::filesystem;
 namespace {
 
@@ -444,4 +444,4 @@ Settings settings_of(const Value& raw, const std::string& path, std::vector<Prob
   return out;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -12,7 +12,7 @@
 #include "power/boards/catalogue.hpp"
 #include "power/readers/open_reader.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 struct Operator {
   std::string name;
@@ -80,4 +80,4 @@ struct Settings {
 // /usr/lib/laird; never through PATH.
 [[nodiscard]] Result<std::string> find_program(const std::string& program);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -1,7 +1,7 @@
 #include "agent/policies/policy.hpp"
 #include "agent/settings/settings.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using config::Field;
@@ -499,4 +499,4 @@ std::string settings_reference() {
          config::reference(settings_schema());
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -7,7 +7,7 @@
 #include "agent/settings/remote_settings.hpp"
 #include "os/whole_file.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Value;
@@ -75,4 +75,4 @@ LayeredSettings with_remote_settings(const std::string& config_path, Value base,
   return out;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -8,7 +8,7 @@
 #include "agent/settings/settings.hpp"
 #include "agent/settings/trial.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class SettingsStore {
  public:
@@ -39,4 +39,4 @@ struct LayeredSettings {
 [[nodiscard]] LayeredSettings with_remote_settings(const std::string& config_path, json::Value base,
                                            Settings own, const SettingsStore& store);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace laird::shell {
+namespace laird::agent {
 
 struct TrainerProgram {
   std::vector<std::string> argv;
@@ -13,4 +13,4 @@ struct TrainerProgram {
   bool lines_only = false;  // cannot cooperate: prints progress lines, is frozen between grants
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Kind;
@@ -106,4 +106,4 @@ Result<RemoteSettings> remote_settings_from(const Value& value) {
   return out;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "json/value.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 inline constexpr std::int64_t kConfirmWithinMinS = 5;
 inline constexpr std::int64_t kConfirmWithinMaxS = 3600;
@@ -48,4 +48,4 @@ struct RemoteSettings {
 [[nodiscard]] json::Value to_json(const RemoteSettings& remote);
 [[nodiscard]] Result<RemoteSettings> remote_settings_from(const json::Value& value);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

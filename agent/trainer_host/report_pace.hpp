@@ -17,7 +17,7 @@
 
 #include "base/time.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 inline constexpr DurationNs kReportRound = 50 * kMillisecond;
 
@@ -82,4 +82,4 @@ class ReportPace {
   double speed_ = 0.0;  // samples per nanosecond
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -11,7 +11,7 @@
 
 #include "agent/settings/cotrain_task.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 // A trainer may make the agent read this much; beyond it waits in the kernel until the next refill,
@@ -427,4 +427,4 @@ void Trainer::read_output() {
   if (bytes_left_ == 0) await_refill();
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

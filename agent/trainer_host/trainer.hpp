@@ -15,7 +15,7 @@
 #include "agent/trainer_host/trainer_message.hpp"
 #include "os/line_buffer.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class Trainer {
  public:
@@ -122,4 +122,4 @@ class Trainer {
   core::TaskSpec next_spec_;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -8,7 +8,7 @@
 #include "agent/core/state/event.hpp"
 #include "agent/os/loop.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 struct TrainerHost {
   Loop& loop;
@@ -18,4 +18,4 @@ struct TrainerHost {
   std::function<void(core::TaskKey key, const std::string& to, std::string_view bytes)> shared;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

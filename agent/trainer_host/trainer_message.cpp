@@ -10,7 +10,7 @@
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/codec/topics.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Kind;
@@ -275,4 +275,4 @@ std::string plain_line(std::string_view type) {
   return "{\"type\":\"" + std::string(type) + "\"}\n";
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -12,7 +12,7 @@
 #include "agent/core/state/task.hpp"
 #include "base/error.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 inline constexpr std::size_t kTrainerLineMax = 4096;  // longer is a breach of the protocol
 inline constexpr std::size_t kToPeersLineMax = 65536;   // but for a `share` of a fleet task
@@ -57,4 +57,4 @@ struct PeersLine {
 [[nodiscard]] std::string peer_line(const std::string& from, std::string_view bytes);
 [[nodiscard]] std::string plain_line(std::string_view type);  // pause, checkpoint, stop
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -8,7 +8,7 @@
 #include "agent/os/process.hpp"
 #include "agent/trainer_host/trainer.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 // Of the freezer's duty cycle: shorter than any timeout, longer than a batch usually takes.
@@ -166,4 +166,4 @@ void TrainerPool::kill_everything() {
   running_.clear();
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -17,7 +17,7 @@
 #include "agent/settings/trainer_program.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class Trainer;
 
@@ -69,4 +69,4 @@ class TrainerPool final : public ports::Trainers {
   Loop::TimerId duty_timer_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -4,7 +4,7 @@
 #include <cinttypes>
 #include <cmath>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
@@ -179,4 +179,4 @@ void Display::summary(const core::State& state, TimeNs now, const std::string& j
   std::fflush(out_);
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

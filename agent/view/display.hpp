@@ -8,7 +8,7 @@
 #include "agent/core/state/effect.hpp"
 #include "agent/view/status.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 enum class View : std::uint8_t { kTable, kLines, kNone };
 
@@ -33,4 +33,4 @@ class Display {
   int lines_drawn_ = 0;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

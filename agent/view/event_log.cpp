@@ -7,7 +7,7 @@
 #include "os/fd.hpp"
 #include "os/whole_file.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using json::Kind;
@@ -117,4 +117,4 @@ void EventLog::write_anew() {
   if (replace_file(path_, all)) lines_ = events_.size();
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -12,7 +12,7 @@
 #include "json/value.hpp"
 #include "mqtt/codec/messages.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 // Where an event stands in the life of its board.
 struct EventPlace {
@@ -56,4 +56,4 @@ class EventLog {
   std::size_t lines_ = 0;  // in the file
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

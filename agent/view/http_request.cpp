@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 bool is_printable(std::string_view text) {
@@ -63,4 +63,4 @@ std::string http_response(const HttpRequest& request, std::string_view body) {
   return request.head ? out : out + text;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace laird::shell {
+namespace laird::agent {
 
 inline constexpr std::size_t kHttpRequestMax = 4096;
 
@@ -28,4 +28,4 @@ struct HttpRequest {
 // The whole answer; `body` is the metrics, and used for kMetrics only.
 [[nodiscard]] std::string http_response(const HttpRequest& request, std::string_view body);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -5,7 +5,7 @@
 #include "agent/view/status.hpp"
 #include "power/report/openmetrics.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 using core::Outcome;
@@ -223,4 +223,4 @@ std::string metrics_text(const MetricsInput& in) {
   return std::move(text).finish();
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

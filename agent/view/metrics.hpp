@@ -11,7 +11,7 @@
 #include "power/model/board.hpp"
 #include "power/model/reading.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 // Every label of a task is a time series that somebody stores: the first so many have one.
 inline constexpr std::size_t kTasksLabelledMax = 64;
@@ -38,4 +38,4 @@ struct MetricsInput {
 
 [[nodiscard]] std::string metrics_text(const MetricsInput& in);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -9,7 +9,7 @@
 #include "agent/settings/listen_address.hpp"
 #include "agent/view/http_request.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 constexpr std::size_t kVisitorsMax = 4;
@@ -115,4 +115,4 @@ void MetricsPort::send_some(Visitor& visitor) {
   drop(fd);
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -8,7 +8,7 @@
 
 #include "agent/os/loop.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 class MetricsPort {
  public:
@@ -35,4 +35,4 @@ class MetricsPort {
   std::map<int, std::shared_ptr<Visitor>> visitors_;
 };
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -5,7 +5,7 @@
 
 #include "agent/settings/cotrain_task.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 namespace {
 
 double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
@@ -202,4 +202,4 @@ std::string power_line(const core::State& state, TimeNs now) {
   return out;
 }
 
-}  // namespace laird::shell
+}  // namespace laird::agent

@@ -7,7 +7,7 @@
 #include "agent/core/state/state.hpp"
 #include "json/value.hpp"
 
-namespace laird::shell {
+namespace laird::agent {
 
 struct TaskRow {
   std::string name;
@@ -46,4 +46,4 @@ struct TaskRow {
 // The same on one line: "power 11.9 W (modelled), cap 12.0 W by operator for 58m, step-gate 43%".
 [[nodiscard]] std::string power_line(const core::State& state, TimeNs now);
 
-}  // namespace laird::shell
+}  // namespace laird::agent

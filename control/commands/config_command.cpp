@@ -132,8 +132,8 @@ int change(const Reach& reach, const ConfigOptions& options, Value body) {
   if (!where) return complain(where.error());
   const auto within = config::parse_duration(options.within);
   if (!within) return complain({Code::kInvalid, "--confirm-within: " + within.error().context});
-  if (*within < shell::kConfirmWithinMinS * kSecond ||
-      *within > shell::kConfirmWithinMaxS * kSecond) {
+  if (*within < agent::kConfirmWithinMinS * kSecond ||
+      *within > agent::kConfirmWithinMaxS * kSecond) {
     return complain({Code::kInvalid, "--confirm-within: from 5s to 1h"});
   }
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
@@ -183,7 +183,7 @@ int diff(const Reach& reach, const ConfigOptions& options) {
 
 // The default of a setting that nobody set, as the reference has it; empty when it has none.
 std::string default_of(std::string_view key) {
-  const config::Schema* schema = &shell::settings_schema();
+  const config::Schema* schema = &agent::settings_schema();
   while (schema != nullptr) {
     const std::size_t dot = std::min(key.find('.'), key.size());
     const std::string_view name = key.substr(0, dot);
@@ -203,9 +203,9 @@ void add_rows(const mqtt::Reply& reply, const std::string& key, Table& table) {
   const Value* settings = reply.data.find("settings", Kind::kObject);
   const Value* over = reply.data.find("overlay", Kind::kObject);
   if (settings == nullptr || over == nullptr) return;
-  const auto all = shell::changes(Value::object(), *settings);
-  for (const shell::Change& setting : all) {
-    const bool ours = shell::find_key(*over, setting.key) != nullptr;
+  const auto all = agent::changes(Value::object(), *settings);
+  for (const agent::Change& setting : all) {
+    const bool ours = agent::find_key(*over, setting.key) != nullptr;
     table.add({reply.node, harmless(setting.key), harmless(short_text(setting.to)),
                ours ? "fleet" : "file"});
   }

@@ -50,7 +50,7 @@ Result<FleetBudget> plan_from_file(const std::string& path) {
     }
     value->set("founders", std::move(founders));
   }
-  auto budget = shell::parse_fleet_budget(*value);
+  auto budget = agent::parse_fleet_budget(*value);
   if (!budget) return fail(Code::kInvalid, path + ": " + budget.error().context);
   return budget;
 }
@@ -126,7 +126,7 @@ int init(const Reach& reach, const InitOptions& options) {
   }
   budget->rev = rev + 1;
   if (const Status ok = apply(options, *budget); !ok) return complain(ok.error());
-  const std::string text = json::to_pretty_text(shell::fleet_budget_json(*budget)) + "\n";
+  const std::string text = json::to_pretty_text(agent::fleet_budget_json(*budget)) + "\n";
   if (!options.out.empty()) {
     const auto done = write_file(options.out, text, kPublicMode,
                                  options.force ? IfThere::kReplace : IfThere::kRefuse);

@@ -56,7 +56,7 @@ Result<Value> read_task(const SubmitOptions& options) {
   if (!options.deadline.empty()) task->set("deadline", Value::string(options.deadline));
   if (options.together && task->is(Kind::kObject)) task->set("fleet", Value::boolean(true));
   std::vector<config::Problem> problems;
-  static_cast<void>(shell::parse_task(*task, source, problems));
+  static_cast<void>(agent::parse_task(*task, source, problems));
   if (problems.empty()) return task;
   std::string all;
   for (const auto& problem : problems) all += (all.empty() ? "" : "\n") + problem.text();

@@ -26,7 +26,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
   if (const Status ok = client.load_key(); !ok) return tl::make_unexpected(ok.error());
   const auto& retained = client.view().budget();
   if (retained && client.plan_is_mine()) {
-    if (auto budget = shell::parse_fleet_budget(retained->body)) return budget;
+    if (auto budget = agent::parse_fleet_budget(retained->body)) return budget;
   }
 
   std::set<std::string> boards;
@@ -49,7 +49,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
     Value body = reply.data;
     const auto rev = number_at(body, "rev");
     if (rev && *rev == 0.0) body.set("rev", Value::integer(1));
-    auto budget = shell::parse_fleet_budget(body);
+    auto budget = agent::parse_fleet_budget(body);
     if (!budget) continue;
     if (rev && *rev == 0.0) budget->rev = 0;
     if (!best || budget->rev > best->rev) best = std::move(budget);
@@ -119,7 +119,7 @@ std::string power_text(const FleetBudget& budget, std::int64_t now_unix_ms) {
 int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs timeout) {
   // The broker would keep a budget that every board refuses, and tell it to each that comes.
   if (const Status ok = core::check_fleet_budget(budget); !ok) return complain(ok.error());
-  if (const Status ok = client.publish_plan(shell::fleet_budget_json(budget), timeout); !ok) {
+  if (const Status ok = client.publish_plan(agent::fleet_budget_json(budget), timeout); !ok) {
     return complain(ok.error());
   }
   const auto rev = static_cast<double>(budget.rev);

@@ -62,7 +62,7 @@ Result<Value> board_config(const Enrolment& board) {
                   .set("policy", Value::string("foresight"))
                   .set("fleet", fleet_section(board));
   std::vector<config::Problem> problems;
-  static_cast<void>(config::normalise(shell::settings_schema(), out, "laird.json", problems));
+  static_cast<void>(config::normalise(agent::settings_schema(), out, "laird.json", problems));
   if (!problems.empty()) {
     return fail(Code::kInvalid, problems.front().path + ": " + problems.front().what);
   }

@@ -56,9 +56,9 @@ void check_task(std::string_view text) {
   limits.comments = true;
   const Result<json::Value> value = json::parse(text, "task", limits);
   if (!value) return;
-  static_cast<void>(shell::kind_of_file(*value));
+  static_cast<void>(agent::kind_of_file(*value));
   std::vector<config::Problem> problems;
-  const core::TaskSpec spec = shell::parse_task(*value, "task", problems);
+  const core::TaskSpec spec = agent::parse_task(*value, "task", problems);
   if (!problems.empty()) {
     for (const config::Problem& problem : problems) {
       LAIRD_REQUIRE(!problem.text().empty(), "a problem has words");

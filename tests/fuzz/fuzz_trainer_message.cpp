@@ -12,25 +12,25 @@ namespace {
 
 using namespace laird;
 
-void check(const shell::TrainerMessage& message) {
+void check(const agent::TrainerMessage& message) {
   LAIRD_REQUIRE(message.samples <= core::kSamplesMax, "counts are exact");
   LAIRD_REQUIRE(message.planned_samples <= core::kSamplesMax, "plans are exact");
   LAIRD_REQUIRE(std::isfinite(message.loss), "a loss is a number");
-  LAIRD_REQUIRE(message.text.size() <= shell::kTrainerLineMax, "a text is no longer than its line");
+  LAIRD_REQUIRE(message.text.size() <= agent::kTrainerLineMax, "a text is no longer than its line");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view line(reinterpret_cast<const char*>(data), size);
-  if (const auto message = shell::parse_trainer_line(line)) {
+  if (const auto message = agent::parse_trainer_line(line)) {
     check(*message);
   } else {
     LAIRD_REQUIRE(!message.error().context.empty(), "a refusal says why");
   }
-  if (const auto message = shell::parse_progress_line(line)) check(*message);
+  if (const auto message = agent::parse_progress_line(line)) check(*message);
   // A mutation seldom finds the mark of a progress line, so half of the work starts behind it.
   const std::string marked = "laird: samples=" + std::string(line);
-  if (const auto message = shell::parse_progress_line(marked)) check(*message);
+  if (const auto message = agent::parse_progress_line(marked)) check(*message);
   return 0;
 }

@@ -19,8 +19,8 @@ using namespace laird;
 using laird::power::KnobResult;
 using laird::power::Rung;
 using laird::test::put;
-using shell::Loop;
-using shell::PowerKnobs;
+using agent::Loop;
+using agent::PowerKnobs;
 
 namespace {
 

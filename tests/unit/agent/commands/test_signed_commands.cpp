@@ -82,8 +82,8 @@ class Door {
   std::vector<mqtt::Outgoing> answers;
 
  private:
-  shell::EventLog events_;
-  shell::SignedCommands commands_;
+  agent::EventLog events_;
+  agent::SignedCommands commands_;
   int id_ = 0;
 };
 

@@ -47,30 +47,30 @@ class OneBoard {
         "trainers": {"linear": {"exec": ["/bin/true"]}})"
                         << (fleet.empty() ? "" : ", \"fleet\": " + fleet) << "}";
     std::vector<config::Problem> problems;
-    settings = shell::load_settings(path, problems);
+    settings = agent::load_settings(path, problems);
     layers.settings = settings;
     layers.config_path = path;
-    layers.base = shell::read_config(path, problems);
+    layers.base = agent::read_config(path, problems);
     for (const config::Problem& p : problems) TEST_FAIL_MESSAGE(p.text().c_str());
-    Result<std::unique_ptr<shell::Loop>> made = shell::Loop::create();
+    Result<std::unique_ptr<agent::Loop>> made = agent::Loop::create();
     TEST_ASSERT_TRUE(made.has_value());
     loop = std::move(*made);
-    auto created = shell::Agent::create(*loop, clock, settings, [](int, const std::string&) {});
+    auto created = agent::Agent::create(*loop, clock, settings, [](int, const std::string&) {});
     TEST_ASSERT_TRUE_MESSAGE(created.has_value(), created ? "" : created.error().context.c_str());
     agent = std::move(*created);
     agent->process();
-    config = std::make_unique<shell::SettingsChanges>(
-        *loop, *agent, layers, shell::SettingsStore(settings.state_dir), [] {},
+    config = std::make_unique<agent::SettingsChanges>(
+        *loop, *agent, layers, agent::SettingsStore(settings.state_dir), [] {},
         [](int, const std::string&) {});
   }
 
   TemporaryFolder folder;
   HandClock clock;
-  shell::Settings settings;
-  std::unique_ptr<shell::Loop> loop;
-  std::unique_ptr<shell::Agent> agent;
-  shell::LayeredSettings layers;
-  std::unique_ptr<shell::SettingsChanges> config;
+  agent::Settings settings;
+  std::unique_ptr<agent::Loop> loop;
+  std::unique_ptr<agent::Agent> agent;
+  agent::LayeredSettings layers;
+  std::unique_ptr<agent::SettingsChanges> config;
 };
 
 }  // namespace laird::test

@@ -8,7 +8,7 @@
 #include "tests/unit/agent/driver/one_board.hpp"
 
 using namespace laird;
-using shell::ShareHistory;
+using agent::ShareHistory;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include "tests/unit/agent/driver/one_board.hpp"
 
 using namespace laird;
-using shell::FleetLink;
+using agent::FleetLink;
 
 namespace {
 

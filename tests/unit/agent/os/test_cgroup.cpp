@@ -7,7 +7,7 @@
 #include "tests/harness/unit.hpp"
 
 namespace fs = std::filesystem;
-using laird::shell::CgroupTree;
+using laird::agent::CgroupTree;
 
 namespace {
 

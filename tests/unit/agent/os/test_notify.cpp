@@ -16,7 +16,7 @@
 
 using namespace laird;
 using laird::Fd;
-using shell::Notifier;
+using agent::Notifier;
 
 namespace {
 
@@ -105,15 +105,15 @@ TEST(journald_is_recognised_by_the_descriptor_it_gave) {
   struct stat info {};
   TEST_ASSERT_EQUAL_INT(0, ::fstat(log.get(), &info));
   ::unsetenv("JOURNAL_STREAM");
-  TEST_ASSERT_FALSE(shell::leads_to_journald(log.get()));
+  TEST_ASSERT_FALSE(agent::leads_to_journald(log.get()));
   set("JOURNAL_STREAM", std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino));
-  TEST_ASSERT_TRUE(shell::leads_to_journald(log.get()));
+  TEST_ASSERT_TRUE(agent::leads_to_journald(log.get()));
   // A service whose standard error somebody redirected still has the variable.
-  TEST_ASSERT_FALSE(shell::leads_to_journald(other.get()));
-  TEST_ASSERT_FALSE(shell::leads_to_journald(-1));
+  TEST_ASSERT_FALSE(agent::leads_to_journald(other.get()));
+  TEST_ASSERT_FALSE(agent::leads_to_journald(-1));
   for (const char* text : {"", ":", "8", "x:y"}) {
     set("JOURNAL_STREAM", text);
-    TEST_ASSERT_FALSE_MESSAGE(shell::leads_to_journald(log.get()), text);
+    TEST_ASSERT_FALSE_MESSAGE(agent::leads_to_journald(log.get()), text);
   }
   ::unsetenv("JOURNAL_STREAM");
 }

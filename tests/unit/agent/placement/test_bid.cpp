@@ -4,8 +4,8 @@
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using shell::Bid;
-using shell::bid_for;
+using agent::Bid;
+using agent::bid_for;
 using test::FakeBoard;
 
 namespace {
@@ -42,7 +42,7 @@ TEST(a_board_that_would_refuse_the_task_says_why) {
   spec.trainer = "stranger";
   const Bid bid = bid_on(board, spec);
   TEST_ASSERT_FALSE(bid.admits.has_value());
-  const json::Value out = shell::bid_json(bid);
+  const json::Value out = agent::bid_json(bid);
   TEST_ASSERT_FALSE(out.find("admits")->as_bool());
   TEST_ASSERT_TRUE(out.find("why")->as_string().find("stranger") != std::string::npos);
   TEST_ASSERT_TRUE(out.find("probability") == nullptr);
@@ -54,7 +54,7 @@ TEST(without_history_a_board_promises_nothing) {
   TEST_ASSERT_TRUE(bid.admits.has_value());
   TEST_ASSERT_EQUAL_DOUBLE(0.5, bid.probability);
   TEST_ASSERT_EQUAL_DOUBLE(1.0, bid.free_share);
-  const json::Value out = shell::bid_json(bid);
+  const json::Value out = agent::bid_json(bid);
   TEST_ASSERT_TRUE(out.find("finish_in_s")->is(json::Kind::kNull));
   TEST_ASSERT_TRUE(out.find("energy_j")->is(json::Kind::kNull));
 }

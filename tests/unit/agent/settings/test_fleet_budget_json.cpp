@@ -4,7 +4,7 @@
 
 using namespace laird;
 using core::kUnlimited;
-using shell::parse_fleet_budget;
+using agent::parse_fleet_budget;
 
 namespace {
 
@@ -56,13 +56,13 @@ TEST(a_plan_is_read_in_the_cores_units_and_in_order) {
 
 TEST(a_plan_written_is_the_plan_read) {
   const auto got = budget(kWhole);
-  const auto again = budget(json::to_text(shell::fleet_budget_json(*got)));
+  const auto again = budget(json::to_text(agent::fleet_budget_json(*got)));
   TEST_ASSERT_TRUE(again.has_value());
   TEST_ASSERT_TRUE(*got == *again);
   // Also without the parts that may be missing.
   const auto bare = budget(R"({"rev":1,"epoch":1,"founders":["a"],"members":{"a":{}}})");
   TEST_ASSERT_TRUE(bare.has_value());
-  TEST_ASSERT_TRUE(*bare == *budget(json::to_text(shell::fleet_budget_json(*bare))));
+  TEST_ASSERT_TRUE(*bare == *budget(json::to_text(agent::fleet_budget_json(*bare))));
 }
 
 TEST(refuses_what_is_missing_or_of_another_kind_and_names_it) {

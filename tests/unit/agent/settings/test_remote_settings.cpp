@@ -4,7 +4,7 @@
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using namespace laird::shell;
+using namespace laird::agent;
 using json::Value;
 
 namespace {

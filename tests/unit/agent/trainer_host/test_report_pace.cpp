@@ -3,8 +3,8 @@
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using shell::kReportRound;
-using shell::ReportPace;
+using agent::kReportRound;
+using agent::ReportPace;
 
 namespace {
 

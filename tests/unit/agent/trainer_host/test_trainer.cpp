@@ -9,7 +9,7 @@
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using namespace laird::shell;
+using namespace laird::agent;
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "tests/harness/unit.hpp"
 
-using namespace laird::shell;
+using namespace laird::agent;
 using Type = TrainerMessage::Type;
 
 TEST(every_message_of_the_protocol_is_read) {

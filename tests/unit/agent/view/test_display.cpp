@@ -15,7 +15,7 @@ std::string lines_of(const core::Task& task, const core::TaskChanged& change) {
   std::size_t size = 0;
   std::FILE* out = open_memstream(&text, &size);
   TEST_ASSERT_NOT_NULL(out);
-  shell::Display display(shell::View::kLines, out, false);
+  agent::Display display(agent::View::kLines, out, false);
   display.changed(task, change, 62 * kSecond);
   std::fclose(out);
   std::string lines(text, size);

@@ -3,7 +3,7 @@
 #include "agent/settings/listen_address.hpp"
 #include "tests/harness/unit.hpp"
 
-using namespace laird::shell;
+using namespace laird::agent;
 
 namespace {
 
