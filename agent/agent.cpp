@@ -267,7 +267,7 @@ void Agent::refuse_waiting() {
 }
 
 std::string Agent::cotrain_problem(const core::TaskSpec& spec) const {
-  return cotrain_problem(spec, trainers_, in_fleet_);
+  return cotrain_task_problem(spec, trainers_, in_fleet_);
 }
 
 void Agent::submit(core::TaskSpec spec, Reply reply) {

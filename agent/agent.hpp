@@ -145,7 +145,7 @@ class Agent {
   std::size_t written_ = 0;
   std::uint64_t first_seq_ = 0;
   bool durable_ = false;
-  core::Effects commands_;   // still to be carried out, in this order
+  core::Effects commands_;    // still to be carried out, in this order
   bool unconfirmed_ = false;  // the last of them only once the disk has what they follow from
   std::map<std::uint64_t, Reply> replies_;
   std::uint64_t next_request_ = 1;

@@ -212,8 +212,7 @@ class RunningAgent {
   // The ways in: the control socket, and the fleet's link with what it may change.
   [[nodiscard]] Status open_doors() {
     if (!settings_.control_socket.empty()) {
-      Status ok =
-          put_into(control_, LocalSocket::open(*loop_, *agent_, settings_.control_socket));
+      Status ok = put_into(control_, LocalSocket::open(*loop_, *agent_, settings_.control_socket));
       if (!ok) return ok;
     }
     config_.emplace(

@@ -23,9 +23,9 @@ constexpr std::int64_t bounded(Wide value) {
                                : static_cast<std::int64_t>(value);
 }
 
-inline constexpr std::size_t kCyclesMax = 5;         // Hamiltonian cycles the neighbour graph is made of
-inline constexpr std::size_t kEdgesMax = 48;         // edges of one account, closing ones included
-inline constexpr std::size_t kRing = 16;             // sent and heard messages remembered per edge
+inline constexpr std::size_t kCyclesMax = 5;  // Hamiltonian cycles the neighbour graph is made of
+inline constexpr std::size_t kEdgesMax = 48;  // edges of one account, closing ones included
+inline constexpr std::size_t kRing = 16;      // sent and heard messages remembered per edge
 inline constexpr std::size_t kNeighboursMin = 3;     // an account has so many if so many live
 inline constexpr std::size_t kKeepersMax = 7;        // accounts that keep the register
 inline constexpr std::size_t kAccountsMax = 16'384;  // in the register, dead ones included
@@ -35,7 +35,8 @@ inline constexpr std::uint32_t kUrgencyMax = 65'535;
 inline constexpr std::size_t kMessageBytesMax = 2U << 20;
 inline constexpr std::uint32_t kIncarnationMax = 0x7FFF'FFFF;
 
-static_assert(kEdgesMax >= 2 * kCyclesMax + 2, "a neighbour graph's edges and some closing ones must fit");
+static_assert(kEdgesMax >= 2 * kCyclesMax + 2,
+              "a neighbour graph's edges and some closing ones must fit");
 static_assert(static_cast<std::int64_t>(kUrgencyMax) * kWhole < INT64_MAX / 64,
               "a price and a sum of prices must fit an int64");
 

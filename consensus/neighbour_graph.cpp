@@ -19,7 +19,8 @@ void sort_unique(std::vector<NodeId>& v) {
 
 }  // namespace
 
-NeighbourGraph::NeighbourGraph(std::vector<NodeId> members, std::size_t cycles) : members_(std::move(members)) {
+NeighbourGraph::NeighbourGraph(std::vector<NodeId> members, std::size_t cycles)
+    : members_(std::move(members)) {
   sort_unique(members_);
   const std::size_t n = members_.size();
   around_.resize(n);
@@ -50,7 +51,8 @@ NeighbourGraph::NeighbourGraph(std::vector<NodeId> members, std::size_t cycles) 
   for (auto& list : around_) sort_unique(list);
 }
 
-NeighbourGraph::NeighbourGraph(std::vector<NodeId> members, const std::vector<std::pair<NodeId, NodeId>>& pairs)
+NeighbourGraph::NeighbourGraph(std::vector<NodeId> members,
+                               const std::vector<std::pair<NodeId, NodeId>>& pairs)
     : members_(std::move(members)) {
   sort_unique(members_);
   around_.resize(members_.size());
@@ -78,7 +80,8 @@ std::vector<NodeId> NeighbourGraph::neighbours(NodeId node) const {
   return around_[i];
 }
 
-std::vector<std::pair<NodeId, double>> metropolis_weights(const NeighbourGraph& graph, NodeId node) {
+std::vector<std::pair<NodeId, double>> metropolis_weights(const NeighbourGraph& graph,
+                                                          NodeId node) {
   const std::vector<NodeId> around = graph.neighbours(node);
   std::vector<std::pair<NodeId, double>> out;
   for (const NodeId other : around) {

@@ -174,7 +174,7 @@ std::int32_t PowerKnobs::level_of_clock(std::int64_t hz) const {
       std::clamp<std::int64_t>(hz * power::kLevelFull / clocks_hz_.back(), 0, power::kLevelFull));
 }
 
-void PowerKnobs::report(Rung rung, Outcome outcome, std::int32_t permille, std::string note) {
+void PowerKnobs::report(Rung rung, KnobResult outcome, std::int32_t permille, std::string note) {
   emit_(core::PowerKnobSet{rung, outcome, permille, core::clipped(std::move(note))});
 }
 
@@ -182,14 +182,14 @@ void PowerKnobs::send(Rung rung, const std::string& request) {
   if (client_ == nullptr || !client_->send(request)) {
     hang_up();
     // A helper that is gone has put everything back.
-    report(rung, Outcome::kRefused, power::kLevelFull, "the privileged helper does not answer");
+    report(rung, KnobResult::kRefused, power::kLevelFull, "the privileged helper does not answer");
   }
 }
 
 void PowerKnobs::set(const core::SetPowerKnob& command) {
   if (helper_.empty()) return;
   if (client_ == nullptr && !connect()) {
-    report(command.rung, Outcome::kRefused, power::kLevelFull, "no privileged helper");
+    report(command.rung, KnobResult::kRefused, power::kLevelFull, "no privileged helper");
     return;
   }
   if (command.rung == Rung::kDevfreq && !clocks_hz_.empty()) {
@@ -215,8 +215,9 @@ void PowerKnobs::on_readable() {
   if (client_ == nullptr || !client_->gone()) return;
   hang_up();
   log_(2, "power: the privileged helper is gone, and has put back what was set");
-  if (clocks_hz_.size() >= 2) report(Rung::kDevfreq, Outcome::kRefused, power::kLevelFull, "gone");
-  if (modes_.size() >= 2) report(Rung::kNvpmodel, Outcome::kRefused, power::kLevelFull, "gone");
+  if (clocks_hz_.size() >= 2)
+    report(Rung::kDevfreq, KnobResult::kRefused, power::kLevelFull, "gone");
+  if (modes_.size() >= 2) report(Rung::kNvpmodel, KnobResult::kRefused, power::kLevelFull, "gone");
 }
 
 void PowerKnobs::on_reply(const power::priv::Reply& reply) {
@@ -228,12 +229,12 @@ void PowerKnobs::on_reply(const power::priv::Reply& reply) {
 void PowerKnobs::on_clock_range(const power::priv::Reply& reply) {
   const std::vector<std::int64_t> values = numbers_of(reply);
   if (values.size() != 3) {
-    report(Rung::kDevfreq, Outcome::kRefused, power::kLevelFull, reply.text);
+    report(Rung::kDevfreq, KnobResult::kRefused, power::kLevelFull, reply.text);
     return;
   }
   const bool pinned = values[1] >= values[2] && clock_wanted_hz_ < values[2];
   if (pinned) {
-    report(Rung::kDevfreq, Outcome::kPinned, level_of_clock(values[0]),
+    report(Rung::kDevfreq, KnobResult::kPinned, level_of_clock(values[0]),
            "its lowest clock is its highest; jetson_clocks does that");
     return;
   }
@@ -249,7 +250,7 @@ void PowerKnobs::on_clock_range(const power::priv::Reply& reply) {
 void PowerKnobs::on_clock_set(const power::priv::Reply& reply) {
   const std::vector<std::int64_t> values = numbers_of(reply);
   if (values.empty()) {
-    report(Rung::kDevfreq, Outcome::kRefused, level_of_clock(clock_hz_), reply.text);
+    report(Rung::kDevfreq, KnobResult::kRefused, level_of_clock(clock_hz_), reply.text);
     return;
   }
   const std::int64_t before = std::exchange(clock_hz_, values[0]);
@@ -260,15 +261,15 @@ void PowerKnobs::on_clock_set(const power::priv::Reply& reply) {
   std::string note;
   if (stuck) note = "it stays at " + std::to_string(values[0]) + " Hz, asked for " + asked_text;
   if (!stuck && asked != values[0]) note = asked_text + " Hz became " + std::to_string(values[0]);
-  report(Rung::kDevfreq, stuck ? Outcome::kRefused : Outcome::kDone, level_of_clock(values[0]),
-         std::move(note));
+  report(Rung::kDevfreq, stuck ? KnobResult::kRefused : KnobResult::kDone,
+         level_of_clock(values[0]), std::move(note));
 }
 
 // nvpmodel may say that all went well and leave the mode as it was: what it reads back counts.
 void PowerKnobs::on_mode_set(const power::priv::Reply& reply) {
   const std::vector<std::int64_t> values = numbers_of(reply);
   if (values.empty()) {
-    report(Rung::kNvpmodel, Outcome::kRefused, power::kLevelFull, reply.text);
+    report(Rung::kNvpmodel, KnobResult::kRefused, power::kLevelFull, reply.text);
     return;
   }
   const bool as_asked = reply.request.ends_with(" " + std::to_string(values[0]));
@@ -276,7 +277,7 @@ void PowerKnobs::on_mode_set(const power::priv::Reply& reply) {
   for (const Mode& mode : modes_) {
     if (mode.id == values[0]) level = mode.level_permille;
   }
-  report(Rung::kNvpmodel, as_asked ? Outcome::kDone : Outcome::kRefused, level,
+  report(Rung::kNvpmodel, as_asked ? KnobResult::kDone : KnobResult::kRefused, level,
          as_asked ? "" : "mode " + std::to_string(values[0]) + " is in force");
 }
 

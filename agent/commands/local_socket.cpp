@@ -56,7 +56,7 @@ struct LocalSocket::Client {
 };
 
 Result<std::unique_ptr<LocalSocket>> LocalSocket::open(Loop& loop, Agent& agent,
-                                                           const std::string& path) {
+                                                       const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {

@@ -1,5 +1,6 @@
-// The local commands: a Unix socket on which lairctl submits, lists, pauses, resumes, cancels and asks
-// why. Line-delimited JSON, one answer per request; who may connect is decided by the file's mode.
+// The local commands: a Unix socket on which lairctl submits, lists, pauses, resumes, cancels and
+// asks why. Line-delimited JSON, one answer per request; who may connect is decided by the file's
+// mode.
 #pragma once
 
 #include <map>
@@ -15,7 +16,7 @@ namespace laird::agent {
 class LocalSocket {
  public:
   [[nodiscard]] static Result<std::unique_ptr<LocalSocket>> open(Loop& loop, Agent& agent,
-                                                                   const std::string& path);
+                                                                 const std::string& path);
   ~LocalSocket();
   LocalSocket(const LocalSocket&) = delete;
   LocalSocket& operator=(const LocalSocket&) = delete;

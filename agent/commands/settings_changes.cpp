@@ -155,7 +155,7 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
 }
 
 SettingsChanges::SettingsChanges(Loop& loop, Agent& agent, const LayeredSettings& settings,
-                       SettingsStore store, Restart restart, Agent::Log log)
+                                 SettingsStore store, Restart restart, Agent::Log log)
     : loop_(loop),
       agent_(agent),
       config_path_(settings.config_path),
@@ -207,7 +207,7 @@ void SettingsChanges::revert() {
   const std::string within = std::to_string(remote_.trial->within_s) + " s";
   const bool up = connected_ && connected_();
   const RemoteSettings back = reverted(remote_, up ? "nobody confirmed it within " + within
-                                             : "the link did not come back within " + within);
+                                                   : "the link did not come back within " + within);
   if (const Status ok = store_.write(back); !ok) {
     log_(3, "settings: cannot revert: " + ok.error().context);
     trial_timer_ = loop_.after(kRevertAgainAfter, [this] { revert(); });
@@ -239,8 +239,8 @@ Result<Value> SettingsChanges::answer_get(const std::string& key) const {
   return out;
 }
 
-bool SettingsChanges::revert_failed_start(const LayeredSettings& settings, const SettingsStore& store,
-                                     const Error& why) {
+bool SettingsChanges::revert_failed_start(const LayeredSettings& settings,
+                                          const SettingsStore& store, const Error& why) {
   if (!settings.remote.trial) return false;
   return store.write(reverted(settings.remote, "it could not start: " + why.context)).has_value();
 }

@@ -26,14 +26,15 @@ struct ConfigJudgement {
 // Everything a request is judged by; reads only (programs and boards named in the file are looked
 // for).
 [[nodiscard]] ConfigJudgement judge_config(const mqtt::Command& command, const json::Value& base,
-                                           const std::string& config_path, const RemoteSettings& now);
+                                           const std::string& config_path,
+                                           const RemoteSettings& now);
 
 class SettingsChanges {
  public:
   using Restart = std::function<void()>;
 
   SettingsChanges(Loop& loop, Agent& agent, const LayeredSettings& settings, SettingsStore store,
-             Restart restart, Agent::Log log);
+                  Restart restart, Agent::Log log);
   ~SettingsChanges();
   SettingsChanges(const SettingsChanges&) = delete;
   SettingsChanges& operator=(const SettingsChanges&) = delete;

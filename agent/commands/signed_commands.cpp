@@ -61,7 +61,7 @@ Result<std::vector<mqtt::Operator>> operators_of(const FleetSettings& settings) 
 }
 
 SignedCommands::SignedCommands(Agent& agent, ports::Clock& clock, const Settings& settings,
-                         SettingsChanges& config, const EventLog& events, Send send)
+                               SettingsChanges& config, const EventLog& events, Send send)
     : agent_(agent),
       clock_(clock),
       config_(config),
@@ -97,7 +97,7 @@ void SignedCommands::answer(const Asker& asker, ReplyCode code, std::string text
 }
 
 void SignedCommands::refuse(const Asker& asker, const mqtt::Refusal& refusal, std::string_view verb,
-                         Value data) {
+                            Value data) {
   if (!may_note()) return;
   core::CommandRefused event;
   event.by = core::clipped(refusal.op).substr(0, core::kNameBytesMax);
@@ -259,7 +259,8 @@ Result<core::OperatorRequest> SignedCommands::on_task(const mqtt::Command& comma
   return core::OperatorRequest(core::Submitted{0, std::move(spec)});
 }
 
-void SignedCommands::hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body) {
+void SignedCommands::hand_in(const mqtt::Command& command, const Asker& asker,
+                             core::OperatorRequest body) {
   core::OperatorCommand event;
   event.by = command.op;
   event.id = command.id;

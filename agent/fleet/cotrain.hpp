@@ -37,7 +37,8 @@ class GroupTracker {
     std::function<void(core::TaskKey key, const std::string& line, bool may_drop)> tell;
   };
 
-  GroupTracker(std::string self, Callbacks callbacks) : self_(std::move(self)), callbacks_(std::move(callbacks)) {}
+  GroupTracker(std::string self, Callbacks callbacks)
+      : self_(std::move(self)), callbacks_(std::move(callbacks)) {}
 
   // What another board said about itself. A budget may make it a member later.
   void on_status(const std::string& node, std::string_view payload);

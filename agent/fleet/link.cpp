@@ -44,8 +44,9 @@ std::string FleetLink::topic(TopicKind kind, std::string_view name) const {
 }
 
 Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, ports::Clock& clock,
-                                                   const Settings& settings, SettingsChanges& config,
-                                                   std::string version, Agent::Log log) {
+                                                   const Settings& settings,
+                                                   SettingsChanges& config, std::string version,
+                                                   Agent::Log log) {
   if (const auto operators = operators_of(settings.fleet); !operators) {
     return tl::make_unexpected(operators.error());
   }

@@ -6,7 +6,7 @@
 // relies on it; the rest survives a crash of the agent, and a power cut costs at most its last
 // unsynced events.
 //
-// Ownership: one Journal per folder; the caller holds the folder's lock (shell/folder_lock.hpp).
+// Ownership: one Journal per folder; the caller holds the folder's lock (agent/os/folder_lock.hpp).
 #pragma once
 
 #include <cstdint>

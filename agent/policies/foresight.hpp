@@ -101,7 +101,7 @@ class Foresight final : public Policy {
   std::vector<Outlook> outlooks_;  // ascending by key
   std::map<core::TaskKey, const ProspectSet*> judged_with_;
   Planner planner_;
-  std::vector<Ranked> best_;     // of the decision under way, at most kPlanTasksMax
+  std::vector<Ranked> best_;        // of the decision under way, at most kPlanTasksMax
   std::vector<PlannedTask> tasks_;  // the same order
 };
 

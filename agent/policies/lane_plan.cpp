@@ -88,7 +88,8 @@ double Planner::value(std::span<const PlannedTask> tasks, const std::vector<Plan
   return value;
 }
 
-void Planner::improve(std::span<const PlannedTask> tasks, std::vector<PlannedStep>& steps, double& best) {
+void Planner::improve(std::span<const PlannedTask> tasks, std::vector<PlannedStep>& steps,
+                      double& best) {
   constexpr double kGain = 1e-7;
   bool improved = true;
   while (improved && evaluations_left_ > 0) {
@@ -127,8 +128,8 @@ void Planner::improve(std::span<const PlannedTask> tasks, std::vector<PlannedSte
   }
 }
 
-const LanePlan& Planner::plan(std::span<const PlannedTask> tasks, std::uint32_t first, double switch_cost,
-                          std::uint32_t evaluations_max) {
+const LanePlan& Planner::plan(std::span<const PlannedTask> tasks, std::uint32_t first,
+                              double switch_cost, std::uint32_t evaluations_max) {
   LAIRD_REQUIRE(tasks.size() <= kPlanTasksMax, "the planner is given a shortlist");
   draw(tasks);
   first_ = first;

@@ -53,11 +53,12 @@ class Planner {
   // At most kPlanTasksMax tasks. `first` is preferred at the head of the plan: a plan that starts
   // with another task must be worth `switch_cost` successes more. UINT32_MAX: none is.
   [[nodiscard]] const LanePlan& plan(std::span<const PlannedTask> tasks, std::uint32_t first,
-                                 double switch_cost, std::uint32_t evaluations_max);
+                                     double switch_cost, std::uint32_t evaluations_max);
 
  private:
   void draw(std::span<const PlannedTask> tasks);
-  [[nodiscard]] double value(std::span<const PlannedTask> tasks, const std::vector<PlannedStep>& steps);
+  [[nodiscard]] double value(std::span<const PlannedTask> tasks,
+                             const std::vector<PlannedStep>& steps);
   void improve(std::span<const PlannedTask> tasks, std::vector<PlannedStep>& steps, double& best);
 
   LanePlan best_;

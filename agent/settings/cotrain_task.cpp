@@ -13,9 +13,9 @@ bool is_cotrain_task(const core::TaskSpec& spec) {
   return params && params->find("fleet", json::Kind::kObject) != nullptr;
 }
 
-std::string cotrain_problem(const core::TaskSpec& spec,
-                               const std::map<std::string, TrainerProgram>& trainers,
-                               bool board_in_fleet) {
+std::string cotrain_task_problem(const core::TaskSpec& spec,
+                                 const std::map<std::string, TrainerProgram>& trainers,
+                                 bool board_in_fleet) {
   if (!is_cotrain_task(spec)) return {};
   if (!board_in_fleet) {
     return "a fleet task needs a board in a fleet; add the section \"fleet\" to its config";

@@ -13,8 +13,8 @@ namespace laird::agent {
 [[nodiscard]] bool is_cotrain_task(const core::TaskSpec& spec);
 
 // Why this board cannot run a fleet task, with the remedy; empty when it can or it is none.
-[[nodiscard]] std::string cotrain_problem(const core::TaskSpec& spec,
-                                             const std::map<std::string, TrainerProgram>& trainers,
-                                             bool board_in_fleet);
+[[nodiscard]] std::string cotrain_task_problem(
+    const core::TaskSpec& spec, const std::map<std::string, TrainerProgram>& trainers,
+    bool board_in_fleet);
 
 }  // namespace laird::agent

@@ -104,8 +104,8 @@ Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
   budget.rev = static_cast<std::uint64_t>(*rev);
   budget.epoch = static_cast<std::uint32_t>(*epoch);
   if (const Status ok = read_members(body, budget); !ok) return tl::make_unexpected(ok.error());
-  if (const Value* budget = body.find("budget", Kind::kObject)) {
-    const Result<Amounts> given = amounts(*budget, core::kUnlimited, "/budget");
+  if (const Value* total = body.find("budget", Kind::kObject)) {
+    const Result<Amounts> given = amounts(*total, core::kUnlimited, "/budget");
     if (!given) return tl::make_unexpected(given.error());
     budget.total = *given;
   }
@@ -118,7 +118,8 @@ Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
     budget.power_mw_for_now = *mw;
     budget.power_for_now_until_wall = *until * kMillisecond;
   }
-  if (const Status ok = core::check_fleet_budget(budget); !ok) return tl::make_unexpected(ok.error());
+  if (const Status ok = core::check_fleet_budget(budget); !ok)
+    return tl::make_unexpected(ok.error());
   return budget;
 }
 

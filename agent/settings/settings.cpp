@@ -239,7 +239,8 @@ void read_tasks(const Value& raw, const Value& checked, std::string_view source,
       problems.push_back(Problem{std::string(source), given[i].line(), path + "/trainer",
                                  "'" + spec.trainer + "' is not under \"trainers\"; add it there"});
     }
-    if (const std::string problem = cotrain_problem(spec, out.trainers, !out.fleet.name.empty());
+    if (const std::string problem =
+            cotrain_task_problem(spec, out.trainers, !out.fleet.name.empty());
         !problem.empty()) {
       problems.push_back(Problem{std::string(source), given[i].line(), path + "/fleet", problem});
     }
@@ -254,7 +255,7 @@ std::int64_t scaled(const Value& object, std::string_view name, double scale,
                            : otherwise;
 }
 
-core::FleetBudget plan_of(const Value& fleet) {
+core::FleetBudget budget_of(const Value& fleet) {
   core::FleetBudget budget;
   budget.epoch = static_cast<std::uint32_t>(integer(fleet, "epoch"));
   for (const auto& [id, floors] : field(fleet, "members").members()) {
@@ -266,10 +267,10 @@ core::FleetBudget plan_of(const Value& fleet) {
   std::sort(budget.founders.begin(), budget.founders.end());
   std::sort(budget.members.begin(), budget.members.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
-  const Value& budget = field(fleet, "budget");
-  budget.total = {scaled(budget, "cpu", 1e3, core::kUnlimited),
-                 scaled(budget, "gpu", 1e6, core::kUnlimited),
-                 scaled(budget, "power", 1.0, core::kUnlimited)};
+  const Value& total = field(fleet, "budget");
+  budget.total = {scaled(total, "cpu", 1e3, core::kUnlimited),
+                  scaled(total, "gpu", 1e6, core::kUnlimited),
+                  scaled(total, "power", 1.0, core::kUnlimited)};
   return budget;
 }
 
@@ -312,7 +313,7 @@ void read_fleet(const Value& fleet, std::string_view source,
   if (out.core.fleet.lease < core::kLeaseTicksMin * out.core.fleet.tick) {
     report("/lease", "shorter than 20 ticks; lengthen it or shorten \"tick\"");
   }
-  out.core.fleet.budget = plan_of(fleet);
+  out.core.fleet.budget = budget_of(fleet);
   if (const Status ok = core::check_fleet_budget(out.core.fleet.budget); !ok) {
     report("", ok.error().context);
   }

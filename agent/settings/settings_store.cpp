@@ -37,7 +37,7 @@ Status SettingsStore::write(const RemoteSettings& remote) const {
 }
 
 LayeredSettings with_remote_settings(const std::string& config_path, Value base, Settings own,
-                             const SettingsStore& store) {
+                                     const SettingsStore& store) {
   LayeredSettings out{std::move(own), config_path, std::move(base), {}, {}};
   Result<RemoteSettings> found = store.read();
   if (!found) {

@@ -1,4 +1,5 @@
-// Where the remote settings is kept, and the settings that the file and the remote settings make together.
+// Where the remote settings is kept, and the settings that the file and the remote settings make
+// together.
 #pragma once
 
 #include <functional>
@@ -34,9 +35,9 @@ struct LayeredSettings {
   std::vector<std::string> notes;  // for the log: remote settings that could not be used, and why
 };
 
-// A board never fails to start for its remote settings: one that cannot be read or does not fit the file is
-// left aside, and one on trial is reverted. `base` and `own` are the file and its settings.
+// A board never fails to start for its remote settings: one that cannot be read or does not fit the
+// file is left aside, and one on trial is reverted. `base` and `own` are the file and its settings.
 [[nodiscard]] LayeredSettings with_remote_settings(const std::string& config_path, json::Value base,
-                                           Settings own, const SettingsStore& store);
+                                                   Settings own, const SettingsStore& store);
 
 }  // namespace laird::agent

@@ -23,7 +23,7 @@ std::int64_t integer(const Value& from, std::string_view key, std::int64_t other
 }  // namespace
 
 RemoteSettings proposed(const RemoteSettings& now, Value settings, std::string by, std::string id,
-                 std::int64_t within_s) {
+                        std::int64_t within_s) {
   RemoteSettings out = now;
   out.rev = now.rev + 1;
   out.trial = Trial{now.settings, within_s, false};
@@ -52,7 +52,8 @@ RemoteSettings reverted(const RemoteSettings& now, const std::string& why) {
   return out;
 }
 
-Result<RemoteSettings> confirmed(const RemoteSettings& now, const std::string& id, const std::string& by) {
+Result<RemoteSettings> confirmed(const RemoteSettings& now, const std::string& id,
+                                 const std::string& by) {
   if (id == now.reverted_id) return fail(Code::kRefused, "reverted: " + now.reverted_why);
   if (id != now.id) return fail(Code::kNotFound, "no change of that id is on trial");
   if (!now.trial) return fail(Code::kExists, "confirmed before");

@@ -1,5 +1,5 @@
-// Commit-confirm for the remote settings: a change is on trial until an operator confirms it over the link
-// it has brought back. Otherwise the board goes back to what it had, by itself.
+// Commit-confirm for the remote settings: a change is on trial until an operator confirms it over
+// the link it has brought back. Otherwise the board goes back to what it had, by itself.
 //
 // A trial lives for one start of the agent. The start that uses it first notes so on disk, and
 // whatever ends that start before the confirmation (a crash, a power cut, a stop) makes the next
@@ -36,14 +36,14 @@ struct RemoteSettings {
   std::string news;  // for the journal and the fleet, not told yet
 };
 
-[[nodiscard]] RemoteSettings proposed(const RemoteSettings& now, json::Value settings, std::string by,
-                               std::string id, std::int64_t within_s);
+[[nodiscard]] RemoteSettings proposed(const RemoteSettings& now, json::Value settings,
+                                      std::string by, std::string id, std::int64_t within_s);
 // What a start of the agent makes of what it finds.
 [[nodiscard]] RemoteSettings at_start(RemoteSettings found);
 [[nodiscard]] RemoteSettings reverted(const RemoteSettings& now, const std::string& why);
 // kExists: it was confirmed before. kRefused says why it does not hold, or that it is too early.
 [[nodiscard]] Result<RemoteSettings> confirmed(const RemoteSettings& now, const std::string& id,
-                                        const std::string& by);
+                                               const std::string& by);
 
 [[nodiscard]] json::Value to_json(const RemoteSettings& remote);
 [[nodiscard]] Result<RemoteSettings> remote_settings_from(const json::Value& value);

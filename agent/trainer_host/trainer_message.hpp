@@ -14,8 +14,8 @@
 
 namespace laird::agent {
 
-inline constexpr std::size_t kTrainerLineMax = 4096;  // longer is a breach of the protocol
-inline constexpr std::size_t kToPeersLineMax = 65536;   // but for a `share` of a fleet task
+inline constexpr std::size_t kTrainerLineMax = 4096;   // longer is a breach of the protocol
+inline constexpr std::size_t kToPeersLineMax = 65536;  // but for a `share` of a fleet task
 
 struct TrainerMessage {
   enum class Type : std::uint8_t {

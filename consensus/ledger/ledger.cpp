@@ -21,8 +21,8 @@ std::vector<Account> first_accounts(const NeighbourGraph& founders) {
 }  // namespace
 
 Ledger::Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnation,
-               std::shared_ptr<const NeighbourGraph> founders, std::shared_ptr<const NeighbourGraph> members,
-               TimeNs now)
+               std::shared_ptr<const NeighbourGraph> founders,
+               std::shared_ptr<const NeighbourGraph> members, TimeNs now)
     : config_(config),
       self_{self, incarnation},
       founders_(std::move(founders)),
@@ -220,8 +220,9 @@ void Ledger::close_edges(TimeNs now) {
   }
 }
 
-// An edge the neighbour graph no longer has falls silent once enough of the wanted ones answer, unless the
-// peer has none to spare: it was given this one for others that are gone, and would be again.
+// An edge the neighbour graph no longer has falls silent once enough of the wanted ones answer,
+// unless the peer has none to spare: it was given this one for others that are gone, and would be
+// again.
 void Ledger::retire_edges(TimeNs now) {
   if (members_since_ == INT64_MIN) members_since_ = now;
   if (now - members_since_ < term()) return;

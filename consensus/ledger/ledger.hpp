@@ -18,7 +18,8 @@
 //   Incarnation 1 is for members of a fleet that is founded by its configuration, all at once; any
 //   other enters with nothing, and if no register is left (or there never was one) the fleet is
 //   founded as soon as every member is there.
-// - With the journal: construct, read the archive over it, attach() the neighbour graphs. If the time spent
+// - With the journal: construct, read the archive over it, attach() the neighbour graphs. If the
+// time spent
 //   away is not known, start without the journal.
 // - Messages go to any member, not only to neighbours. The transport must name the sender.
 #pragma once
@@ -78,8 +79,8 @@ struct Founding {
 class Ledger {
  public:
   Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnation,
-         std::shared_ptr<const NeighbourGraph> founders, std::shared_ptr<const NeighbourGraph> members,
-         TimeNs now);
+         std::shared_ptr<const NeighbourGraph> founders,
+         std::shared_ptr<const NeighbourGraph> members, TimeNs now);
 
   void on_message(NodeId from, const Message& message, TimeNs now, Out& out);
   // Once per config.tick.
@@ -88,7 +89,8 @@ class Ledger {
   // The fleet's member list changed: edges open to new neighbours, others retire.
   void set_members(std::shared_ptr<const NeighbourGraph> members);
   // After a restart from the journal: the neighbour graph is not part of the archived state.
-  void attach(std::shared_ptr<const NeighbourGraph> founders, std::shared_ptr<const NeighbourGraph> members);
+  void attach(std::shared_ptr<const NeighbourGraph> founders,
+              std::shared_ptr<const NeighbourGraph> members);
   // Uses nothing from now on, hands over what it holds and closes its account. Once left() the
   // process may stop; before that, stopping is an ordinary crash.
   void leave() { leaving_ = true; }

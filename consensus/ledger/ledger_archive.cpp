@@ -1,5 +1,5 @@
-// What of a ledger is journalled and hashed: everything but the neighbour graphs, which follow from the
-// member list.
+// What of a ledger is journalled and hashed: everything but the neighbour graphs, which follow from
+// the member list.
 #include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {

@@ -3,8 +3,8 @@
 
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
-#include "control/fleet/local_client.hpp"
 #include "control/fleet/fleet_budget.hpp"
+#include "control/fleet/local_client.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/screen/output.hpp"
 
@@ -116,7 +116,8 @@ int get(const Reach& reach) {
             .c_str());
     return 0;
   }
-  std::printf("plan %llu: %s; %s given out, %s drawn\n", static_cast<unsigned long long>(budget->rev),
+  std::printf("plan %llu: %s; %s given out, %s drawn\n",
+              static_cast<unsigned long long>(budget->rev),
               power_text(*budget, unix_ms_now()).c_str(), fixed(sums.enforced_w, 1, " W").c_str(),
               sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "an unknown power");
   return 0;

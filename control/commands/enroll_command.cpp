@@ -37,7 +37,8 @@ Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64
     budget.total[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
   }
   budget.rev = 0;
-  if (const Status ok = core::check_fleet_budget(budget); !ok) return tl::make_unexpected(ok.error());
+  if (const Status ok = core::check_fleet_budget(budget); !ok)
+    return tl::make_unexpected(ok.error());
   return budget;
 }
 

@@ -57,7 +57,7 @@ Result<FleetBudget> plan_from_file(const std::string& path) {
 
 // From what the boards say: their config's founding, and every live board.
 Result<FleetBudget> plan_from_boards(FleetClient& client, const InitOptions& options,
-                                   DurationNs timeout) {
+                                     DurationNs timeout) {
   FleetBudget budget;
   if (auto told = budget_in_force(client, timeout)) budget = std::move(*told);
   if (budget.epoch == 0) budget.epoch = 1;
@@ -112,7 +112,7 @@ int init(const Reach& reach, const InitOptions& options) {
   if (!opened) return complain(opened.error());
   FleetClient& client = **opened;
   auto budget = options.file.empty() ? plan_from_boards(client, options, where->timeout)
-                                   : plan_from_file(options.file);
+                                     : plan_from_file(options.file);
   if (!budget) return complain(budget.error());
   std::uint64_t rev = options.file.empty() ? budget->rev : budget->rev - 1;
   if (client.view().budget()) {
@@ -175,10 +175,11 @@ int status(const Reach& reach) {
   } else {
     const bool colour = colours_on(stdout);
     std::printf("fleet      %s\n", where->fleet.fleet.c_str());
-    std::printf("plan       %s\n", view.budget() ? ("revision " + std::to_string(view.budget()->rev) +
-                                                  ", signed by " + view.budget()->op)
-                                                     .c_str()
-                                               : "none published: boards use their config files");
+    std::printf("plan       %s\n", view.budget()
+                                       ? ("revision " + std::to_string(view.budget()->rev) +
+                                          ", signed by " + view.budget()->op)
+                                             .c_str()
+                                       : "none published: boards use their config files");
     std::printf("budget     %s\n",
                 sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "no power budget");
     std::printf("given out  %s (boards that are away count with their floor)\n",

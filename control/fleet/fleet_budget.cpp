@@ -70,7 +70,8 @@ FleetBudget with_power(FleetBudget budget, std::int64_t power_mw) {
   return budget;
 }
 
-FleetBudget with_power_until(FleetBudget budget, std::int64_t power_mw, std::int64_t until_unix_ms) {
+FleetBudget with_power_until(FleetBudget budget, std::int64_t power_mw,
+                             std::int64_t until_unix_ms) {
   ++budget.rev;
   budget.power_mw_for_now = power_mw;
   budget.power_for_now_until_wall = until_unix_ms * kMillisecond;
@@ -150,9 +151,9 @@ int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs time
                : found->second.is_live()    ? " has not taken it yet"
                                             : " is " + found->second.state);
   }
-  std::printf("plan %llu: %s; in force on %zu of %zu%s\n",
-              static_cast<unsigned long long>(budget.rev), power_text(budget, unix_ms_now()).c_str(),
-              have, budget.members.size(), others.c_str());
+  std::printf(
+      "plan %llu: %s; in force on %zu of %zu%s\n", static_cast<unsigned long long>(budget.rev),
+      power_text(budget, unix_ms_now()).c_str(), have, budget.members.size(), others.c_str());
   if (have == budget.members.size()) return 0;
   for (const EventView& event : client.view().events()) {
     const Value* kind = event.event.find("kind", json::Kind::kString);

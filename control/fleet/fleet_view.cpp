@@ -95,7 +95,7 @@ void FleetView::take(const mqtt::Topic& topic, std::string_view payload) {
       if (!command) return;
       const auto rev = number_at(command->body, "rev");
       budget_ = PlanView{command->body, envelope->op, envelope->signed_text, envelope->signature,
-                       rev ? static_cast<std::int64_t>(*rev) : 0};
+                         rev ? static_cast<std::int64_t>(*rev) : 0};
       return;
     }
     default: return;

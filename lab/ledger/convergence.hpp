@@ -38,7 +38,8 @@ struct ConvergenceResult {
   std::vector<double> bytes;   // per node, cumulative, with trace
 };
 
-[[nodiscard]] std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes, Random& random);
+[[nodiscard]] std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes,
+                                                               Random& random);
 // Demands above what there is, urgencies over a factor of four, and boxes that bind.
 [[nodiscard]] std::vector<consensus::Demand> make_demands(int nodes, double boxed, Random& random);
 [[nodiscard]] ConvergenceResult run_convergence(const ConvergenceConfig& config,

@@ -84,8 +84,8 @@ struct Notice {  // something people should hear of
 };
 
 using EffectBody = std::variant<StartTrainer, RunTrainer, PreemptTrainer, CheckpointTrainer,
-                                 StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow,
-                                 LimitTrainer, SetFreezerDuty, SetPowerKnob, SendToPeer, Notice>;
+                                StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow,
+                                LimitTrainer, SetFreezerDuty, SetPowerKnob, SendToPeer, Notice>;
 
 struct Effect {
   EffectBody body;

@@ -198,7 +198,8 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<ResumeRequested>(body) ||
          std::holds_alternative<DrainRequested>(body) ||
          std::holds_alternative<FleetJoined>(body) || std::holds_alternative<Displaced>(body) ||
-         std::holds_alternative<BudgetChanged>(body) || std::holds_alternative<OperatorCommand>(body) ||
+         std::holds_alternative<BudgetChanged>(body) ||
+         std::holds_alternative<OperatorCommand>(body) ||
          std::holds_alternative<CapRequested>(body);
 }
 

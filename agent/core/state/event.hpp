@@ -170,7 +170,7 @@ struct ConfigRequested {
   void archive(Archive& ar);
 };
 using OperatorRequest = std::variant<Submitted, CancelRequested, PauseRequested, ResumeRequested,
-                                DrainRequested, BudgetChanged, CapRequested, ConfigRequested>;
+                                     DrainRequested, BudgetChanged, CapRequested, ConfigRequested>;
 struct OperatorCommand {
   std::uint64_t request = 0;
   std::string by;  // the operator
@@ -209,9 +209,9 @@ struct TrainerYielded : ProcessRef {
 
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, PauseRequested,
-                 ResumeRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed,
-                 TrainerDone, TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested,
-                 CapRequested, PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, BudgetChanged,
+                 ResumeRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed, TrainerDone,
+                 TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested, CapRequested,
+                 PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, BudgetChanged,
                  OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded>;
 
 struct Event {

@@ -138,7 +138,8 @@ Status check_fleet_budget(const FleetBudget& budget) {
     Wide floors = 0;
     for (const FleetMember& m : budget.members) floors += m.floor[r];
     const bool short_now = r == static_cast<std::size_t>(Resource::kPower) &&
-                           budget.power_mw_for_now != kUnlimited && budget.power_mw_for_now < floors;
+                           budget.power_mw_for_now != kUnlimited &&
+                           budget.power_mw_for_now < floors;
     if ((budget.total[r] != kUnlimited && budget.total[r] < floors) || short_now) {
       return fail(Code::kInvalid,
                   "the " + std::string(name(static_cast<Resource>(r))) +

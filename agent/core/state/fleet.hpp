@@ -1,5 +1,5 @@
-// A board's place in its fleet: the budget all boards share, the ledger that divides the budget, and
-// the operators' commands already carried out.
+// A board's place in its fleet: the budget all boards share, the ledger that divides the budget,
+// and the operators' commands already carried out.
 //
 // Every member has a floor of each resource, reserved for it whatever happens; the share ledger
 // divides what the budget leaves above all the floors. A board that is cut off, fenced, or has not
@@ -120,7 +120,9 @@ struct Fleet {
 // The names behind a ledger's numbers.
 [[nodiscard]] const std::string* name_of(const FleetBudget& budget, consensus::NodeId number);
 [[nodiscard]] consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch);
-[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetBudget& budget);
-[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetBudget& budget);
+[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(
+    const FleetBudget& budget);
+[[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(
+    const FleetBudget& budget);
 
 }  // namespace laird::core

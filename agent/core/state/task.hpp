@@ -50,17 +50,17 @@ struct TaskSpec {
 
 // The life of a task. A state says whether a trainer process exists and what it is doing.
 enum class TaskState : std::uint8_t {
-  kQueued,     // accepted, no process
-  kStarting,   // process started, not ready yet
-  kReady,      // process ready, holds no grant
-  kRunning,    // process works on a grant of samples
-  kPreempting,    // asked to stop at the next batch and checkpoint
-  kEvicting,   // asked to checkpoint and exit so that another fits in memory
-  kBackoff,    // crashed; waits before the next attempt
-  kPausing,    // an operator paused it; asked to checkpoint and exit
-  kPaused,       // an operator paused it; no process
-  kFinishing,  // outcome decided; asked to checkpoint and exit
-  kEnded,      // outcome final, no process
+  kQueued,      // accepted, no process
+  kStarting,    // process started, not ready yet
+  kReady,       // process ready, holds no grant
+  kRunning,     // process works on a grant of samples
+  kPreempting,  // asked to stop at the next batch and checkpoint
+  kEvicting,    // asked to checkpoint and exit so that another fits in memory
+  kBackoff,     // crashed; waits before the next attempt
+  kPausing,     // an operator paused it; asked to checkpoint and exit
+  kPaused,      // an operator paused it; no process
+  kFinishing,   // outcome decided; asked to checkpoint and exit
+  kEnded,       // outcome final, no process
 };
 
 enum class Trigger : std::uint8_t {
@@ -68,14 +68,14 @@ enum class Trigger : std::uint8_t {
   kReady,       // the trainer said ready
   kGrant,       // samples granted
   kGrantSpent,  // the grant's last sample was reported
-  kPreempt,       // pause sent
-  kPreempted,      // pause acknowledged
+  kPreempt,     // pause sent
+  kPreempted,   // pause acknowledged
   kEvict,       // stop sent to free memory
   kExited,      // the process ended as asked
   kCrashed,     // the process ended, erred or hung unasked
   kRetry,       // back-off over
-  kPause,        // operator pause
-  kResume,     // operator resume
+  kPause,       // operator pause
+  kResume,      // operator resume
   kDecide,      // outcome decided while a process exists
   kEnd,         // outcome decided and no process is left
   kReboot,      // the agent started anew: every process is gone

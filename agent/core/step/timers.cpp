@@ -41,7 +41,9 @@ TimeNs Stepper::due_at(const Task& task) const {
   switch (task.state) {
     case TaskState::kStarting: due = std::min(due, task.state_since + timing.start_timeout); break;
     case TaskState::kRunning: due = std::min(due, hang_at(task)); break;
-    case TaskState::kPreempting: due = std::min(due, task.state_since + timing.preempt_timeout); break;
+    case TaskState::kPreempting:
+      due = std::min(due, task.state_since + timing.preempt_timeout);
+      break;
     case TaskState::kBackoff:
       if (!s_.shutting_down) due = std::min(due, task.retry_at);
       break;

@@ -101,8 +101,9 @@ PaperResult run_paper_dynamics(const PaperConfig& config, const consensus::Neigh
   return result;
 }
 
-PaperResult run_ratio_consensus(const consensus::NeighbourGraph& graph, const std::vector<Demand>& demands,
-                                double level, double active, int iterations, std::uint64_t seed) {
+PaperResult run_ratio_consensus(const consensus::NeighbourGraph& graph,
+                                const std::vector<Demand>& demands, double level, double active,
+                                int iterations, std::uint64_t seed) {
   const Problem p = problem_of(graph, demands);
   const std::size_t n = demands.size();
   Random random(seed);

@@ -13,8 +13,8 @@ namespace laird::lab {
 
 using consensus::Account;
 using consensus::Ledger;
-using consensus::NodeId;
 using consensus::NeighbourGraph;
+using consensus::NodeId;
 using consensus::Parts;
 using consensus::Shares;
 

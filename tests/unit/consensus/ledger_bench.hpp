@@ -12,7 +12,7 @@
 
 namespace laird::consensus {
 
-inline std::shared_ptr<const NeighbourGraph> graph(NodeId n) {
+inline std::shared_ptr<const NeighbourGraph> graph_of(NodeId n) {
   std::vector<NodeId> ids(n);
   std::iota(ids.begin(), ids.end(), NodeId{0});
   return std::make_shared<NeighbourGraph>(ids);
@@ -20,7 +20,7 @@ inline std::shared_ptr<const NeighbourGraph> graph(NodeId n) {
 
 // A few ledgers on a perfect network with a delay of one tick; nodes can be silenced.
 struct Bench {
-  explicit Bench(NodeId n) : graph(graph(n)), silent(n, false) {
+  explicit Bench(NodeId n) : graph(graph_of(n)), silent(n, false) {
     for (NodeId i = 0; i < n; ++i) ledgers.emplace_back(config, i, 1, graph, graph, now);
   }
   void tick() {

@@ -16,11 +16,11 @@
 #include "tests/unit/power/fake_sysfs.hpp"
 
 using namespace laird;
+using agent::Loop;
+using agent::PowerKnobs;
 using laird::power::KnobResult;
 using laird::power::Rung;
 using laird::test::put;
-using agent::Loop;
-using agent::PowerKnobs;
 
 namespace {
 
@@ -164,7 +164,7 @@ struct Knobs {
   std::string log;
 };
 
-void expect(const core::PowerKnobSet& got, Rung rung, Outcome outcome, std::int32_t permille) {
+void expect(const core::PowerKnobSet& got, Rung rung, KnobResult outcome, std::int32_t permille) {
   TEST_ASSERT_TRUE(got.rung == rung);
   TEST_ASSERT_EQUAL_INT_MESSAGE(static_cast<int>(outcome), static_cast<int>(got.outcome),
                                 got.note.c_str());
@@ -191,13 +191,13 @@ TEST(a_move_is_read_back_and_put_back_when_the_agent_ends) {
   const Helper helper(tree.helper());
   {
     Knobs knobs(helper.command());
-    expect(knobs.set(Rung::kDevfreq, 600), Rung::kDevfreq, Outcome::kDone, 600);
+    expect(knobs.set(Rung::kDevfreq, 600), Rung::kDevfreq, KnobResult::kDone, 600);
     TEST_ASSERT_EQUAL_STRING("612000000", tree.clock().c_str());
-    expect(knobs.set(Rung::kNvpmodel, 600), Rung::kNvpmodel, Outcome::kDone, 600);
+    expect(knobs.set(Rung::kNvpmodel, 600), Rung::kNvpmodel, KnobResult::kDone, 600);
     TEST_ASSERT_EQUAL_STRING("0", tree.read("/mode").c_str());
-    expect(knobs.set(Rung::kDevfreq, 300), Rung::kDevfreq, Outcome::kDone, 300);
-    expect(knobs.set(Rung::kDevfreq, 1000), Rung::kDevfreq, Outcome::kDone, 1000);
-    expect(knobs.set(Rung::kDevfreq, 300), Rung::kDevfreq, Outcome::kDone, 300);
+    expect(knobs.set(Rung::kDevfreq, 300), Rung::kDevfreq, KnobResult::kDone, 300);
+    expect(knobs.set(Rung::kDevfreq, 1000), Rung::kDevfreq, KnobResult::kDone, 1000);
+    expect(knobs.set(Rung::kDevfreq, 300), Rung::kDevfreq, KnobResult::kDone, 300);
   }
   helper.wait_served(1);
   TEST_ASSERT_EQUAL_STRING("1020000000", tree.clock().c_str());
@@ -215,7 +215,7 @@ TEST(what_a_crash_left_behind_is_put_back_before_the_modes_are_looked_at) {
   TEST_ASSERT_EQUAL_STRING("1", tree.read("/mode").c_str());
   // Taken for the mode in force, the leftover one would leave nothing below it to switch to.
   TEST_ASSERT_TRUE(knobs.offers(Rung::kNvpmodel));
-  expect(knobs.set(Rung::kNvpmodel, 700), Rung::kNvpmodel, Outcome::kDone, 600);
+  expect(knobs.set(Rung::kNvpmodel, 700), Rung::kNvpmodel, KnobResult::kDone, 600);
 }
 
 TEST(a_clock_that_was_rounded_is_taken_for_what_it_is) {
@@ -224,7 +224,7 @@ TEST(a_clock_that_was_rounded_is_taken_for_what_it_is) {
   }));
   Knobs knobs(helper.command());
   const core::PowerKnobSet got = knobs.set(Rung::kDevfreq, 600);
-  expect(got, Rung::kDevfreq, Outcome::kDone, 901);
+  expect(got, Rung::kDevfreq, KnobResult::kDone, 901);
   TEST_ASSERT_EQUAL_STRING("612000000 Hz became 920000000", got.note.c_str());
 }
 
@@ -236,10 +236,10 @@ TEST(a_clock_or_a_mode_that_stays_where_it_was_is_a_refusal) {
   }));
   Knobs knobs(helper.command());
   const core::PowerKnobSet clock = knobs.set(Rung::kDevfreq, 600);
-  expect(clock, Rung::kDevfreq, Outcome::kRefused, 1000);
+  expect(clock, Rung::kDevfreq, KnobResult::kRefused, 1000);
   TEST_ASSERT_EQUAL_STRING("it stays at 1020000000 Hz, asked for 612000000", clock.note.c_str());
   const core::PowerKnobSet mode = knobs.set(Rung::kNvpmodel, 600);
-  expect(mode, Rung::kNvpmodel, Outcome::kRefused, 1000);
+  expect(mode, Rung::kNvpmodel, KnobResult::kRefused, 1000);
   TEST_ASSERT_EQUAL_STRING("mode 1 is in force", mode.note.c_str());
 }
 
@@ -251,7 +251,7 @@ TEST(a_pinned_clock_is_said_to_be_pinned_and_not_set) {
     return usual(request);
   }));
   Knobs knobs(helper.command());
-  expect(knobs.set(Rung::kDevfreq, 600), Rung::kDevfreq, Outcome::kPinned, 1000);
+  expect(knobs.set(Rung::kDevfreq, 600), Rung::kDevfreq, KnobResult::kPinned, 1000);
   TEST_ASSERT_EQUAL_INT(0, sets);
 }
 
@@ -262,9 +262,9 @@ TEST(a_helper_that_may_not_write_refuses_each_move_with_its_reason) {
   }));
   Knobs knobs(helper.command());
   const core::PowerKnobSet clock = knobs.set(Rung::kDevfreq, 600);
-  expect(clock, Rung::kDevfreq, Outcome::kRefused, 1000);
+  expect(clock, Rung::kDevfreq, KnobResult::kRefused, 1000);
   TEST_ASSERT_TRUE(clock.note.find("Permission denied") != std::string::npos);
-  expect(knobs.set(Rung::kNvpmodel, 600), Rung::kNvpmodel, Outcome::kRefused, 1000);
+  expect(knobs.set(Rung::kNvpmodel, 600), Rung::kNvpmodel, KnobResult::kRefused, 1000);
 }
 
 TEST(a_helper_that_is_not_there_offers_nothing_and_is_named) {
@@ -297,9 +297,9 @@ TEST(a_helper_that_goes_is_reported_and_called_again) {
     TEST_ASSERT_TRUE(knobs.loop->run_once(100 * kMillisecond).has_value());
   }
   TEST_ASSERT_EQUAL_UINT64(2, knobs.said.size());  // both rungs are full again
-  expect(knobs.said[0], Rung::kDevfreq, Outcome::kRefused, 1000);
-  expect(knobs.said[1], Rung::kNvpmodel, Outcome::kRefused, 1000);
-  expect(knobs.set(Rung::kDevfreq, 600), Rung::kDevfreq, Outcome::kDone, 600);
+  expect(knobs.said[0], Rung::kDevfreq, KnobResult::kRefused, 1000);
+  expect(knobs.said[1], Rung::kNvpmodel, KnobResult::kRefused, 1000);
+  expect(knobs.set(Rung::kDevfreq, 600), Rung::kDevfreq, KnobResult::kDone, 600);
   TEST_ASSERT_EQUAL_STRING(std::to_string(kMiddle).c_str(), tree.clock().c_str());
 }
 

@@ -176,7 +176,7 @@ TEST(a_start_that_fails_with_a_trial_reverts_it) {
   TEST_ASSERT_TRUE(
       board.store.write(proposed({}, parsed(R"({"slice":"2s"})"), "op-alice", "c-1", 60)));
   TEST_ASSERT_TRUE(SettingsChanges::revert_failed_start(board.begin(), board.store,
-                                                   {Code::kNotFound, "no such sensor"}));
+                                                        {Code::kNotFound, "no such sensor"}));
   TEST_ASSERT_EQUAL_STRING("it could not start: no such sensor",
                            board.store.read()->reverted_why.c_str());
 }

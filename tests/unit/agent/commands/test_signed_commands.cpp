@@ -38,7 +38,7 @@ class Door {
       : board(fleet_json()),
         events_(board.folder.path() + "/events"),
         commands_(*board.agent, board.clock, board.settings, *board.config, events_,
-              [this](auto out) { answers.push_back(std::move(out)); }) {}
+                  [this](auto out) { answers.push_back(std::move(out)); }) {}
 
   [[nodiscard]] Command command(const std::string& verb, const char* body = "{}") {
     Command out;
@@ -90,7 +90,10 @@ class Door {
 // What a refused command must leave as it was.
 struct Before {
   explicit Before(const core::State& s)
-      : tasks(s.live.size()), draining(s.draining), budget(s.fleet.budget), seen(s.fleet.seen.size()) {}
+      : tasks(s.live.size()),
+        draining(s.draining),
+        budget(s.fleet.budget),
+        seen(s.fleet.seen.size()) {}
   bool operator==(const Before&) const = default;
   std::size_t tasks;
   bool draining;
@@ -201,7 +204,8 @@ TEST(refuses_bodies_that_do_not_fit_their_verb) {
   Door commands;
   const auto refused = [&commands](const char* verb, const char* body, const char* word) {
     const std::string topic = std::string("laird/v1/lab/ctl/n-1/cmd/") + verb;
-    assert_refused(commands, "invalid", word, Door::sealed(commands.command(verb, body)), topic.c_str());
+    assert_refused(commands, "invalid", word, Door::sealed(commands.command(verb, body)),
+                   topic.c_str());
   };
   refused("submit", "{}", "submit needs \"task\"");
   refused("submit", R"({"task": {"name": "a"}})", "trainer");
@@ -226,7 +230,8 @@ TEST(an_answer_goes_only_where_the_client_may_read_it) {
 
 TEST(without_a_response_topic_a_command_is_done_in_silence) {
   Door commands;
-  commands.send(Door::sealed(commands.command("drain")), "laird/v1/lab/ctl/n-1/cmd/drain", false, "");
+  commands.send(Door::sealed(commands.command("drain")), "laird/v1/lab/ctl/n-1/cmd/drain", false,
+                "");
   TEST_ASSERT_TRUE(commands.state().draining);
   TEST_ASSERT_EQUAL_UINT64(0, commands.answers.size());
 }
@@ -245,14 +250,14 @@ TEST(a_plan_may_be_retained_and_counts_by_its_revision) {
   Door commands;
   const auto budget = [&commands](int rev, int watts) {
     Command command = commands.command("config", ("{\"rev\":" + std::to_string(rev) +
-                                              R"(,"epoch":1,"founders":["n-1"],"members":)"
-                                              R"({"n-1":{"power_w":2}},"budget":{"power_w":)" +
-                                              std::to_string(watts) + "}}")
-                                                 .c_str());
+                                                  R"(,"epoch":1,"founders":["n-1"],"members":)"
+                                                  R"({"n-1":{"power_w":2}},"budget":{"power_w":)" +
+                                                  std::to_string(watts) + "}}")
+                                                     .c_str());
     command.to = "all";
     command.expires_ms = 0;
     return commands.send(Door::sealed(command), "laird/v1/lab/ctl/all/config", true,
-                     "laird/v1/lab/res/op-alice");
+                         "laird/v1/lab/res/op-alice");
   };
   assert_reply(budget(2, 30), "ok", "plan 2 in force");
   TEST_ASSERT_EQUAL_UINT64(2, commands.state().fleet.budget.rev);
@@ -278,8 +283,8 @@ TEST(questions_are_answered_without_a_trace) {
   assert_reply(commands.send(commands.command("ping")), "ok", "here");
   const Value budget = commands.send(commands.command("get", R"({"what": "plan"})"));
   TEST_ASSERT_EQUAL_INT64(1, budget.find("data")->find("epoch")->as_integer());
-  const Value bid =
-      commands.send(commands.command("bid", R"({"task": {"name": "a", "trainer": "linear", "deadline": "5m",
+  const Value bid = commands.send(
+      commands.command("bid", R"({"task": {"name": "a", "trainer": "linear", "deadline": "5m",
                  "target_loss": 1, "memory": "20MB"}})"));
   TEST_ASSERT_TRUE(bid.find("data")->find("admits")->as_bool());
   assert_reply(commands.send(commands.command("get", R"({"what": "money"})")), "invalid",

@@ -263,7 +263,7 @@ TEST(a_smaller_budget_takes_effect_at_once_and_an_older_plan_is_refused) {
   fleet.run(20);
   FleetBudget cut = budget;
   cut.rev = 5;
-  cut.budget[kPowerAt] = 10'000;
+  cut.total[kPowerAt] = 10'000;
   for (auto& board : fleet.boards) board->tell(BudgetChanged{1, cut});
   TEST_ASSERT_LESS_OR_EQUAL_INT64(10'000, fleet.enforced_all());
   cut.rev = 4;

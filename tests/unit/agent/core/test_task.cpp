@@ -41,12 +41,12 @@ TEST(every_event_and_command_survives_its_encoding) {
   submitted.spec.params = "{\"x\":1}";
   Booted booted;
   booted.config.lanes.push_back({"cpu0", LaneKind::kCpu, 500});
-  FleetPlan plan;
-  plan.rev = 3;
-  plan.epoch = 2;
-  plan.founders = {"n-1"};
-  plan.members = {{"n-1", {1, 2, 3}}};
-  plan.budget = {4, 5, 6};
+  FleetBudget budget;
+  budget.rev = 3;
+  budget.epoch = 2;
+  budget.founders = {"n-1"};
+  budget.members = {{"n-1", {1, 2, 3}}};
+  budget.total = {4, 5, 6};
   const EventBody bodies[] = {
       booted,
       Ticked{},
@@ -68,8 +68,8 @@ TEST(every_event_and_command_survives_its_encoding) {
       DrainRequested{4, false},
       FleetJoined{true},
       PeersHeard{{{"n-1", std::string("a\0b", 3)}, {"n-2", ""}}},
-      PlanChanged{5, plan},
-      OperatorCommand{6, "op-a", "id-1", 77, PlanChanged{6, plan}},
+      BudgetChanged{5, budget},
+      OperatorCommand{6, "op-a", "id-1", 77, BudgetChanged{6, budget}},
       CommandRefused{"op-b", "id-2", "submit", "no"},
       ConfigNoted{"reverted"},
       Displaced{},

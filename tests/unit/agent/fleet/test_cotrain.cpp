@@ -35,7 +35,8 @@ std::string word(int epoch, std::string_view what) {
 // A groups of the board n-1 in a fleet of five, and what it did.
 struct Rig {
   Rig()
-      : groups("n-1",
+      : groups(
+            "n-1",
             {.publish = [this](const std::string& w) { words.push_back(w); },
              .send = [this](const std::string& peer,
                             std::string payload) { sent.emplace_back(peer, std::move(payload)); },
@@ -86,7 +87,7 @@ TEST(a_group_is_the_live_members_that_say_they_work_on_the_task) {
   Rig rig;
   rig.works("n-2");
   rig.works("n-3");
-  rig.works("n-9");                            // not of the budget
+  rig.works("n-9");                               // not of the budget
   rig.groups.on_word("n-4", word(1, "at-work"));  // nobody heard it live
   rig.groups.on_status("n-5", status("ready", 2));
   rig.groups.on_word("n-5", word(1, "at-work"));  // of an earlier life
@@ -211,18 +212,18 @@ TEST(a_board_says_why_it_cannot_take_a_fleet_task) {
   spec.trainer = "t";
   std::map<std::string, TrainerProgram> trainers;
   trainers["t"].argv = {"/usr/lib/laird/laird-train", "softmax"};
-  TEST_ASSERT_EQUAL_STRING("", cotrain_problem(spec, trainers, true).c_str());
-  TEST_ASSERT_TRUE(cotrain_problem(spec, trainers, false).find("\"fleet\"") !=
+  TEST_ASSERT_EQUAL_STRING("", cotrain_task_problem(spec, trainers, true).c_str());
+  TEST_ASSERT_TRUE(cotrain_task_problem(spec, trainers, false).find("\"fleet\"") !=
                    std::string::npos);
   trainers["t"].argv[1] = "mlp";
-  TEST_ASSERT_TRUE(cotrain_problem(spec, trainers, true).find("mlp") != std::string::npos);
+  TEST_ASSERT_TRUE(cotrain_task_problem(spec, trainers, true).find("mlp") != std::string::npos);
   trainers["t"].argv = {"/opt/own"};
-  TEST_ASSERT_EQUAL_STRING("", cotrain_problem(spec, trainers, true).c_str());
+  TEST_ASSERT_EQUAL_STRING("", cotrain_task_problem(spec, trainers, true).c_str());
   trainers["t"].lines_only = true;
-  TEST_ASSERT_TRUE(cotrain_problem(spec, trainers, true).find("only prints") !=
+  TEST_ASSERT_TRUE(cotrain_task_problem(spec, trainers, true).find("only prints") !=
                    std::string::npos);
   spec.params = "{}";
-  TEST_ASSERT_EQUAL_STRING("", cotrain_problem(spec, trainers, false).c_str());
+  TEST_ASSERT_EQUAL_STRING("", cotrain_task_problem(spec, trainers, false).c_str());
 }
 
 TEST(a_board_needs_others_words_from_the_acceptance_of_a_fleet_task_to_its_end) {

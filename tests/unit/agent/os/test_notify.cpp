@@ -15,8 +15,8 @@
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using laird::Fd;
 using agent::Notifier;
+using laird::Fd;
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using core::kUnlimited;
 using agent::parse_fleet_budget;
+using core::kUnlimited;
 
 namespace {
 
@@ -48,9 +48,9 @@ TEST(a_plan_is_read_in_the_cores_units_and_in_order) {
   TEST_ASSERT_EQUAL_INT64(250'000, one->floor[1]);
   TEST_ASSERT_EQUAL_INT64(500, two->floor[0]);
   TEST_ASSERT_EQUAL_INT64(2'500, two->floor[2]);
-  TEST_ASSERT_EQUAL_INT64(kUnlimited, got->budget[0]);
-  TEST_ASSERT_EQUAL_INT64(2'000'000, got->budget[1]);
-  TEST_ASSERT_EQUAL_INT64(40'000, got->budget[2]);
+  TEST_ASSERT_EQUAL_INT64(kUnlimited, got->total[0]);
+  TEST_ASSERT_EQUAL_INT64(2'000'000, got->total[1]);
+  TEST_ASSERT_EQUAL_INT64(40'000, got->total[2]);
   TEST_ASSERT_EQUAL_INT64(12'500, got->power_mw_for_now);
 }
 

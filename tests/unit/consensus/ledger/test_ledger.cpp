@@ -146,7 +146,7 @@ TEST(a_board_that_joins_gets_a_share_and_retired_edges_lose_nothing) {
   Bench b(6);
   b.ledgers[0].set_demand(0, wants(kWhole));
   b.ticks(40);
-  const auto wider = graph(7);
+  const auto wider = graph_of(7);
   b.silent.push_back(false);
   b.ledgers.emplace_back(b.config, 6, 1, b.graph, wider, b.now);
   for (NodeId i = 0; i < 6; ++i) b.ledgers[i].set_members(wider);

@@ -12,7 +12,7 @@ core::FleetBudget budget() {
   out.epoch = 1;
   out.founders = {"n-1", "n-2"};
   out.members = {{"n-1", {0, 0, 2'000}}, {"n-2", {0, 0, 3'000}}};
-  out.budget = {core::kUnlimited, core::kUnlimited, 60'000};
+  out.total = {core::kUnlimited, core::kUnlimited, 60'000};
   return out;
 }
 
@@ -21,8 +21,9 @@ constexpr std::int64_t kNow = 1'800'000'000'000;
 }  // namespace
 
 TEST(each_change_raises_the_revision_and_stays_a_valid_plan) {
-  for (const auto& changed : {with_power(budget(), 50'000), with_power_until(budget(), 50'000, kNow),
-                              without_power_cap(budget(), true)}) {
+  for (const auto& changed :
+       {with_power(budget(), 50'000), with_power_until(budget(), 50'000, kNow),
+        without_power_cap(budget(), true)}) {
     TEST_ASSERT_EQUAL_UINT64(5, changed.rev);
     TEST_ASSERT_TRUE(core::check_fleet_budget(changed).has_value());
   }
