@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Draws docs/pictures/lairctl-top.svg: what `lairctl top` shows of a real fleet, in a real terminal.
 
-    LAIRD_BIN=build/release/bin tests/e2e/fleet/record_top.py docs/pictures/lairctl-top.svg
+    PYTHONPATH=tests/e2e/fleet LAIRD_BIN=build/release/bin tests/e2e/lairctl/record_top.py docs/pictures/lairctl-top.svg
 
 Starts a broker and agents with modelled power, gives them tasks, runs `lairctl top` on a
 pseudo-terminal, and turns the screen it drew into a picture. Nothing in it is made up."""
