@@ -6,17 +6,6 @@
 namespace laird {
 namespace {
 
-// Mixes one 64-bit word into a running hash: multiply, rotate, multiply, as in the finalisers of
-// the xx and murmur families. Integer arithmetic only, so every architecture agrees.
-constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  word *= 0xC2B2AE3D27D4EB4FULL;
-  word = (word << 31) | (word >> 33);
-  word *= 0x9E3779B185EBCA87ULL;
-  hash ^= word;
-  hash = (hash << 27) | (hash >> 37);
-  return hash * 0x9E3779B185EBCA87ULL + 0x85EBCA77C2B2AE63ULL;
-}
-
 // Up to eight bytes as a number; eight are one load where that is how numbers lie in memory.
 std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t word = 0;
@@ -94,11 +83,7 @@ void Archive::text(std::string& v, std::size_t limit) {
   in_.remove_prefix(size);
 }
 
-void Archive::fixed(std::uint64_t& v, std::size_t width) {
-  if (mode_ == Mode::kHash) {
-    hash_ = mix(hash_, v);
-    return;
-  }
+void Archive::fixed_bytes(std::uint64_t& v, std::size_t width) {
   if (failed_) return;
   if (mode_ == Mode::kWrite) {
     write_number(*out_, v, width);

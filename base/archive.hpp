@@ -126,7 +126,25 @@ class Archive {
  private:
   Archive(Mode mode, Bytes* out, std::string_view in) : mode_(mode), out_(out), in_(in) {}
 
-  void fixed(std::uint64_t& v, std::size_t width);
+  // Here, since a state is hashed after every event and most of what is hashed are numbers.
+  void fixed(std::uint64_t& v, std::size_t width) {
+    if (mode_ == Mode::kHash) {
+      hash_ = mix(hash_, v);
+    } else {
+      fixed_bytes(v, width);
+    }
+  }
+  void fixed_bytes(std::uint64_t& v, std::size_t width);
+  // Mixes one 64-bit word into a running hash: multiply, rotate, multiply, as in the finalisers of
+  // the xx and murmur families. Integer arithmetic only, so every architecture agrees.
+  [[nodiscard]] static constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+    word *= 0xC2B2AE3D27D4EB4FULL;
+    word = (word << 31) | (word >> 33);
+    word *= 0x9E3779B185EBCA87ULL;
+    hash ^= word;
+    hash = (hash << 27) | (hash >> 37);
+    return hash * 0x9E3779B185EBCA87ULL + 0x85EBCA77C2B2AE63ULL;
+  }
 
   Mode mode_;
   bool failed_ = false;
