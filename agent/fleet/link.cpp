@@ -37,6 +37,7 @@ FleetLink::FleetLink(Loop& loop, Agent& agent, Machine& machine, const Settings&
       model_(settings.board.title),
       coop_expiry_s_(static_cast<std::uint32_t>(
           std::max<DurationNs>(1, 2 * settings.core.fleet.tick / kSecond))),
+      publish_every_(settings.fleet.publish_every),
       log_(std::move(log)),
       events_(settings.state_dir + "/events.jsonl") {}
 
@@ -102,7 +103,7 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   };
   agent.set_peers(std::move(peers));
   link->open_groups();
-  link->timer_ = loop.after(kSecond, [self] { self->every_second(); });
+  link->timer_ = loop.after(link->publish_every_, [self] { self->publish_all(); });
   return link;
 }
 
@@ -307,8 +308,8 @@ void FleetLink::send_to(const std::string& peer, mqtt::CoopWriter& writer) {
   client_->publish(std::move(out));
 }
 
-void FleetLink::every_second() {
-  timer_ = loop_.after(kSecond, [this] { every_second(); });
+void FleetLink::publish_all() {
+  timer_ = loop_.after(publish_every_, [this] { publish_all(); });
   if (!joined_) return;
   publish_status();
   publish_report();

@@ -54,7 +54,7 @@ class FleetLink {
   void on_connected();
   void on_taken_over(const std::string& why);
   void join();
-  void every_second();
+  void publish_all();
   void publish_status();
   void publish_info();
   void publish_report();
@@ -81,6 +81,7 @@ class FleetLink {
   const std::string version_;
   const std::string model_;
   const std::uint32_t coop_expiry_s_;
+  const DurationNs publish_every_;
   Agent::Log log_;
   EventLog events_;
   std::unique_ptr<mqtt::Connection> client_;

@@ -29,6 +29,7 @@ struct FleetSettings {
   std::string cert;
   std::string key;
   bool insecure_lab = false;
+  DurationNs publish_every = kSecond;
   std::vector<Operator> operators;
 };
 

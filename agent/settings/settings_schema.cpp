@@ -391,6 +391,13 @@ constexpr Field kFleetFields[] = {
      .fallback = "\"30s\"",
      .min = static_cast<double>(core::kLeaseTicksMin * core::kTickMin),
      .max = static_cast<double>(core::kLeaseMax)},
+    {.name = "publish_every",
+     .type = Type::kDuration,
+     .why = "How often the board tells the fleet what it draws and how its tasks stand. Longer is "
+            "easier on a slow link; what changes the shares is never put off.",
+     .fallback = "\"1s\"",
+     .min = kSecondNs,
+     .max = 60 * kSecondNs},
 };
 constexpr Schema kFleet{"fleet", "The board's place in a fleet; without it the board is alone.",
                         kFleetFields};
