@@ -124,7 +124,7 @@ PURE_EXCEPTIONS = {
 # Header pattern: where alone it may be included.
 VENDORS = [
     (re.compile(r"^nlohmann/"), re.compile(r"^json/nlohmann/")),
-    (re.compile(r"^sqlite3\.h$"), re.compile(r"^agent/journal/sqlite/")),
+    (re.compile(r"^sqlite3\.h$"), re.compile(r"^(agent/journal/sqlite/|tests/virtual/fake_disk\.cpp$)")),
     (re.compile(r"^CLI/"), re.compile(r"^cli/cli11/")),
     (re.compile(r"^spdlog/"), re.compile(r"^agent/run\.cpp$|(^|/)main\.cpp$")),
     (re.compile(r"^mqtt/[a-z_]+\.h$|^MQTT"), re.compile(r"^(mqtt/client/paho_link\.cpp$|bench/)")),

@@ -1,0 +1,184 @@
+#include "tests/virtual/fleet_world.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "agent/replay/replay.hpp"
+
+namespace laird::test {
+namespace {
+
+constexpr std::int64_t kFloorMw = 2'000;
+constexpr std::int64_t kBudgetPerBoardMw = 7'000;
+constexpr std::size_t kPower = static_cast<std::size_t>(core::Resource::kPower);
+// Deadlines are shorter than this, so after it every task is over.
+constexpr DurationNs kComeBack = 45 * kMinute;
+// The enforced watts are whole milliwatts, rounded down.
+constexpr double kGivenOutMin = 0.97;
+
+std::string seconds_text(TimeNs at) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(at) * 1e-9);
+  return text;
+}
+
+}  // namespace
+
+FleetWorld::FleetWorld(const WorldOptions& options)
+    : options_(options), chance_(options.seed), broker_(time_, chance_), operator_(time_, broker_) {
+  budget_mw_ = kBudgetPerBoardMw * static_cast<std::int64_t>(options.boards);
+  budget_before_mw_ = budget_mw_;
+  for (std::size_t i = 0; i < options.boards; ++i) {
+    const std::string name = "n-" + std::to_string(i + 1);
+    const auto drift = static_cast<std::int64_t>(chance_.below(301)) - 150;
+    boards_.push_back(std::make_unique<Board>(name, options.folder + "/" + name, config_of(i),
+                                              time_, chance_, broker_, drift));
+  }
+}
+
+FleetWorld::~FleetWorld() = default;
+
+std::string FleetWorld::config_of(std::size_t index) const {
+  static constexpr const char* kPolicies[] = {"foresight", "round-robin", "laira"};
+  static constexpr const char* kModels[] = {"nano-4gb", "xavier-nx-8gb", "orin-nx-16gb"};
+  std::string members;
+  for (std::size_t i = 0; i < options_.boards; ++i) {
+    members += (i == 0 ? "\"n-" : ", \"n-") + std::to_string(i + 1) + "\": {\"power\": \"2W\"}";
+  }
+  return R"({"node": "n-)" + std::to_string(index + 1) +
+         R"(", "state_dir": "state", "cgroups": false, "control_socket": "none",
+  "policy": ")" +
+         kPolicies[index % 3] + R"(", "slice": "60s",
+  "board": {"name": ")" +
+         kModels[index % 3] + R"(", "memory": "2GB",
+            "lanes": [{"name": "cpu0", "kind": "cpu", "cores": 2}]},
+  "power": {"source": "modelled", "every": "60s"},
+  "timing": {"checkpoint_every": "120s"},
+  "journal": {"file_max": "4MB", "total_max": "40MB"},
+  "trainers": {"curve": {"exec": ["/bin/true"]}},
+  "fleet": {"name": "lab", "brokers": ["mqtt://localhost:1"], "insecure_lab": true,
+    "tick": "15s", "lease": "300s", "publish_every": "15s", "members": {)" +
+         members + R"(}, "budget": {"power": ")" + std::to_string(budget_mw_) + R"(mW"},
+    "operators": [{"name": ")" +
+         Operator::kName + R"(", "key": ")" + operator_.key() + R"("}]}})";
+}
+
+void FleetWorld::fail(const std::string& what) {
+  if (!failure_.empty()) return;
+  failure_ = "at " + seconds_text(time_.now()) + ": " + what;
+}
+
+bool FleetWorld::run() {
+  for (auto& board : boards_) {
+    board->on_started([this](Board& started) { watch(started); });
+    board->start();
+  }
+  plan_fault();
+  plan_work();
+  run_until(options_.faults_for);
+  heal();
+  run_until(options_.faults_for + kComeBack);
+  if (failure_.empty()) check_end();
+  if (failure_.empty()) check_replay();
+  return failure_.empty();
+}
+
+void FleetWorld::run_until(TimeNs end) {
+  const TimeNs from = time_.now();
+  while (failure_.empty()) {
+    TimeNs next = time_.next();
+    for (auto& board : boards_) next = std::min(next, board->next_due());
+    if (next > end) break;
+    time_.advance_to(next);
+    time_.run_due();
+    for (auto& board : boards_) {
+      if (board->next_due() > time_.now()) {
+        // The trainers of an agent that does not decide go on until their grants end.
+        if (board->running()) check_use(*board);
+        continue;
+      }
+      board->turn();
+      ++counts_.turns;
+      check_use(*board);
+    }
+  }
+  time_.advance_to(end);
+  counts_.board_time += static_cast<DurationNs>(boards_.size()) * (time_.now() - from);
+}
+
+void FleetWorld::watch(Board& board) {
+  board.on_changed([this](const core::Task& task, const core::TaskChanged& change) {
+    if (change.state != core::TaskState::kEnded) return;
+    const auto found = promised_.find(task.spec.name);
+    if (found == promised_.end()) return;
+    if (change.outcome == core::Outcome::kSucceeded) ++counts_.succeeded;
+    if (++found->second.outcomes > 1) fail("task " + task.spec.name + " ended twice");
+  });
+  check_promises(board);
+}
+
+// What a board may use at this moment. The trainers of a dead agent are dead; those of an agent
+// that is frozen or cannot write its journal work on to the end of their grants.
+void FleetWorld::check_use(Board& board) {
+  std::int64_t uses = kFloorMw;
+  const bool decides = board.running() && !board.frozen() && !board.agent().journal_blocked();
+  if (decides || (board.running() && board.trainers().any_working())) {
+    const std::int64_t enforced = board.state().fleet.enforced[kPower];
+    if (enforced != core::kUnlimited) uses = std::max(uses, enforced);
+  }
+  uses_mw_[board.name()] = uses;
+  std::int64_t sum = 0;
+  for (const auto& [name, mw] : uses_mw_) sum += mw;
+  const std::int64_t allowed = std::max(budget_mw_, budget_before_mw_);
+  if (sum <= allowed) return;
+  std::string parts;
+  for (const auto& [name, mw] : uses_mw_) parts += " " + name + " " + std::to_string(mw);
+  fail("the boards use " + std::to_string(sum) + " of " + std::to_string(allowed) + " mW:" + parts);
+}
+
+void FleetWorld::check_promises(Board& board) {
+  for (const auto& [task, promise] : promised_) {
+    if (promise.board != board.name() || promise.outcomes > 0) continue;
+    if (board.state().find_named(task) == nullptr) {
+      fail(board.name() + " has lost the task " + task + ", which it had accepted");
+    }
+  }
+}
+
+void FleetWorld::check_end() {
+  std::int64_t given_out = 0;
+  for (auto& board : boards_) {
+    const std::string& name = board->name();
+    if (!board->running()) return fail(name + " did not come back: " + board->last_error());
+    if (!board->connected()) return fail(name + " has no link");
+    const core::State& state = board->state();
+    if (board->agent().journal_blocked()) return fail(name + " cannot write its journal");
+    if (!state.fleet.ledger) return fail(name + " has not joined the fleet");
+    if (state.fleet.fenced(board->agent().now())) return fail(name + " is fenced");
+    if (state.fleet.budget.rev != budget_rev_) {
+      return fail(name + " has not heard of the newest budget");
+    }
+    if (!state.live.empty()) {
+      return fail(name + " still has " + state.live.front().spec.name);
+    }
+    given_out += state.fleet.enforced[kPower];
+    check_promises(*board);
+  }
+  if (static_cast<double>(given_out) < kGivenOutMin * static_cast<double>(budget_mw_)) {
+    fail("of " + std::to_string(budget_mw_) + " mW only " + std::to_string(given_out) +
+         " are given out");
+  }
+}
+
+void FleetWorld::check_replay() {
+  for (auto& board : boards_) {
+    const std::string folder = board->folder() + "/state/journal";
+    board->kill();
+    const Result<lab::ReplayResult> replayed = lab::replay(folder, [](std::uint64_t) {});
+    if (!replayed) return fail(board->name() + ": " + replayed.error().text());
+    counts_.replayed_events += replayed->events;
+    if (replayed->difference) return fail(board->name() + ": " + lab::report(*replayed));
+  }
+}
+
+}  // namespace laird::test

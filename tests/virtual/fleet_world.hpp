@@ -1,0 +1,101 @@
+// A whole fleet in virtual time, in two phases. First boards are killed, cut from power, frozen and
+// cut off, disks fill, clocks are set, trainers crash and hang, the broker goes and comes back with
+// or without its memory, links lose, delay and repeat. Then all of it stops, and everything must
+// come back.
+//
+// Checked after every turn of every board: what all boards use together stays within the budget. At
+// every start: every accepted task is there, with one outcome at most. At the end: all boards are
+// in, hold the whole budget between them, every task is over, and every journal replays to the bit.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/virtual/board.hpp"
+#include "tests/virtual/operator.hpp"
+
+namespace laird::test {
+
+struct WorldOptions {
+  std::uint64_t seed = 1;
+  std::size_t boards = 6;
+  DurationNs faults_for = 2 * kHour;
+  std::string folder;  // of all boards
+};
+
+struct WorldCounts {
+  std::uint64_t turns = 0;
+  std::uint64_t kills = 0;
+  std::uint64_t power_cuts = 0;
+  std::uint64_t freezes = 0;
+  std::uint64_t cuts = 0;
+  std::uint64_t broker_stops = 0;
+  std::uint64_t full_disks = 0;
+  std::uint64_t clock_jumps = 0;
+  std::uint64_t trainer_faults = 0;
+  std::uint64_t commands = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t replayed_events = 0;
+  DurationNs board_time = 0;  // lived by all boards together
+};
+
+class FleetWorld {
+ public:
+  explicit FleetWorld(const WorldOptions& options);
+  ~FleetWorld();
+
+  // Both phases and the last checks; false as soon as something is wrong, failure() says what.
+  [[nodiscard]] bool run();
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+  [[nodiscard]] const WorldCounts& counts() const { return counts_; }
+
+ private:
+  struct Promised {
+    std::string board;
+    int outcomes = 0;
+  };
+
+  [[nodiscard]] std::string config_of(std::size_t index) const;
+  void run_until(TimeNs end);
+  void watch(Board& board);
+  void check_use(Board& board);
+  void check_promises(Board& board);
+  void check_end();
+  void check_replay();
+  void fail(const std::string& what);
+
+  // faults.cpp: what happens to the fleet in the first phase.
+  void plan_fault();
+  void do_fault();
+  void kill_some(bool power);
+  void freeze_some();
+  void stop_broker();
+  void worsen_link();
+  void heal();
+  void plan_work();
+  void submit();
+  void steer();
+  [[nodiscard]] Board& some() { return *boards_[chance_.below(boards_.size())]; }
+
+  const WorldOptions options_;
+  Timeline time_;
+  Chance chance_;
+  FakeBroker broker_;
+  Operator operator_;
+  std::vector<std::unique_ptr<Board>> boards_;
+  std::map<std::string, std::int64_t> uses_mw_;  // by board
+  std::map<std::string, Promised> promised_;     // by task
+  bool faults_ = true;
+  std::uint64_t next_task_ = 1;
+  std::uint64_t budget_rev_ = 0;
+  std::int64_t budget_mw_ = 0;
+  std::int64_t budget_before_mw_ = 0;  // still in force where the newer one is not known
+  std::string failure_;
+  WorldCounts counts_;
+};
+
+}  // namespace laird::test
