@@ -50,7 +50,10 @@ def sealed(data, salt):
 
 
 def unsealed(blob, salt):
-    if len(blob) < 8 or struct.unpack("<Q", blob[-8:])[0] != seal(blob[:-8], salt):
+    """What was sealed. Of a page that was cut the column may be anything: nothing, a number."""
+    if not isinstance(blob, bytes) or len(blob) < 8:
+        raise Damage("there is no seal")
+    if struct.unpack("<Q", blob[-8:])[0] != seal(blob[:-8], salt):
         raise Damage("the seal is broken")
     return blob[:-8]
 
@@ -253,3 +256,20 @@ class JournalFile:
     def outcome(self, row, commands, state_hash):
         row.commands = self.decoder(commands, row.seq ^ state_hash).whole("CommandRow")["commands"]
         row.state_hash = state_hash
+
+
+def salvage(tables, path):
+    """The events of a file that was cut, up to the damage: the numbers of those that can still be read."""
+    good = []
+    db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+    with contextlib.closing(db), contextlib.suppress(sqlite3.Error, Damage):
+        db.execute("PRAGMA writable_schema=ON")
+        (number,) = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+        first, body = db.execute("SELECT seq, body FROM snapshot ORDER BY seq LIMIT 1").fetchone()
+        Decoder(tables, unsealed(body, first), number).whole("State")
+        # One at a time: Python's cursor looks a row ahead, and would lose the last good one.
+        while row := db.execute("SELECT body FROM event WHERE seq = ?",
+                                (first + len(good),)).fetchone():
+            Decoder(tables, unsealed(row[0], first + len(good)), number).whole("EventRow")
+            good.append(first + len(good))
+    return good
