@@ -50,12 +50,14 @@ def inside(text, word):
 
 
 def parse_type(text):
-    """A type as a tuple: ("list", element, limit), ("opt", element), ("array", element, count), ("text", limit),
-    ("choice", name), ("policy", name or None), or ("name", a primitive, a structure or an enumeration)."""
+    """A type as a tuple: ("list", "some" or "short", element, limit), ("opt", element), ("array", element, count),
+    ("text", "bytes" or "varint", limit), ("choice", name), ("policy", name or None), or ("name", a primitive, a structure
+    or an enumeration)."""
     text = text.strip()
-    if (part := inside(text, "list")) is not None:
-        element, limit = part.rsplit(",", 1)
-        return ("list", parse_type(element), int(limit))
+    for word in ("list", "some", "short"):
+        if (part := inside(text, word)) is not None:
+            element, limit = part.rsplit(",", 1)
+            return (word, parse_type(element), int(limit))
     if (part := inside(text, "opt")) is not None:
         return ("opt", parse_type(part))
     for word in ("text", "bytes", "varint"):
@@ -127,7 +129,7 @@ class Schema:
                 self.check_type(name, kind)
 
     def check_type(self, field, kind):
-        if kind[0] in ("list", "opt", "array"):
+        if kind[0] in ("list", "some", "short", "opt", "array"):
             self.check_type(field, kind[1])
         elif kind[0] == "choice":
             assert kind[1] in self.choices, f"{field}: no choice {kind[1]}"
