@@ -400,6 +400,49 @@ class Written(unittest.TestCase):
             self.assertIn("does not decode", replay(self.write("state.db", state=blob + b"\0")))
             self.assertIn("does not decode", replay(self.write("state.db", state=blob[:-1])))
 
+    def filled_state(self, sampler):
+        """The real state, with made-up things in all the lists that are empty in it, and with a ledger."""
+        state = copy.deepcopy(self.state)
+        plan = {"rev": 1, "epoch": 1, "founders": ["demo"],
+                "members": [{"id": "demo", "floor": [0, 0, 0]}], "budget": [-1, -1, 1000],
+                "power_mw_for_now": -1, "power_for_now_until_wall": 0}
+        state["fleet"].update(plan=plan)
+        for place, field, structure in (
+                (state["lanes"][0], "running", "Lane"), (state["lanes"][0]["gate"], "turn", "LaneGate"),
+                (state, "live", "State"), (state, "ended", "State"), (state, "wanted", "State"),
+                (state["meter"], "tasks", "Meter"), (state["meter"], "rails", "Meter"),
+                (state["meter"], "running", "Meter"), (state["fleet"], "seen", "Fleet"),
+                (state["fleet"], "ledger", "Fleet")):
+            kinds = {name: kind for name, kind, _ in TABLES.structures[structure]}
+            place[field] = sampler.value(kinds[field])
+        for window in ("window_mw", "window_at"):
+            state["power"]["governor"][window] = [10, 20]
+        return state
+
+    def verdict_on_state(self, blob):
+        """Whether the program decodes it. Made-up values contradict each other, which is another complaint."""
+        text = replay(self.write("state.db", state=blob))
+        self.assertRegex(text, r"(does not decode|the snapshot's |identical: 0 events)")
+        return "does not decode" not in text
+
+    def test_every_structure_of_a_state_is_read(self):
+        for seed in range(4):
+            state = self.filled_state(Sampler(TABLES, seed))
+            blob = self.encoded("State", state, policy=state["policy"])
+            self.assertTrue(self.verdict_on_state(blob))
+            for wrong in (blob[:-1], blob + b"\0"):
+                self.assertFalse(self.verdict_on_state(wrong))
+
+    def test_every_limit_in_a_state_is_the_programs(self):
+        plain = Sampler(TABLES)
+        self.filled_state(plain)
+        self.assertGreater(plain.places, 50)
+        for place in range(plain.places):
+            for over in (0, 1):
+                state = self.filled_state(Sampler(TABLES, stretch=place, over=over))
+                blob = self.encoded("State", state, policy=state["policy"])
+                self.assertEqual(self.verdict_on_state(blob), over == 0, place)
+
     def test_a_state_that_is_decoded_and_written_again_is_the_same(self):
         blob = sqlite3.connect(f"file:{ONE_BOARD}?mode=ro&immutable=1", uri=True).execute(
             "SELECT body FROM snapshot WHERE seq = ?", (self.seq,)).fetchone()[0]

@@ -2,9 +2,7 @@
 each other from their founding to the death and return of one; and a real board takes and refuses what it says."""
 
 import base64
-import json
 import os
-import random
 import re
 import shutil
 import sys
