@@ -333,7 +333,9 @@ class EdgeEnd:
             if not any(total):
                 total = list(self.heard)
             else:
-                base = self.stated[edge["seq"] - edge["base_age"]]
+                base = self.stated.get(edge["seq"] - edge["base_age"])
+                if base is None:
+                    return  # it builds on a message that was lost
                 total = [a + b for a, b in zip(base, total)]
         self.heard = [max(a, b) for a, b in zip(self.heard, total)]
         if edge["seq"] <= self.seq_heard:
