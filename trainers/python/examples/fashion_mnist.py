@@ -146,7 +146,7 @@ def main():
                        planned_samples=rows * params["epochs"])
         for batch in trainer.batches(
                 lambda epoch: batches_of(epoch, rows, params["batch"], trainer.seed)):
-            trainer.report(samples=len(batch), loss=learner.step(batch))
+            trainer.report(loss=learner.step(batch))
 
 
 if __name__ == "__main__":
