@@ -77,16 +77,19 @@ def main():
     path = os.path.join(folder, "laird.json")
     with open(path, "w", encoding="utf-8") as out:
         json.dump(config, out, indent=2)
-    # Ctrl-C is for laird, which writes checkpoints and sums up; this waits for it.
+    laird = subprocess.Popen([os.path.join(programs, "laird"), "run", "--config", path, "--state-dir",
+                              os.path.join(folder, "state"), "--until-done", *more])
+    # Ctrl-C reaches laird by itself: it writes checkpoints and sums up, and this waits for it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    code = subprocess.call([os.path.join(programs, "laird"), "run", "--config", path, "--state-dir",
-                            os.path.join(folder, "state"), "--until-done", *more],
-                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda *_: laird.terminate())
+    code = laird.wait()
     if code != 0:
         return code
     ends, replayed = outcomes(programs, os.path.join(folder, "state", "journal"))
     if "not over" in ends.values():
-        return 0  # it was stopped early
+        print("stopped before every task was over")
+        return 0
     text, good = verdict(ends)
     print("\n%s\nits journal, stepped again: %s" % (text, replayed))
     return 0 if good else 1
