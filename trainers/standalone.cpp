@@ -12,6 +12,8 @@ namespace laird::trainers {
 namespace {
 
 constexpr std::size_t kParamsBytesMax = 1 << 20;
+// Under the agent a task's target and deadline end a training; alone something else has to.
+constexpr std::uint32_t kEpochsAlone = 10;
 
 void say(const std::string& text) { std::fprintf(stderr, "laird-train: %s\n", text.c_str()); }
 
@@ -74,8 +76,10 @@ std::optional<Params> read_params_file(Kind kind, const std::string& path) {
 }
 
 int run_standalone(const StandaloneOptions& options) {
-  const std::optional<Params> params = read_params_file(options.kind, options.params_path);
+  std::optional<Params> params = read_params_file(options.kind, options.params_path);
   if (!params) return kExitError;
+  const bool limited = options.samples_max != kNoSampleLimit || options.seconds_max != kNoTimeLimit;
+  if (!params->epochs && !limited) params->epochs = kEpochsAlone;
   if (params->fleet) {
     say("\"fleet\" needs an agent and other boards; without it the params train this board's data "
         "alone");

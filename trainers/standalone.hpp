@@ -9,12 +9,15 @@
 
 namespace laird::trainers {
 
+inline constexpr std::uint64_t kNoSampleLimit = UINT64_MAX;
+inline constexpr double kNoTimeLimit = 1e18;
+
 struct StandaloneOptions {
   Kind kind = Kind::kSoftmax;
   std::string params_path;
   std::string folder;  // empty: no checkpoint
-  std::uint64_t samples_max = UINT64_MAX;
-  double seconds_max = 1e18;
+  std::uint64_t samples_max = kNoSampleLimit;
+  double seconds_max = kNoTimeLimit;
   std::uint64_t report_every = 0;  // 0: about once a second
   std::uint64_t seed = 1;
 };

@@ -13,14 +13,19 @@
 namespace laird::control {
 namespace {
 
-// Tells what the policy thought of one task, each time that it thought anew.
+// Tells what the policy thought of one task each time that it thought anew, and how the task ended.
 class Explainer {
  public:
   explicit Explainer(std::string task) : task_(std::move(task)) {}
 
   void see(const core::State& state) {
-    if (task_.empty() || state.counters.decisions == decisions_) return;
+    if (task_.empty()) return;
+    // The last task of a board ends without a decision after it.
+    const core::Task* task = state.find_named(task_);
+    const bool over = task != nullptr && task->state == core::TaskState::kEnded;
+    if (state.counters.decisions == decisions_ && over == over_) return;
     decisions_ = state.counters.decisions;
+    over_ = over;
     const Result<std::string> words = core::explain(state, task_);
     if (!words) return;
     known_ = true;
@@ -35,6 +40,7 @@ class Explainer {
   std::string task_;
   std::string last_;
   std::uint64_t decisions_ = 0;
+  bool over_ = false;
   bool known_ = false;
 };
 

@@ -105,8 +105,8 @@ std::string fixed(const std::optional<double>& value, int digits, const char* un
   return format("%.*f", digits, *value) + unit;
 }
 
-std::string short_number(const std::optional<double>& value) {
-  return !value || !std::isfinite(*value) ? "-" : format("%.4g", *value);
+std::string short_number(const std::optional<double>& value, int digits) {
+  return !value || !std::isfinite(*value) ? "-" : format("%.*g", digits, *value);
 }
 
 std::string percent(const std::optional<double>& value) {

@@ -45,7 +45,8 @@ class Table {
 
 [[nodiscard]] std::string fixed(const std::optional<double>& value, int digits,
                                 const char* unit = "");
-[[nodiscard]] std::string short_number(const std::optional<double>& value);  // 0.1234, 1.2e-05
+[[nodiscard]] std::string short_number(const std::optional<double>& value,  // 0.1234, 1.2e-05
+                                       int digits = 4);
 [[nodiscard]] std::string percent(const std::optional<double>& value);
 // "45s", "3m10s", "2h05m", "4d03h"; a minus sign for the past.
 [[nodiscard]] std::string span_text(const std::optional<double>& seconds);

@@ -59,7 +59,7 @@ constexpr std::size_t kBoardNumbers = 38;   // state, watts, cap, running, waiti
 constexpr std::size_t kBoardOptional = 20;  // floor, cpu, gpu
 constexpr std::size_t kNote = 20;
 constexpr std::size_t kTaskNumbers = 48;  // all but the names and the forecast
-constexpr std::size_t kForecast = 18;
+constexpr std::size_t kForecast = 19;     // a gap and two numbers of three digits
 
 Layout layout_for(const FleetView& view, std::size_t width) {
   Layout out;
@@ -167,8 +167,8 @@ Line task_line(const TaskView& task, const Layout& at) {
   const auto likely = task.number("forecast/probability");
   std::string forecast = "-";
   if (task.number("forecast/loss")) {
-    forecast = short_number(task.number("forecast/low")) + ".." +
-               short_number(task.number("forecast/high"));
+    forecast = short_number(task.number("forecast/low"), 3) + ".." +
+               short_number(task.number("forecast/high"), 3);
   }
   const Colour tone = ended ? Colour::kDim : Colour::kNone;
   const Colour hope = !likely || ended ? tone

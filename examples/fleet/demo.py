@@ -64,8 +64,7 @@ class Demo:
     def calibrate(self):
         per_s, per_core = workload.calibrate(self.fleet.programs, self.fleet.folder)
         self.pace = workload.pace_of(per_s, per_core)
-        print("a second of training on every core: %.0f 000 samples/s of softmax regression; the "
-              "targets are set for that" % (per_s / 1000), flush=True)
+        print(workload.told(per_s), flush=True)
 
     def wait_for_all(self):
         def all_in():

@@ -1,5 +1,5 @@
-"""What the demo trains: real tasks on Fashion-MNIST, each with a target that this machine can reach in
-the time there is, and two that nobody could."""
+"""What the demos train: real tasks on Fashion-MNIST, each with a target that this machine can reach in
+the time there is, and two that nobody could. The fleet of eight boards and the board alone share it."""
 
 import json
 import math
@@ -88,6 +88,18 @@ LATE = [
     Task("late-boots", None, "cpu", "boots", 80_000, 0.25),
 ]
 
+# One board alone. The rates are those of a lane that one task has to itself: a lane's tasks take turns.
+ONE_BOARD = [
+    Task("garment-mlp", None, "gpu", "mlp", 20_000, 0.2),
+    Task("garment-mlp-deep", None, "gpu", "deep", 5_000, 1.0, target=0.01,
+         why="no network gets there in so short a time"),
+    Task("garment-softmax", None, "cpu", "softmax", 100_000, 0.08),
+    Task("boots-svm", None, "cpu", "boots", 120_000, 0.08),
+    Task("label-linear", None, "cpu", "linear", 95_000, 0.08),
+    Task("softmax-perfect", None, "cpu", "softmax", 100_000, 0.3, target=0.1,
+         why="softmax regression does not fit this data so well"),
+]
+
 
 def loss_after(curve, samples):
     """Straight lines between the points of the curve, both axes logarithmic."""
@@ -115,6 +127,12 @@ def calibrate(programs, folder):
             raise RuntimeError("laird-train does not run: exit code %d" % run.returncode)
         per_s.append(float(said.rsplit("samples_per_s=", 1)[1]))
     return sum(per_s), sum(per_s) / cores
+
+
+def told(per_s):
+    """What calibrate() found, for people."""
+    return ("a second of training on every core: %.0f 000 samples/s of softmax regression; the "
+            "targets are set for that" % (per_s / 1000))
 
 
 def pace_of(per_s, per_core):

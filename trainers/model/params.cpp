@@ -181,8 +181,10 @@ constexpr Field kParamsFields[] = {
      .max = 4096},
     {.name = "epochs",
      .type = Type::kInteger,
-     .why = "Planned passes over the data; then the trainer says done. 0: no end.",
-     .fallback = "10",
+     .why = "Passes over the data after which a task that has not reached its target loss is "
+            "exhausted. 0: no end. If not given: under the agent no end, so the target loss or the "
+            "deadline ends the task; alone 10, or no end with --samples or --seconds.",
+     .fallback = kOptional,
      .max = 1e6},
     {.name = "hidden",
      .type = Type::kIntegers,
@@ -406,7 +408,7 @@ Params read_params(Kind kind, const Value& value, std::string_view source,
   out.decay = v.find("decay")->as_double();
   out.l2 = v.find("l2")->as_double();
   out.batch = to_u32(v.find("batch"), 0);
-  out.epochs = to_u32(v.find("epochs"), 0);
+  if (const Value* epochs = v.find("epochs")) out.epochs = to_u32(epochs, 0);
   out.limit_rows = to_u32(v.find("limit_rows"), 0);
   if (const Value* hidden = v.find("hidden")) {
     for (const Value& size : hidden->items()) out.hidden.push_back(to_u32(&size, 0));

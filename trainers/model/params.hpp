@@ -53,7 +53,7 @@ struct Params {
   double decay = 0.0;
   double l2 = 0.0;
   std::uint32_t batch = 64;
-  std::uint32_t epochs = 10;  // 0: no end
+  std::optional<std::uint32_t> epochs;  // 0 or not said: no end
   std::vector<std::uint32_t> hidden;
   std::uint32_t limit_rows = 0;  // 0: all
   std::vector<std::int64_t> classes;

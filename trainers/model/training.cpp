@@ -106,7 +106,8 @@ Training::Training(const Params& params, Dataset data, const Shape& shape, std::
   state_.shape_digest = digest_of_shape(params_, shape, data_);
   state_.epoch_random = random;
   state_.velocity = FloatVector::Zero(network_.parameters().size());
-  if (params_.epochs > 0) planned_ = std::uint64_t{params_.epochs} * data_.rows;
+  const std::uint64_t epochs = params_.epochs.value_or(0);
+  if (epochs > 0) planned_ = epochs * data_.rows;
   order_.resize(data_.rows);
 }
 

@@ -4,14 +4,17 @@
 
     with laird_trainer.connect(save=save, load=load) as trainer:
         for batch in trainer.batches(loader):         # waits while the agent gives no allowance
-            loss = step(batch)
-            trainer.report(samples=len(batch), loss=loss)
+            trainer.report(loss=step(batch))          # counts the rows of the batch by itself
 
 `save(path)` writes your state (model, optimiser) to a file, `load(path)` reads it back; the module
 makes that atomic, keeps two generations and falls back to the older when the newer is damaged.
 `loader` is anything that can be iterated again and again (a list, a DataLoader), or a function of
 the epoch's number that returns an iterable; after a restart the loop goes on in the epoch it was
 in, without the batches it had done.
+
+report(loss=...) counts the rows of the batches since the last report: the first dimension of the
+arrays in a batch, nested as they may be, or the length of a list. Where a batch does not say, it
+counts as one sample, and a warning says so once: give report(samples=..., loss=...) then.
 
 A model that depends on the task's parameters is made inside, before resume():
 
@@ -40,7 +43,7 @@ import stat
 import sys
 import time
 
-__all__ = ["connect", "Trainer", "AgentGone", "ProtocolError"]
+__all__ = ["connect", "rows_of", "Trainer", "AgentGone", "ProtocolError"]
 
 PROTOCOL_VERSION = 1
 LINE_FROM_AGENT_MAX = 65536
@@ -57,12 +60,13 @@ UNFINISHED = "checkpoint.tmp"
 STATE = "state."
 INDEX_MAX = 65536
 
+# A list or tuple with more members than this holds rows, not columns.
+COLUMNS_MAX = 8
+NESTING_MAX = 4
+
 
 class AgentGone(SystemExit):
     """The socket closed: the process leaves at once, with exit code 3, and writes nothing."""
-
-    def __init__(self):
-        super(AgentGone, self).__init__(EXIT_AGENT_GONE)
 
 
 class ProtocolError(Exception):
@@ -71,9 +75,6 @@ class ProtocolError(Exception):
 
 class _Stopped(SystemExit):
     """Raised out of the loop when the agent asked to stop; the checkpoint is written."""
-
-    def __init__(self):
-        super(_Stopped, self).__init__(0)
 
 
 def connect(save=None, load=None, planned_samples=None, **alone):
@@ -89,25 +90,19 @@ class Trainer(object):
     def __init__(self, save, load, planned_samples, params=None, folder=None, report_every=0,
                  seed=1):
         self.params = dict(params or {})
-        self.task = ""
-        self.seed = seed
-        self.threads = 1
+        self.task, self.seed, self.threads = "", seed, 1
         self.samples = 0  # since the start of the task, over all its restarts
-        self.epoch = 0
-        self.resumed = False
+        self.epoch, self.resumed = 0, False
         self._batch = 0  # batches done in this epoch
-        self._save = save
-        self._load = load
-        self._planned = planned_samples
+        self._save, self._load, self._planned = save, load, planned_samples
         self._store = _Store(folder)
         self._report_every = report_every  # standing alone, 0 is once a second
         self._limit = None  # no allowance yet; standing alone there is no limit
-        self._pending_loss = 0.0
-        self._pending_samples = 0
+        self._pending_loss, self._pending_samples = 0.0, 0
         self._loss = None  # as last reported
-        self._ready = False
-        self._done = False
+        self._ready = self._done = self._warned = False
         self._notes = 0
+        self._rows = (0, 0, True)  # last batch, all since the last report, whether all are known
         fd = os.environ.get("LAIRD_FD")
         self._channel = _Channel(fd, self._note) if fd is not None else None
         self._last_print = time.time()
@@ -183,6 +178,7 @@ class Trainer(object):
                 if self._finished():
                     return
                 self.wait()
+                self._count_rows(batch)
                 yield batch
                 self._batch = index + 1
             if empty:
@@ -195,18 +191,19 @@ class Trainer(object):
 
     def wait(self):
         """Takes the agent's messages and returns when work is allowed. `batches` calls it."""
-        if self._channel is None:
-            return
-        while True:
+        while self._channel is not None:
             allowed = self._limit is not None and self.samples < self._limit
             line = self._channel.receive(wait=not allowed)
             if line is None:
                 return
             self._take(line)
 
-    def report(self, samples, loss):
-        """Says that `samples` more samples were learnt from, with this mean loss over them."""
-        samples = int(samples)
+    def report(self, samples=None, loss=None):
+        """Says that so many more samples were learnt from, with this mean loss over them; without
+        `samples`, as many as the batches since the last report have rows."""
+        if loss is None:
+            raise TypeError("report() needs a loss: report(loss=...)")
+        samples = self._samples_to_report(samples)
         loss = float(loss)
         if samples <= 0:
             raise ValueError("report(samples=%d): give the batch's number of samples" % samples)
@@ -239,6 +236,31 @@ class Trainer(object):
         while True:
             self._take(self._channel.receive(wait=True))
 
+    # How many samples a batch is.
+
+    def _count_rows(self, batch):
+        rows = rows_of(batch)
+        self._rows = (rows or 1, self._rows[1] + (rows or 1), self._rows[2] and rows is not None)
+
+    def _samples_to_report(self, samples):
+        (last, rows, known), self._rows = self._rows, (0, 0, True)
+        if samples is None and rows == 0:
+            raise ValueError("report(loss=...) counts the rows that batches() gave since the last "
+                             "report, and there are none: give report(samples=..., loss=...)")
+        if samples is None and not known:
+            self._warn_once("a batch does not say how many rows it has and is counted as one "
+                            "sample: give report(samples=..., loss=...)")
+        if samples is not None and rows > 0 and known and int(samples) not in (last, rows):
+            self._warn_once("report(samples=%d), but the last batch has %d rows: leave samples= "
+                            "out to have the rows counted; len() of a batch of several tensors "
+                            "counts the tensors" % (samples, last))
+        return rows if samples is None else int(samples)
+
+    def _warn_once(self, text):
+        if not self._warned:
+            self._warned = True
+            self._note("warning: " + text)
+
     # What the agent asks for.
 
     def _begin(self):
@@ -266,18 +288,19 @@ class Trainer(object):
             self._write_checkpoint()
             self._channel.send({"type": "checkpointed", "samples": self.samples, "loss": self.loss})
             if kind == "stop":
-                raise _Stopped()
+                raise _Stopped(0)
         elif kind == "start":
             self._note('ignored a second "start"')
 
     def _finished(self):
         return self._planned is not None and self.samples >= self._planned
 
+    def _take_mean(self):
+        self._loss, self._pending_loss, self._pending_samples = self.loss, 0.0, 0
+        return self._loss
+
     def _send_progress(self):
-        self._loss = self.loss
-        self._pending_loss = 0.0
-        self._pending_samples = 0
-        self._channel.send({"type": "progress", "samples": self.samples, "loss": self._loss})
+        self._channel.send({"type": "progress", "samples": self.samples, "loss": self._take_mean()})
 
     def _send_done(self):
         self._channel.send({"type": "done", "samples": self.samples, "loss": self._loss})
@@ -306,7 +329,7 @@ class Trainer(object):
         for path, position, why in self._store.candidates():
             if position is not None:
                 try:
-                    self._load(self._store.state_of(position))
+                    self._load(os.path.join(self._store.folder, position["state"]))
                 except Exception as error:  # any format of the caller's, any way to fail
                     position = None
                     why = "could not be loaded (%s: %s)" % (type(error).__name__, error)
@@ -314,10 +337,8 @@ class Trainer(object):
                 self._note("%s %s; not used" % (path, why))
                 self._store.set_aside(path)
                 continue
-            self.samples = position["samples"]
-            self.epoch = position["epoch"]
-            self._batch = position["batch"]
-            self._loss = position["loss"]
+            self.samples, self.epoch = position["samples"], position["epoch"]
+            self._batch, self._loss = position["batch"], position["loss"]
             self._pending_loss = position["pending_loss"]
             self._pending_samples = position["pending_samples"]
             self.resumed = True
@@ -334,11 +355,8 @@ class Trainer(object):
             self._print_progress()
 
     def _print_progress(self):
-        self._loss = self.loss
-        self._pending_loss = 0.0
-        self._pending_samples = 0
         self._last_print = time.time()
-        print("samples=%d loss=%.6g" % (self.samples, self._loss))
+        print("samples=%d loss=%.6g" % (self.samples, self._take_mean()))
         sys.stdout.flush()
 
     def _note(self, text):
@@ -346,6 +364,38 @@ class Trainer(object):
             self._notes += 1
             sys.stderr.write("laird_trainer: %s\n" % text)
             sys.stderr.flush()
+
+
+def rows_of(batch):
+    """The number of rows of a batch, or None if its structure does not tell."""
+    possible = _possible_rows(batch, 0)
+    return possible.pop() if len(possible) == 1 else None
+
+
+def _possible_rows(part, depth):
+    """An array has as many rows as its first dimension. Members of a tuple or a dict are columns of
+    equally many rows. Those of a list are columns, as of a DataLoader, or rows: both are possible."""
+    if hasattr(part, "shape"):
+        try:
+            return {int(part.shape[0])}
+        except (TypeError, IndexError, ValueError):
+            return set()  # a single number, or a shape that is not known
+    if not _has_members(part) or depth >= NESTING_MAX:
+        return set()
+    named = hasattr(part, "values")
+    members = list(part.values()) if named else part
+    first = members[:COLUMNS_MAX]
+    holds_arrays = any(hasattr(m, "shape") for m in first)
+    if not named and (len(members) > COLUMNS_MAX or
+                      not (holds_arrays or any(_has_members(m) for m in first))):
+        return {len(members)} - {0}
+    possible = [_possible_rows(member, depth + 1) for member in first]
+    rows = {len(members)} if isinstance(part, list) and not holds_arrays else set()
+    return rows.union(set.intersection(*possible) if possible else set())
+
+
+def _has_members(part):
+    return isinstance(part, (list, tuple, range)) or hasattr(part, "values")
 
 
 class _Channel(object):
@@ -428,7 +478,7 @@ class _Channel(object):
             except OSError:
                 data = b""
             if not data:
-                raise AgentGone()
+                raise AgentGone(EXIT_AGENT_GONE)
             self._buffer += data
             return True
 
@@ -442,7 +492,7 @@ class _Channel(object):
             except (BlockingIOError, InterruptedError):
                 select.select([], [self._socket], [])
             except OSError:
-                raise AgentGone()
+                raise AgentGone(EXIT_AGENT_GONE)
 
     def send_error(self, text):
         while len(json.dumps(text)) > LINE_TO_AGENT_MAX - 64:
@@ -494,9 +544,6 @@ class _Store(object):
                     yield self._path(name), self._read(name), ""
                 except (OSError, ValueError, KeyError, TypeError) as error:
                     yield self._path(name), None, "is damaged (%s)" % error
-
-    def state_of(self, index):
-        return self._path(index["state"])
 
     def set_aside(self, path):
         """A bad newest index must not push the good one before it out at the next write."""

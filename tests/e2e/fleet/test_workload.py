@@ -1,17 +1,24 @@
-"""The demo's tasks: their targets follow the machine's speed, and those out of reach stay so."""
+"""The demos' tasks: their targets follow the machine's speed, and those out of reach stay so."""
 
+import importlib.util
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "../../../examples/fleet"))
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples")
+sys.path.insert(0, os.path.join(EXAMPLES, "fleet"))
 import workload  # noqa: E402
 
+_spec = importlib.util.spec_from_file_location("one_board",
+                                               os.path.join(EXAMPLES, "one_board", "demo.py"))
+one_board = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(one_board)
+
 BIN = os.path.abspath(os.environ.get("LAIRD_BIN", "build/release/bin"))
-TASKS = workload.FIRST + workload.LATE
+TASKS = workload.FIRST + workload.LATE + workload.ONE_BOARD
 
 
 class Workload(unittest.TestCase):
@@ -59,6 +66,33 @@ class Workload(unittest.TestCase):
                         workload.one_machine.fashion(trainer, **params)["params"]))
                 subprocess.run([os.path.join(BIN, "laird-train"), "check", trainer, path],
                                check=True, stdout=subprocess.DEVNULL)
+
+
+class OneBoard(unittest.TestCase):
+
+    def test_its_config_is_valid_with_targets_for_a_slow_and_a_fast_machine(self):
+        for pace in (0.05, 1.0, workload.PACE_MAX):
+            config = one_board.make_config(pace)
+            self.assertEqual(len(config["tasks"]), 6)
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as out:
+                json.dump(config, out)
+                out.flush()
+                subprocess.run([os.path.join(BIN, "laird"), "check", out.name], check=True,
+                               stdout=subprocess.DEVNULL)
+
+    def test_the_tasks_in_reach_leave_their_lane_most_of_its_time(self):
+        for lane in ("cpu", "gpu"):
+            work = sum(task.samples(1.0, one_board.SECONDS) / task.rate
+                       for task in workload.ONE_BOARD if task.lane == lane and not task.why)
+            self.assertLess(work, 0.3 * one_board.SECONDS, lane)
+
+    def test_the_verdict_counts_what_is_out_of_reach_by_design_apart(self):
+        good = {t.name: "missed" if t.why else "succeeded" for t in workload.ONE_BOARD}
+        self.assertEqual(one_board.verdict(good), (
+            "4 of 4 tasks reached the target loss in time; of 2 out of reach by design 2 missed it",
+            True))
+        self.assertFalse(one_board.verdict(dict(good, **{"boots-svm": "exhausted"}))[1])
+        self.assertFalse(one_board.verdict(dict(good, **{"softmax-perfect": "failed"}))[1])
 
 
 if __name__ == "__main__":

@@ -173,8 +173,8 @@ class Recording(OperatedFleet):
     def record(self, path):
         data = {"format": "synthetic", "rows": 60000, "features": 64}
         for number, (name, target, deadline, rate) in enumerate([
-                ("night-run", 0.10, "20m", 3e-7), ("camera-3", 0.08, "90s", 2e-7),
-                ("gait", 0.06, "10m", 8e-7), ("wheel-slip", 0.12, "5m", 4e-7),
+                ("night-run", 0.10, "20m", 6e-8), ("camera-3", 0.08, "90s", 5e-8),
+                ("gait", 0.06, "10m", 2e-7), ("wheel-slip", 0.12, "5m", 1e-7),
                 ("anomaly", 0.001, "60s", 2e-6), ("warm-up", 100.0, "2m", 1e-3)]):
             node = self.boards[number % len(self.boards)]
             self.submit(task(name, target=target, deadline=deadline, seed=number + 1,

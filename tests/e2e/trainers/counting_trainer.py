@@ -50,4 +50,4 @@ with laird_trainer.connect() as trainer:
         trainer.resume(save=model.save, load=model.load,
                        planned_samples=trainer.params.get("epochs", 1000) * 50)
     for batch in trainer.batches(data):
-        trainer.report(samples=len(batch), loss=model.step(batch, trainer.samples))
+        trainer.report(loss=model.step(batch, trainer.samples))

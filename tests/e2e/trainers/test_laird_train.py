@@ -36,6 +36,13 @@ class Softmax(LifeCycle, unittest.TestCase):
             for limit in (1, 2, 33, 63, 64, 65, 641, 1000):
                 self.assertEqual(self.run_until(peer, limit)["samples"], limit)
 
+    def test_without_epochs_it_trains_until_it_is_told_to_stop(self):
+        with self.peer() as peer:
+            self.assertIsNone(self.ready(peer, {"data": DATA})["planned_samples"])
+            self.assertEqual(self.run_until(peer, 12 * 640)["samples"], 12 * 640)
+            peer.stop()
+            self.assertNotIn("done", [line["type"] for line in peer.lines])
+
     def test_bad_params_are_all_named(self):
         message = self.error_of({"data": {"format": "synthetic", "row": 5}, "batch": 0,
                                  "learning_rate": "fast"})
@@ -164,6 +171,15 @@ class ByHand(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertRegex(out, r"samples=10000 loss=[0-9.e-]+ ")
         self.assertIn("done samples=10000", out)
+
+    def test_without_epochs_it_makes_ten_unless_it_is_told_how_long(self):
+        path = self.params_file('{"data": {"format": "synthetic", "rows": 1000}}')
+        for more, end in (((), 10000), (("--samples", "12000"), 12000)):
+            code, out, _ = self.run_program("softmax", "--params", path, "--report", "1000", *more)
+            self.assertEqual(code, 0)
+            self.assertIn("samples=%d " % end, out)
+            self.assertNotIn("samples=%d " % (end + 1000), out)
+            self.assertEqual("done" in out, not more)
 
     def test_wrong_usage_is_2_and_wrong_params_are_1(self):
         self.assertEqual(self.run_program()[0], 2)

@@ -98,16 +98,19 @@ class CountingTrainer(LifeCycle, unittest.TestCase):
                 self.assertEqual(self.run_until(peer, limit)["samples"], reached)
 
 
-class Alone(unittest.TestCase):
+class Script(unittest.TestCase):
     """Scripts run as they are, without an agent."""
 
     def run_script(self, code, **more):
-        environment = dict(os.environ, PYTHONPATH=MODULE)
+        path = os.pathsep.join([MODULE] + os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        environment = dict(os.environ, PYTHONPATH=path.rstrip(os.pathsep))
         environment.pop("LAIRD_FD", None)
         run = subprocess.run([sys.executable, "-c", code], env=environment, timeout=60,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
         return run.returncode, run.stdout.decode(), run.stderr.decode()
 
+
+class Alone(Script):
     LOOP = """
 import laird_trainer
 with laird_trainer.connect(params={"a": 1}, report_every=4) as trainer:
@@ -150,6 +153,86 @@ print(seen)
                           ("trainer.report(samples=1, loss=float('inf'))", "diverged"),
                           ("list(trainer.batches(iter([]), epochs=1))", "gave no batch"),
                           ("trainer.resume(); trainer.resume()", "called once")):
+            code, _, err = self.run_script(
+                "import laird_trainer\nwith laird_trainer.connect() as trainer:\n    " + line)
+            self.assertEqual(code, 1)
+            self.assertIn(why, err)
+
+
+class Rows(Script):
+    """How many samples a report counts, without an agent: the sum at the end of the loop."""
+
+    TENSOR = """
+import laird_trainer
+class Tensor(object):
+    def __init__(self, *shape):
+        self.shape = shape
+    def __len__(self):
+        return self.shape[0]
+"""
+
+    def count(self, batch, report="loss=1.0"):
+        """(samples counted in two epochs of three such batches, what was said on stderr)"""
+        code, out, err = self.run_script(self.TENSOR + """
+with laird_trainer.connect(report_every=1) as trainer:
+    for batch in trainer.batches([%s] * 3, epochs=2):
+        trainer.report(%s)
+print("counted", trainer.samples)
+""" % (batch, report))
+        self.assertEqual(code, 0, err)
+        return int(out.split()[-1]), err
+
+    def test_rows_are_counted_however_a_batch_is_nested(self):
+        for batch, rows in (
+                ("[Tensor(32, 784), Tensor(32)]", 32),     # a DataLoader over a TensorDataset
+                ("(Tensor(32, 784), Tensor(32))", 32),
+                ("Tensor(32, 3, 64, 64)", 32),
+                ("{'image': Tensor(16, 9), 'label': Tensor(16)}", 16),
+                ("[[Tensor(8, 2), Tensor(8, 3)], Tensor(8)]", 8),
+                ("[Tensor(5, 2), ('a', 'b', 'c', 'd', 'e')]", 5),
+                ("[1, 2, 3]", 3),                          # a list of indices
+                ("[[0.5] * 784] * 20", 20),                # a list of rows
+                ("([[1, 2, 3]] * 5, [0, 1, 0, 1, 0])", 5),  # columns as lists
+                ("[(Tensor(3, 64, 64), 7)] * 4", 4),       # rows that nobody put together
+                ("[Tensor(784)] * 32", 32),
+                ("range(7)", 7)):
+            self.assertEqual(self.count(batch), (6 * rows, ""), batch)
+
+    def test_what_does_not_say_counts_as_one_and_a_warning_names_the_remedy_once(self):
+        for batch in ("[Tensor(32, 4), Tensor(31)]", "[('a',) * 9, ('b',) * 9]", "object()",
+                      "{'image': Tensor(3, 64, 64), 'label': 5}", "Tensor()"):
+            counted, err = self.count(batch)
+            self.assertEqual(counted, 6, batch)
+            self.assertEqual(len(err.splitlines()), 1, err)
+            self.assertIn("give report(samples=..., loss=...)", err)
+
+    def test_samples_that_contradict_the_batch_are_taken_and_warned_of_once(self):
+        batch = "[Tensor(32, 784), Tensor(32)]"
+        counted, err = self.count(batch, "samples=len(batch), loss=1.0")
+        self.assertEqual(counted, 12)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertIn("report(samples=2), but the last batch has 32 rows: leave samples= out", err)
+
+    def test_samples_that_agree_or_cannot_be_checked_are_taken_in_silence(self):
+        for batch, samples, counted in (("[Tensor(32, 784), Tensor(32)]", "32", 192),
+                                        ("object()", "7", 42)):
+            self.assertEqual(self.count(batch, "samples=%s, loss=1.0" % samples), (counted, ""))
+
+    def test_a_report_after_several_batches_counts_them_all(self):
+        for report in ("loss=1.0", "samples=96, loss=1.0", "samples=32, loss=1.0"):
+            code, out, err = self.run_script(self.TENSOR + """
+with laird_trainer.connect(report_every=1) as trainer:
+    for n, batch in enumerate(trainer.batches([Tensor(32, 4)] * 3, epochs=2)):
+        if n %% 3 == 2:
+            trainer.report(%s)
+print(trainer.samples)
+""" % report)
+            self.assertEqual((code, err), (0, ""))
+            self.assertEqual(out.split()[-1], "64" if "32" in report else "192")
+
+    def test_a_report_without_a_batch_or_a_loss_is_an_error(self):
+        for line, why in (("trainer.report(loss=1.0)", "give report(samples=..., loss=...)"),
+                          ("trainer.report(samples=3)", "needs a loss")):
             code, _, err = self.run_script(
                 "import laird_trainer\nwith laird_trainer.connect() as trainer:\n    " + line)
             self.assertEqual(code, 1)

@@ -3,7 +3,8 @@
 a softmax regression in plain Python on the first 2000 images.
 
 Alone: python3 fashion_mnist.py. Under the agent, it goes on the board's allow-list of trainers.
-Parameters: folder (of the data set), rows, epochs, batch, learning_rate.
+Parameters: folder (of the data set), rows, epochs, batch, learning_rate. Without epochs, or with 0, it
+trains under the agent until the task's target loss or deadline, and alone for 5.
 """
 
 import gzip
@@ -15,8 +16,9 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import laird_trainer  # noqa: E402
 
-DEFAULTS = {"folder": "/usr/share/datasets/fashion-mnist", "rows": 0, "epochs": 5, "batch": 64,
+DEFAULTS = {"folder": "/usr/share/datasets/fashion-mnist", "rows": 0, "epochs": 0, "batch": 64,
             "learning_rate": 0.05}
+EPOCHS_ALONE = 5
 PIXELS = 28 * 28
 CLASSES = 10
 
@@ -142,11 +144,12 @@ def main():
         kind = learner_class()
         images, labels, rows = read_data(params, params["rows"] or kind.rows_max)
         learner = kind(images, labels, rows, params, trainer)
+        epochs = params["epochs"] or (EPOCHS_ALONE if trainer.standalone else 0)
         trainer.resume(save=learner.save, load=learner.load,
-                       planned_samples=rows * params["epochs"])
+                       planned_samples=rows * epochs if epochs else None)
         for batch in trainer.batches(
                 lambda epoch: batches_of(epoch, rows, params["batch"], trainer.seed)):
-            trainer.report(samples=len(batch), loss=learner.step(batch))
+            trainer.report(loss=learner.step(batch))
 
 
 if __name__ == "__main__":

@@ -131,6 +131,18 @@ TEST(on_eighty_columns_every_row_keeps_its_numbers_and_long_names_their_gap) {
   }
 }
 
+TEST(small_losses_keep_their_columns_apart) {
+  FleetView view = fleet(1, 0);
+  view.take({TopicKind::kTask, "lab", "n-0", "t"},
+            R"({"s":"laird.task/1.0","name":"t","state":"running","target_loss":0.001,)"
+            R"("forecast":{"loss":0.005,"low":0.003797,"high":1.234567e-05,"probability":0.9}})");
+  FrameOptions options;
+  options.width = 112;
+  const std::string text = all_text(top_frame(view, options), 112);
+  TEST_ASSERT_TRUE_MESSAGE(text.find(" 0.001   0.0038..1.23e-05 ") != std::string::npos,
+                           text.c_str());
+}
+
 TEST(what_happened_last_is_shown_where_there_is_room) {
   FleetView view = fleet(2, 2);
   for (int i = 0; i < 20; ++i) {
