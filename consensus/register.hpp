@@ -1,6 +1,6 @@
 // The register: who is alive, with what base, tied to whom. Births, deaths and closings are entered
 // here and nowhere else; grants never pass through it. It is one value, replaced version by version
-// by agreement of its keepers (keeper.hpp), so every question of order is answered by it.
+// by agreement of its keepers (voting/register_voter.hpp), so every question of order is answered by it.
 //
 // Symbols: base, what an account holds apart from its edges; tie, an edge between two accounts with
 // a life number that no other edge ever had; quorum, how many fresh edges keep the account

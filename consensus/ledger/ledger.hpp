@@ -30,7 +30,7 @@
 #include "consensus/ledger/demand.hpp"
 #include "consensus/ledger/edge.hpp"
 #include "consensus/neighbour_graph.hpp"
-#include "consensus/voting/keeper.hpp"
+#include "consensus/voting/register_voter.hpp"
 
 namespace laird::consensus {
 
@@ -147,13 +147,13 @@ class Ledger {
   [[nodiscard]] DurationNs fence_age() const;
   void send(NodeId to, Body body, Out& out) const;
 
-  // ledger_price.cpp: prices and grants
+  // price.cpp: prices and grants
   [[nodiscard]] Demand demand_of(std::size_t r) const;
   [[nodiscard]] Prices prices() const;
   void grant();
   void grant_resource(std::size_t r);
 
-  // ledger_register.cpp: what is asked of the register, and what it says
+  // register_requests.cpp: what is asked of the register, and what it says
   void on_register_message(const Account& from, const Message& m, TimeNs now, Out& out);
   void apply(const StatementBody& s, TimeNs now);
   void catch_up(TimeNs now);
@@ -164,7 +164,7 @@ class Ledger {
   [[nodiscard]] bool due(const Edge& e, TimeNs now) const;
   [[nodiscard]] RequestBody request(TimeNs now) const;
 
-  // ledger_founding.cpp
+  // founding.cpp
   void found_if_lost(TimeNs now, Out& out);
   void call_roll(TimeNs now, Out& out);
   void judge_roll(TimeNs now);

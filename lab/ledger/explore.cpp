@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "consensus/codec.hpp"
-#include "consensus/voting/keeper.hpp"
+#include "consensus/voting/register_voter.hpp"
 #include "lab/ledger/world/checker.hpp"
 #include "lab/ledger/world/world.hpp"
 

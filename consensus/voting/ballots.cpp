@@ -2,7 +2,7 @@
 // phases of a round, and what is done so that messages lost or a link cut cost little time.
 #include <algorithm>
 
-#include "consensus/voting/keeper.hpp"
+#include "consensus/voting/register_voter.hpp"
 
 namespace laird::consensus {
 namespace {

@@ -1,4 +1,4 @@
-#include "consensus/voting/keeper.hpp"
+#include "consensus/voting/register_voter.hpp"
 
 #include "tests/unit/consensus/ledger_bench.hpp"
 

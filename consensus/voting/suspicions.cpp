@@ -2,7 +2,7 @@
 // answers may still keep an account unfenced.
 #include <algorithm>
 
-#include "consensus/voting/keeper.hpp"
+#include "consensus/voting/register_voter.hpp"
 
 namespace laird::consensus {
 namespace {

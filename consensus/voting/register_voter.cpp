@@ -1,4 +1,4 @@
-#include "consensus/voting/keeper.hpp"
+#include "consensus/voting/register_voter.hpp"
 
 #include <algorithm>
 
