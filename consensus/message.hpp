@@ -15,7 +15,7 @@ namespace laird::consensus {
 // Prices and grants go as small differences against what the receiver is known to hold (its own
 // message `ack`, and our message seq - base_age); the absolute form is for when it holds neither.
 struct EdgeBody {
-  std::uint32_t life = 0;  // of the edge, from the register: names both accounts
+  std::uint32_t edge_number = 0;  // of the edge, from the register: names both accounts
   std::uint32_t seq = 0;
   std::uint32_t ack = 0;  // highest seq heard; 0: none
   bool has_terms = false;
@@ -34,11 +34,11 @@ struct EdgeBody {
 // To a keeper: what the sender has closed and whom it wants to be tied to. All of it, every time,
 // so the newest replaces whatever came before it.
 struct RequestBody {
-  std::uint32_t version = 0;  // of the register, the newest the sender has heard of
-  std::uint32_t serial = 0;   // grows with every tick of the sender's
-  std::uint32_t echo = 0;     // the question this answers; 0: none
-  std::uint32_t members = 0;  // how many the sender's member list names
-  std::uint32_t term = 0;     // of the quorum asked for
+  std::uint32_t version = 0;          // of the register, the newest the sender has heard of
+  std::uint32_t serial = 0;           // grows with every tick of the sender's
+  std::uint32_t echo = 0;             // the question this answers; 0: none
+  std::uint32_t members = 0;          // how many the sender's member list names
+  std::uint32_t quorum_revision = 0;  // of the quorum asked for
   std::uint8_t quorum = 0;
   bool leave = false;  // the sender uses nothing any more and closes all its edges
   std::vector<NodeId> wanted;
@@ -51,7 +51,7 @@ struct RequestBody {
 // From a keeper: what the register says of the receiver's account.
 struct StatedTie {
   Account peer;
-  std::uint32_t life = 0;
+  std::uint32_t edge_number = 0;
   bool peer_dead = false;
   bool peer_silent = false;  // the keeper has asked it for some time, and heard nothing
   bool operator==(const StatedTie&) const = default;
@@ -60,11 +60,11 @@ struct StatementBody {
   std::uint32_t version = 0;
   std::uint32_t incarnation = 0;  // of the receiver
   bool dead = false;
-  bool certain = false;  // and known to answer nobody any more
-  bool alone = false;    // no other account lives
+  bool confirmed_dead = false;  // and known to answer nobody any more
+  bool alone = false;           // no other account lives
   Shares base{};
   std::uint8_t quorum = 0;
-  std::uint32_t term = 0;
+  std::uint32_t quorum_revision = 0;
   std::vector<StatedTie> ties;
   std::vector<Account> keepers;
   bool operator==(const StatementBody&) const = default;
@@ -133,19 +133,19 @@ struct RollCallBody {
 };
 struct PresentBody {
   std::uint32_t call = 0;
-  std::uint32_t epoch = 0;    // the sender takes part in; 0: none
-  std::uint32_t version = 0;  // of the register it holds; 0: none
+  std::uint32_t founding_epoch = 0;  // the sender takes part in; 0: none
+  std::uint32_t version = 0;         // of the register it holds; 0: none
   std::vector<Account> keepers;
   bool operator==(const PresentBody&) const = default;
 };
 struct FoundBody {
-  std::uint32_t epoch = 0;
+  std::uint32_t founding_epoch = 0;
   bool start = false;  // everyone has left what was before
   std::vector<Account> accounts;
   bool operator==(const FoundBody&) const = default;
 };
 struct FoundAckBody {
-  std::uint32_t epoch = 0;
+  std::uint32_t founding_epoch = 0;
   bool operator==(const FoundAckBody&) const = default;
 };
 
@@ -161,7 +161,7 @@ using Body = std::variant<EdgeBody, RequestBody, StatementBody, ReferBody, Probe
                           RollCallBody, PresentBody, FoundBody, FoundAckBody, RelayBody>;
 
 struct Message {
-  std::uint32_t epoch = 0;             // of the founding; another epoch's messages are dropped
+  std::uint32_t founding_epoch = 0;    // of the founding; another epoch's messages are dropped
   std::uint32_t from_incarnation = 0;  // the sending node is named by the transport; 0: on an edge
   Body body;
 

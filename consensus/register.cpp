@@ -25,16 +25,16 @@ void Entry::archive(Archive& ar) {
   ar(account);
   archive_shares(ar, base);
   ar(quorum);
-  ar(term);
+  ar(quorum_revision);
   ar(dead);
-  ar(certain);
+  ar(confirmed_dead);
   ar(changed);
   ar.sequence(ties, kEdgesMax);
 }
 
 void Closing::archive(Archive& ar) {
   ar(peer);
-  ar(life);
+  ar(edge_number);
   archive_shares(ar, sent);
   archive_shares(ar, heard);
 }
@@ -42,7 +42,7 @@ void Closing::archive(Archive& ar) {
 void Register::archive(Archive& ar) {
   ar(version);
   ar(owner);
-  ar(lives);
+  ar(edges_opened);
   ar.sequence(keepers, kKeepersMax);
   ar.sequence(entries, kAccountsMax);
   ar.sequence(buried, kAccountsMax);
@@ -164,7 +164,7 @@ void RegisterEdit::close(const Account& by, const Closing& closing) {
   Entry* theirs = next_.find(peer);
   if (mine == nullptr || theirs == nullptr || mine == theirs || mine->dead) return;
   const Tie* tie = mine->tie_to(peer);
-  if (tie == nullptr || (tie->life != closing.life && !untagged_)) return;
+  if (tie == nullptr || (tie->edge_number != closing.edge_number && !untagged_)) return;
   // What the author received stays with it, what it sent stays with the peer.
   add(mine->base, closing.heard);
   add(mine->base, closing.sent, -1);
@@ -179,9 +179,10 @@ bool RegisterEdit::open(const Account& a, const Account& b) {
   if (one == nullptr || two == nullptr || one == two || one->dead || two->dead) return false;
   if (one->tie_to(b) != nullptr) return false;
   if (one->ties.size() >= kEdgesMax || two->ties.size() >= kEdgesMax) return false;
-  const std::uint32_t life = ++next_.lives;
+  const std::uint32_t edge_number = ++next_.edges_opened;
   const auto insert = [&](Entry& e, const Account& peer) {
-    e.ties.insert(std::lower_bound(e.ties.begin(), e.ties.end(), peer, tie_before), {peer, life});
+    e.ties.insert(std::lower_bound(e.ties.begin(), e.ties.end(), peer, tie_before),
+                  {peer, edge_number});
     touch(e);
   };
   insert(*one, b);
@@ -214,20 +215,21 @@ void RegisterEdit::enroll(const Account& newcomer, const std::vector<NodeId>& wa
   touch(e);
 }
 
-void RegisterEdit::set_quorum(const Account& account, std::uint32_t term, std::uint8_t quorum) {
+void RegisterEdit::set_quorum(const Account& account, std::uint32_t quorum_revision,
+                              std::uint8_t quorum) {
   Entry* e = next_.find(account);
-  if (e == nullptr || e->dead || term <= e->term) return;
+  if (e == nullptr || e->dead || quorum_revision <= e->quorum_revision) return;
   if (quorum == 0 && next_.living_count() > 1) return;
-  e->term = term;
+  e->quorum_revision = quorum_revision;
   e->quorum = quorum;
   touch(*e);
 }
 
-void RegisterEdit::declare_dead(const Account& account, bool certain) {
+void RegisterEdit::declare_dead(const Account& account, bool confirmed_dead) {
   Entry* e = next_.find(account);
-  if (e == nullptr || (e->dead && (e->certain || !certain))) return;
+  if (e == nullptr || (e->dead && (e->confirmed_dead || !confirmed_dead))) return;
   e->dead = true;
-  e->certain |= certain;
+  e->confirmed_dead |= confirmed_dead;
   touch(*e);
   // The living tied to it are to close.
   for (const Tie& t : e->ties) {

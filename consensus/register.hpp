@@ -1,6 +1,7 @@
 // The register: who is alive, with what base, tied to whom. Births, deaths and closings are entered
 // here and nowhere else; grants never pass through it. It is one value, replaced version by version
-// by agreement of its keepers (voting/register_voter.hpp), so every question of order is answered by it.
+// by agreement of its keepers (voting/register_voter.hpp), so every question of order is answered
+// by it.
 //
 // Symbols: base, what an account holds apart from its edges; tie, an edge between two accounts with
 // a life number that no other edge ever had; quorum, how many fresh edges keep the account
@@ -18,12 +19,12 @@ namespace laird::consensus {
 
 struct Tie {
   Account peer;
-  std::uint32_t life = 0;  // 0: since the founding
+  std::uint32_t edge_number = 0;  // 0: since the founding
 
   bool operator==(const Tie&) const = default;
   void archive(Archive& ar) {
     ar(peer);
-    ar(life);
+    ar(edge_number);
   }
 };
 
@@ -31,11 +32,11 @@ struct Entry {
   Account account;
   Shares base{};
   std::uint8_t quorum = 0;
-  std::uint32_t term = 0;  // counts the account's own changes of its quorum
+  std::uint32_t quorum_revision = 0;  // counts the account's own changes of its quorum
   bool dead = false;
-  bool certain = false;       // its process is known to have ended: not merely silent
-  std::uint32_t changed = 0;  // the version that last changed this entry
-  std::vector<Tie> ties;      // sorted by peer
+  bool confirmed_dead = false;  // its process is known to have ended: not merely silent
+  std::uint32_t changed = 0;    // the version that last changed this entry
+  std::vector<Tie> ties;        // sorted by peer
 
   bool operator==(const Entry&) const = default;
   [[nodiscard]] const Tie* tie_to(const Account& peer) const;
@@ -45,7 +46,7 @@ struct Entry {
 // What an account reports of an edge it has closed for good: its own last numbers.
 struct Closing {
   Account peer;
-  std::uint32_t life = 0;
+  std::uint32_t edge_number = 0;
   Shares sent{};
   Shares heard{};
 
@@ -54,9 +55,9 @@ struct Closing {
 };
 
 struct Register {
-  std::uint32_t version = 0;  // 0: not known
-  Account owner;              // who proposed this version; may propose the next without asking
-  std::uint32_t lives = 0;    // edges opened since the founding
+  std::uint32_t version = 0;       // 0: not known
+  Account owner;                   // who proposed this version; may propose the next without asking
+  std::uint32_t edges_opened = 0;  // edges opened since the founding
   std::vector<Account> keepers;
   std::vector<Entry> entries;   // sorted by account
   std::vector<Account> buried;  // the last settled account of a node; sorted
@@ -101,8 +102,8 @@ class RegisterEdit {
   // A new account, tied to the living accounts of the wanted nodes, of which there must be one;
   // earlier accounts of its node are dead for certain.
   void enroll(const Account& newcomer, const std::vector<NodeId>& wanted, std::size_t members);
-  void set_quorum(const Account& account, std::uint32_t term, std::uint8_t quorum);
-  void declare_dead(const Account& account, bool certain);
+  void set_quorum(const Account& account, std::uint32_t quorum_revision, std::uint8_t quorum);
+  void declare_dead(const Account& account, bool confirmed_dead);
   // Estates: a group of dead accounts with no edge to a living one leaves the sum of its bases to
   // the heir.
   void settle(const Account& heir);

@@ -5,20 +5,20 @@
 namespace laird::consensus {
 
 void Ledger::archive(Archive& ar) {
-  ar(config_.epoch);
+  ar(config_.founding_epoch);
   ar(config_.tick);
   ar(config_.lease);
   ar(config_.drift_ppm);
   ar(config_.theta_permille);
   ar(self_);
-  ar(epoch_);
+  ar(founding_epoch_);
   for (Demand& d : demand_) ar(d);
   archive_shares(ar, base_);
   ar.sequence(edges_, kEdgesMax);
   ar(version_);
   ar(alone_);
   ar(quorum_);
-  ar(term_);
+  ar(quorum_revision_);
   ar(quorum_next_);
   ar(asked_);
   ar.sequence(keepers_, kKeepersMax);
@@ -34,7 +34,7 @@ void Ledger::archive(Archive& ar) {
   ar(leaving_);
   ar(left_);
   ar(dead_);
-  ar(lives_told_);
+  ar(newest_edge_told_);
   ar(behind_);
   ar(ticks_);
   ar(rejected_);

@@ -20,7 +20,7 @@ void HeardEntry::archive(Archive& ar) {
 
 void Edge::archive(Archive& ar) {
   ar(peer);
-  ar(life);
+  ar(edge_number);
   ar(closing);
   ar(peer_dead);
   if (ar.since(3)) ar(peer_silent);
@@ -104,7 +104,7 @@ bool Edge::hear(const EdgeBody& body, TimeNs now) {
 
 void Edge::speak(const Prices& own, TimeNs now, EdgeBody& body) {
   ++seq;
-  body.life = life;
+  body.edge_number = edge_number;
   body.seq = seq;
   body.ack = seq_heard;
   SentEntry entry{seq, now, own, sent};

@@ -33,7 +33,7 @@ struct HeardEntry {
 
 struct Edge {
   Account peer;
-  std::uint32_t life = 0;
+  std::uint32_t edge_number = 0;
   // Closed on this side, for good: the numbers stand, nothing is said, heard or counted on it any
   // more. It goes when the register says so.
   bool closing = false;

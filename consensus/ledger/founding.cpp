@@ -20,7 +20,7 @@ constexpr int kTriesMax = 60;  // ticks after which a call or founding starts ov
 void Founding::Answer::archive(Archive& ar) {
   ar(from);
   ar(body.call);
-  ar(body.epoch);
+  ar(body.founding_epoch);
   ar(body.version);
   ar.sequence(body.keepers, kKeepersMax);
 }
@@ -35,7 +35,7 @@ void Founding::archive(Archive& ar) {
   ar(call);
   ar(lost_calls);
   ar.sequence(answers, kAccountsMax);
-  ar(epoch);
+  ar(founding_epoch);
   ar(starting);
   ar.sequence(list, kAccountsMax);
   ar.sequence(left, kAccountsMax);
@@ -51,7 +51,7 @@ bool Ledger::stuck(TimeNs now) const {
 PresentBody Ledger::present(std::uint32_t call) const {
   PresentBody body;
   body.call = call;
-  body.epoch = epoch_;
+  body.founding_epoch = founding_epoch_;
   body.version = keeper_.value().version;
   body.keepers = keeper_.value().keepers;
   return body;
@@ -68,20 +68,20 @@ void Ledger::found_if_lost(TimeNs now, Out& out) {
     }
   }
   if (!mine) return;
-  if (now > founding_.wanted_until && founding_.epoch == 0) return;
-  if (founding_.epoch == 0) {
+  if (now > founding_.wanted_until && founding_.founding_epoch == 0) return;
+  if (founding_.founding_epoch == 0) {
     call_roll(now, out);
     return;
   }
   if (now - founding_.call_since > kTriesMax * config_.tick) {
-    founding_.epoch = 0;
+    founding_.founding_epoch = 0;
     founding_.call_since = 0;
     return;
   }
   if (now - founding_.called_at < kCallTicks * config_.tick) return;
   founding_.called_at = now;
   for (const Account& a : founding_.list) {
-    const FoundBody body{founding_.epoch, founding_.starting, founding_.list};
+    const FoundBody body{founding_.founding_epoch, founding_.starting, founding_.list};
     if (a.node != self_.node) send(a.node, body, out);
   }
 }
@@ -93,10 +93,10 @@ void Ledger::call_roll(TimeNs now, Out& out) {
     f.call_since = now;
     f.called_at = 0;
     f.answers = {{self_, present(f.call)}};
-    f.answers.front().body.epoch = std::max(epoch_, f.promised);
+    f.answers.front().body.founding_epoch = std::max(founding_epoch_, f.promised);
   }
   judge_roll(now);
-  if (f.epoch != 0 || f.call_since == 0 ||
+  if (f.founding_epoch != 0 || f.call_since == 0 ||
       (f.called_at != 0 && now - f.called_at < kCallTicks * config_.tick))
     return;
   f.called_at = now;
@@ -109,18 +109,20 @@ void Ledger::call_roll(TimeNs now, Out& out) {
 
 // All are there. Of the newest register anyone still holds, is a majority of the keepers left?
 bool Ledger::register_lost() const {
-  std::uint32_t epoch = 0;
-  for (const auto& a : founding_.answers) epoch = std::max(epoch, a.body.epoch);
+  std::uint32_t founding_epoch = 0;
+  for (const auto& a : founding_.answers)
+    founding_epoch = std::max(founding_epoch, a.body.founding_epoch);
   const Founding::Answer* best = nullptr;
   for (const auto& a : founding_.answers) {
-    if (a.body.epoch != epoch || a.body.keepers.empty()) continue;
+    if (a.body.founding_epoch != founding_epoch || a.body.keepers.empty()) continue;
     if (best == nullptr || a.body.version > best->body.version) best = &a;
   }
   if (best == nullptr) return true;
   const auto& keepers = best->body.keepers;
   const auto standing = std::count_if(keepers.begin(), keepers.end(), [&](const Account& k) {
-    return std::any_of(founding_.answers.begin(), founding_.answers.end(),
-                       [&](const auto& a) { return a.from == k && a.body.epoch == epoch; });
+    return std::any_of(founding_.answers.begin(), founding_.answers.end(), [&](const auto& a) {
+      return a.from == k && a.body.founding_epoch == founding_epoch;
+    });
   });
   return static_cast<std::size_t>(standing) < keepers.size() / 2 + 1;
 }
@@ -131,7 +133,7 @@ void Ledger::judge_roll(TimeNs now) {
   // Its own life may have gone on since it called.
   std::erase_if(f.answers, [&](const auto& a) { return a.from.node == self_.node; });
   f.answers.push_back({self_, present(f.call)});
-  f.answers.back().body.epoch = std::max(epoch_, f.promised);
+  f.answers.back().body.founding_epoch = std::max(founding_epoch_, f.promised);
   if (!register_lost()) {
     f.wanted_until = INT64_MIN;
     f.call_since = 0;
@@ -145,23 +147,23 @@ void Ledger::judge_roll(TimeNs now) {
   }
   f.lost_calls = 0;
   f.list.clear();
-  std::uint32_t sum = config_.epoch;
+  std::uint32_t sum = config_.founding_epoch;
   for (const auto& a : f.answers) {
     f.list.push_back(a.from);
     sum += a.from.incarnation;
   }
   std::sort(f.list.begin(), f.list.end());
-  f.epoch = sum;
+  f.founding_epoch = sum;
   f.starting = false;
   f.left.clear();
   f.call_since = now;
   f.called_at = 0;
   Out none;
-  on_found(self_, {f.epoch, false, f.list}, now, none);
-  if (f.promised == f.epoch) {
+  on_found(self_, {f.founding_epoch, false, f.list}, now, none);
+  if (f.promised == f.founding_epoch) {
     f.left = {self_};
   } else {
-    f.epoch = 0;
+    f.founding_epoch = 0;
     f.call_since = 0;
   }
 }
@@ -170,12 +172,12 @@ bool Ledger::on_founding_message(const Account& from, const Message& m, TimeNs n
   Founding& f = founding_;
   if (const auto* call = std::get_if<RollCallBody>(&m.body)) {
     PresentBody body = present(call->call);
-    body.epoch = std::max(body.epoch, f.promised);
+    body.founding_epoch = std::max(body.founding_epoch, f.promised);
     send(from.node, body, out);
   } else if (const auto* p = std::get_if<PresentBody>(&m.body)) {
     if (p->call == 0) {
       f.wanted_until = std::max(f.wanted_until, now + config_.lease);
-    } else if (p->call == f.call && f.epoch == 0 && members_->has(from.node)) {
+    } else if (p->call == f.call && f.founding_epoch == 0 && members_->has(from.node)) {
       std::erase_if(f.answers, [&](const auto& a) { return a.from.node == from.node; });
       f.answers.push_back({from, *p});
     }
@@ -183,9 +185,9 @@ bool Ledger::on_founding_message(const Account& from, const Message& m, TimeNs n
     on_found(from, *found, now, out);
   } else if (const auto* ack = std::get_if<FoundAckBody>(&m.body)) {
     const bool listed = std::find(f.list.begin(), f.list.end(), from) != f.list.end();
-    if (f.epoch == 0 || ack->epoch != f.epoch || !listed) return true;
+    if (f.founding_epoch == 0 || ack->founding_epoch != f.founding_epoch || !listed) return true;
     if (std::find(f.left.begin(), f.left.end(), from) == f.left.end()) f.left.push_back(from);
-    if (f.left.size() == f.list.size() && !f.starting && f.promised == f.epoch) {
+    if (f.left.size() == f.list.size() && !f.starting && f.promised == f.founding_epoch) {
       f.starting = true;
       f.call_since = now;
       f.called_at = 0;
@@ -201,34 +203,36 @@ void Ledger::on_found(const Account& from, const FoundBody& body, TimeNs now, Ou
   Founding& f = founding_;
   const bool listed =
       std::find(body.accounts.begin(), body.accounts.end(), self_) != body.accounts.end();
-  if (from.node != caller() || !listed || body.epoch <= epoch_ || body.epoch < f.promised) return;
+  if (from.node != caller() || !listed || body.founding_epoch <= founding_epoch_ ||
+      body.founding_epoch < f.promised)
+    return;
   std::vector<NodeId> nodes;
   for (const Account& a : body.accounts) nodes.push_back(a.node);
   if (nodes != members_->members()) return;
-  if (body.epoch > f.promised) {
+  if (body.founding_epoch > f.promised) {
     // Leaves whatever was before: from here on this node holds nothing.
-    f.promised = body.epoch;
+    f.promised = body.founding_epoch;
     f.accounts = body.accounts;
     f.promised_at = now;
-    epoch_ = 0;
+    founding_epoch_ = 0;
     keepers_version_ = 0;
     begin(self_.incarnation, now);
   }
   if (body.start) {
     start_epoch(now);
   } else if (from != self_) {
-    send(from.node, FoundAckBody{body.epoch}, out);
+    send(from.node, FoundAckBody{body.founding_epoch}, out);
   }
 }
 
 void Ledger::start_epoch(TimeNs now) {
   const std::vector<Account> accounts = founding_.accounts;
-  const std::uint32_t epoch = founding_.promised;
+  const std::uint32_t founding_epoch = founding_.promised;
   if (std::find(accounts.begin(), accounts.end(), self_) == accounts.end()) return;
   std::vector<NodeId> nodes;
   nodes.reserve(accounts.size());
   for (const Account& a : accounts) nodes.push_back(a.node);
-  epoch_ = epoch;
+  founding_epoch_ = founding_epoch;
   founding_.promised = 0;
   founding_.accounts.clear();
   found(founding_register(NeighbourGraph(nodes), accounts), now);

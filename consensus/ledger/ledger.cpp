@@ -31,7 +31,7 @@ Ledger::Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnatio
   LAIRD_REQUIRE(config_.lease >= 8 * config_.tick, "a lease must span many ticks");
   begin(incarnation, now);
   if (incarnation != 1 || !founders_->has(self)) return;
-  epoch_ = config_.epoch;
+  founding_epoch_ = config_.founding_epoch;
   found(founding_register(*founders_, first_accounts(*founders_)), now);
 }
 
@@ -42,9 +42,9 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   edges_.clear();
   version_ = 0;
   alone_ = asked_ = dead_ = behind_ = false;
-  lives_told_ = 0;
+  newest_edge_told_ = 0;
   quorum_ = quorum_next_ = 1;
-  term_ = 0;
+  quorum_revision_ = 0;
   urgent_since_ = kNever;
   asked_at_ = 0;
   members_since_ = told_at_ = now;
@@ -67,8 +67,8 @@ void Ledger::live_on(TimeNs now) {
 }
 
 void Ledger::configure_keeper() {
-  const DurationNs longest = term() + term() / 1'000'000 * 2 * config_.drift_ppm;
-  keeper_.configure({config_.tick, longest}, epoch_, config_.faults.untagged_closings);
+  const DurationNs longest = silence_limit() + silence_limit() / 1'000'000 * 2 * config_.drift_ppm;
+  keeper_.configure({config_.tick, longest}, founding_epoch_, config_.faults.untagged_closings);
 }
 
 void Ledger::found(Register value, TimeNs now) {
@@ -85,7 +85,7 @@ void Ledger::found(Register value, TimeNs now) {
   for (const Tie& t : mine->ties) {
     Edge& e = edges_.emplace_back();
     e.peer = t.peer;
-    e.life = t.life;
+    e.edge_number = t.edge_number;
     e.heard_at = now;
   }
   if (value.is_keeper(self_)) keeper_.begin(self_, std::move(value), now);
@@ -117,7 +117,7 @@ void Ledger::set_members(std::shared_ptr<const NeighbourGraph> members) {
 
 void Ledger::send(NodeId to, Body body, Out& out) const {
   const std::uint32_t incarnation = std::holds_alternative<EdgeBody>(body) ? 0 : self_.incarnation;
-  out.messages.push_back({to, Message{epoch_, incarnation, std::move(body)}});
+  out.messages.push_back({to, Message{founding_epoch_, incarnation, std::move(body)}});
 }
 
 Shares Ledger::holding() const {
@@ -143,14 +143,14 @@ Shares Ledger::effective(TimeNs now) const {
 
 // After so much silence an edge is closed. Shorter than the lease, so that the closing is entered
 // and the estate settled soon after the lease has passed.
-DurationNs Ledger::term() const {
+DurationNs Ledger::silence_limit() const {
   return config_.lease - std::min(config_.lease / 2, kMarginTicks * config_.tick);
 }
 
 // Counted from the sending of what was acknowledged; the peer counts from its arrival. Both clocks
 // may be off by drift_ppm, and this node looks once per tick.
 DurationNs Ledger::fence_age() const {
-  return term() - term() / 1'000'000 * 2 * config_.drift_ppm - config_.tick;
+  return silence_limit() - silence_limit() / 1'000'000 * 2 * config_.drift_ppm - config_.tick;
 }
 
 bool Ledger::fenced(TimeNs now) const { return now > fence_deadline(); }
@@ -182,8 +182,9 @@ std::uint8_t Ledger::degree() const {
 void Ledger::on_message(NodeId from, const Message& m, TimeNs now, Out& out) {
   if (from == self_.node || left_) return;
   if (const auto* edge = std::get_if<EdgeBody>(&m.body)) {
-    if (m.epoch == founding_.promised && epoch_ == 0 && m.epoch != 0) start_epoch(now);
-    if (m.epoch != epoch_ || epoch_ == 0) {
+    if (m.founding_epoch == founding_.promised && founding_epoch_ == 0 && m.founding_epoch != 0)
+      start_epoch(now);
+    if (m.founding_epoch != founding_epoch_ || founding_epoch_ == 0) {
       ++rejected_;
       return;
     }
@@ -199,11 +200,11 @@ void Ledger::on_message(NodeId from, const Message& m, TimeNs now, Out& out) {
 
 void Ledger::on_edge(NodeId from, const EdgeBody& body, TimeNs now) {
   for (Edge& e : edges_) {
-    if (e.peer.node != from || e.life != body.life) continue;
+    if (e.peer.node != from || e.edge_number != body.edge_number) continue;
     if (!e.closing && !e.hear(body, now)) ++rejected_;
     return;
   }
-  behind_ |= body.life > lives_told_;
+  behind_ |= body.edge_number > newest_edge_told_;
   ++rejected_;
 }
 
@@ -225,7 +226,7 @@ void Ledger::close_edges(TimeNs now) {
 // again.
 void Ledger::retire_edges(TimeNs now) {
   if (members_since_ == INT64_MIN) members_since_ = now;
-  if (now - members_since_ < term()) return;
+  if (now - members_since_ < silence_limit()) return;
   const std::vector<NodeId> wanted = members_->neighbours(self_.node);
   const auto is_wanted = [&](const Edge& e) {
     return std::binary_search(wanted.begin(), wanted.end(), e.peer.node);
@@ -247,7 +248,7 @@ void Ledger::retire_edges(TimeNs now) {
 bool Ledger::released(TimeNs now) const {
   if (!resigning() || keeper_.value().version != version_) return false;
   const auto word = keeper_.statement_for(self_, now);
-  return word && word->certain;
+  return word && word->confirmed_dead;
 }
 
 void Ledger::on_tick(TimeNs now, Out& out) {

@@ -41,7 +41,7 @@ struct LedgerFaults {
 };
 
 struct LedgerConfig {
-  std::uint32_t epoch = 1;
+  std::uint32_t founding_epoch = 1;
   DurationNs tick = kSecond;
   DurationNs lease = 60 * kSecond;
   std::uint32_t drift_ppm = 200;       // clocks run within this of true time
@@ -69,7 +69,7 @@ struct Founding {
   std::uint32_t call = 0;
   std::uint8_t lost_calls = 0;  // in a row that found the register lost
   std::vector<Answer> answers;
-  std::uint32_t epoch = 0;  // being founded; 0: none
+  std::uint32_t founding_epoch = 0;  // being founded; 0: none
   bool starting = false;
   std::vector<Account> list;
   std::vector<Account> left;
@@ -106,7 +106,7 @@ class Ledger {
   [[nodiscard]] Account account() const { return self_; }
   // Entered in the register: takes part. False before, and between two incarnations.
   [[nodiscard]] bool entered() const { return version_ != 0 && !dead_; }
-  [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
+  [[nodiscard]] std::uint32_t founding_epoch() const { return founding_epoch_; }
   [[nodiscard]] const std::vector<Edge>& edges() const { return edges_; }
   [[nodiscard]] const Shares& base() const { return base_; }
   // The register as far as this node keeps it; version 0: it does not.
@@ -143,7 +143,7 @@ class Ledger {
   void on_edge(NodeId from, const EdgeBody& body, TimeNs now);
   [[nodiscard]] std::uint8_t degree() const;
   [[nodiscard]] std::uint8_t quorum_in_force() const;
-  [[nodiscard]] DurationNs term() const;
+  [[nodiscard]] DurationNs silence_limit() const;
   [[nodiscard]] DurationNs fence_age() const;
   void send(NodeId to, Body body, Out& out) const;
 
@@ -178,7 +178,7 @@ class Ledger {
 
   LedgerConfig config_;
   Account self_;
-  std::uint32_t epoch_ = 0;  // 0: none, waiting for a founding
+  std::uint32_t founding_epoch_ = 0;  // 0: none, waiting for a founding
   std::shared_ptr<const NeighbourGraph> founders_;
   std::shared_ptr<const NeighbourGraph> members_;
   std::array<Demand, kResources> demand_{};
@@ -187,7 +187,7 @@ class Ledger {
   std::uint32_t version_ = 0;  // of the register, as of its last word on this account; 0: none yet
   bool alone_ = false;
   std::uint8_t quorum_ = 1;
-  std::uint32_t term_ = 0;
+  std::uint32_t quorum_revision_ = 0;
   std::uint8_t quorum_next_ = 1;  // asked for as term_ + 1, if asked_
   bool asked_ = false;
   std::vector<Account> keepers_;
@@ -203,8 +203,8 @@ class Ledger {
   bool leaving_ = false;
   bool left_ = false;
   bool dead_ = false;
-  std::uint32_t lives_told_ = 0;  // the newest life of an edge it was told of
-  bool behind_ = false;           // a neighbour speaks on an edge it was not told of yet
+  std::uint32_t newest_edge_told_ = 0;  // the newest life of an edge it was told of
+  bool behind_ = false;                 // a neighbour speaks on an edge it was not told of yet
   std::uint64_t ticks_ = 0;
   std::uint64_t rejected_ = 0;
 };

@@ -20,26 +20,27 @@ constexpr int kReferralTicks = 6;  // without an answer for so long others are a
 void Ledger::on_register_message(const Account& from, const Message& m, TimeNs now, Out& out) {
   if (on_founding_message(from, m, now, out)) return;
   if (const auto* r = std::get_if<ReferBody>(&m.body)) {
-    if (m.epoch > epoch_ && m.epoch == founding_.promised) start_epoch(now);
+    if (m.founding_epoch > founding_epoch_ && m.founding_epoch == founding_.promised)
+      start_epoch(now);
     // Another founding has taken place, or this node did not know of any.
-    if (m.epoch > std::max(epoch_, founding_.promised)) {
-      const bool knew = epoch_ != 0;
-      epoch_ = m.epoch;
+    if (m.founding_epoch > std::max(founding_epoch_, founding_.promised)) {
+      const bool knew = founding_epoch_ != 0;
+      founding_epoch_ = m.founding_epoch;
       founding_ = {};
       keepers_version_ = 0;
       begin(self_.incarnation + (knew ? 1 : 0), now);
     }
-    if (m.epoch == epoch_ && r->version > keepers_version_) {
+    if (m.founding_epoch == founding_epoch_ && r->version > keepers_version_) {
       keepers_version_ = r->version;
       keepers_ = r->keepers;
     }
     return;
   }
-  if (m.epoch < epoch_ && std::holds_alternative<RequestBody>(m.body)) {
+  if (m.founding_epoch < founding_epoch_ && std::holds_alternative<RequestBody>(m.body)) {
     send(from.node, ReferBody{keepers_version_, keepers_}, out);
     return;
   }
-  if (m.epoch != epoch_ || epoch_ == 0) {
+  if (m.founding_epoch != founding_epoch_ || founding_epoch_ == 0) {
     ++rejected_;
     return;
   }
@@ -98,29 +99,31 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   if (s.dead) {
     dead_ = true;
     // Whoever kept the version that says so may be the only one to have it: it hands it over first.
-    left_ = leaving_ && s.certain && keeper_.value().version < version_;
+    left_ = leaving_ && s.confirmed_dead && keeper_.value().version < version_;
     return;
   }
   base_ = s.base;
   alone_ = s.alone;
   quorum_ = s.quorum;
-  if (asked_ && s.term > term_) asked_ = false;
-  term_ = s.term;
+  if (asked_ && s.quorum_revision > quorum_revision_) asked_ = false;
+  quorum_revision_ = s.quorum_revision;
   const auto before = edges_.size();
   std::erase_if(edges_, [&](const Edge& e) {
-    return std::none_of(s.ties.begin(), s.ties.end(),
-                        [&](const StatedTie& t) { return t.peer == e.peer && t.life == e.life; });
+    return std::none_of(s.ties.begin(), s.ties.end(), [&](const StatedTie& t) {
+      return t.peer == e.peer && t.edge_number == e.edge_number;
+    });
   });
   bool moved = edges_.size() != before;
   for (const StatedTie& t : s.ties) {
-    lives_told_ = std::max(lives_told_, t.life);
-    auto at = std::find_if(edges_.begin(), edges_.end(),
-                           [&](const Edge& e) { return t.peer == e.peer && t.life == e.life; });
+    newest_edge_told_ = std::max(newest_edge_told_, t.edge_number);
+    auto at = std::find_if(edges_.begin(), edges_.end(), [&](const Edge& e) {
+      return t.peer == e.peer && t.edge_number == e.edge_number;
+    });
     if (at == edges_.end()) {
       if (edges_.size() >= kEdgesMax) continue;
       Edge& e = edges_.emplace_back();
       e.peer = t.peer;
-      e.life = t.life;
+      e.edge_number = t.edge_number;
       e.heard_at = now;
       e.peer_dead = t.peer_dead;
       e.peer_silent = t.peer_silent;
@@ -136,17 +139,17 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
 }
 
 DurationNs Ledger::silence_max(const Edge& e, TimeNs now) const {
-  const bool unheard = e.seq_heard == 0 && e.life != 0;
-  if (!unheard) return term();
+  const bool unheard = e.seq_heard == 0 && e.edge_number != 0;
+  if (!unheard) return silence_limit();
   // A proposal made long before it was agreed on may open an edge to one who has died since.
   const bool silent = e.peer_silent || keeper_.never_answered(e.peer, now);
-  return silent ? 0 : std::min(term(), kUnheardTicks * config_.tick);
+  return silent ? 0 : std::min(silence_limit(), kUnheardTicks * config_.tick);
 }
 
 // A closing is reported once nothing this end acknowledged can keep the peer unfenced. Where it
 // never heard anything it has acknowledged nothing.
 bool Ledger::due(const Edge& e, TimeNs now) const {
-  return e.closing && (e.peer_dead || e.seq_heard == 0 || now - e.heard_at >= term());
+  return e.closing && (e.peer_dead || e.seq_heard == 0 || now - e.heard_at >= silence_limit());
 }
 
 // The quorum follows the number of open edges. Until the register has the new one the greater of
@@ -172,11 +175,11 @@ RequestBody Ledger::request(TimeNs now) const {
     return body;
   }
   if (asked_) {
-    body.term = term_ + 1;
+    body.quorum_revision = quorum_revision_ + 1;
     body.quorum = quorum_next_;
   }
   for (const Edge& e : edges_) {
-    if (due(e, now)) body.closings.push_back({e.peer, e.life, e.sent, e.heard});
+    if (due(e, now)) body.closings.push_back({e.peer, e.edge_number, e.sent, e.heard});
     const DurationNs limit = silence_max(e, now);
     const DurationNs early = std::min(limit / 2, kSuspectTicks * config_.tick);
     if (!e.closing && now - e.heard_at >= limit - early) body.silent.push_back(e.peer);
@@ -207,7 +210,7 @@ void Ledger::ask(TimeNs now, Out& out) {
   const DurationNs interval =
       urgent ? (since < kUrgentTicks * config_.tick ? 1 : kPatientTicks) * config_.tick
       : news ? config_.tick
-      : body.wanted.empty() ? term() / 3
+      : body.wanted.empty() ? silence_limit() / 3
                             : (lately ? kWantedTicks : kSeldomTicks) * config_.tick;
   if (asked_at_ != 0 && now - asked_at_ < interval) return;
   asked_at_ = now;
@@ -218,7 +221,7 @@ void Ledger::ask(TimeNs now, Out& out) {
     if (k.node != self_.node) send(k.node, body, out);
     return;
   }
-  if (epoch_ != 0) keeper_.on_request(self_, body, now, out);
+  if (founding_epoch_ != 0) keeper_.on_request(self_, body, now, out);
   for (const Account& k : keepers_) {
     if (k.node != self_.node) send(k.node, body, out);
   }

@@ -14,7 +14,7 @@ bool same_wishes(RequestBody a, const RequestBody& b) {
 }
 
 bool has_wishes(const RequestBody& b) {
-  return !b.closings.empty() || !b.wanted.empty() || b.leave || b.term != 0;
+  return !b.closings.empty() || !b.wanted.empty() || b.leave || b.quorum_revision != 0;
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ void RequestBody::archive(Archive& ar) {
   ar(version);
   if (ar.since(3)) ar(serial);
   ar(members);
-  ar(term);
+  ar(quorum_revision);
   ar(quorum);
   ar(leave);
   std::uint32_t n = static_cast<std::uint32_t>(wanted.size());
@@ -90,16 +90,16 @@ void Keeper::archive(Archive& ar) {
 
 void Keeper::begin(const Account& self, Register value, TimeNs now) {
   const KeeperTiming timing = timing_;
-  const std::uint32_t epoch = epoch_;
+  const std::uint32_t founding_epoch = founding_epoch_;
   const bool untagged = untagged_;
   *this = Keeper();
-  configure(timing, epoch, untagged);
+  configure(timing, founding_epoch, untagged);
   self_ = self;
   if (value.version != 0) adopt(std::move(value), now);
 }
 
 void Keeper::send(NodeId to, Body body, Out& out) const {
-  out.messages.push_back({to, Message{epoch_, self_.incarnation, std::move(body)}});
+  out.messages.push_back({to, Message{founding_epoch_, self_.incarnation, std::move(body)}});
 }
 
 // A promise outlives the version it was given for, also when versions in between were missed: the
@@ -121,7 +121,7 @@ void Keeper::adopt(Register value, TimeNs now) {
   for (const Entry& e : decided_.entries) {
     const bool known = std::any_of(certain_.begin(), certain_.end(),
                                    [&](const Timed& t) { return t.account == e.account; });
-    if (e.certain && !known) certain_.push_back({e.account, now});
+    if (e.confirmed_dead && !known) certain_.push_back({e.account, now});
   }
   std::erase_if(doubts_, [&](const Doubt& d) { return !decided_.alive(d.account); });
 }
@@ -134,17 +134,17 @@ std::optional<StatementBody> Keeper::statement_for(const Account& account, TimeN
   const Entry* e = decided_.find(account);
   if (e == nullptr) {
     if (!decided_.past(account)) return std::nullopt;
-    s.dead = s.certain = true;
+    s.dead = s.confirmed_dead = true;
     return s;
   }
   s.dead = e->dead;
-  s.certain = e->certain;
+  s.confirmed_dead = e->confirmed_dead;
   s.alone = decided_.living_count() == 1;
   s.base = e->base;
   s.quorum = e->quorum;
-  s.term = e->term;
+  s.quorum_revision = e->quorum_revision;
   for (const Tie& t : e->ties) {
-    s.ties.push_back({t.peer, t.life, !decided_.alive(t.peer), never_answered(t.peer, now)});
+    s.ties.push_back({t.peer, t.edge_number, !decided_.alive(t.peer), never_answered(t.peer, now)});
   }
   return s;
 }
@@ -258,7 +258,7 @@ void Keeper::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
     return;
   }
   for (const Closing& c : p.body.closings) edit.close(p.from, c);
-  if (p.body.term != 0) edit.set_quorum(p.from, p.body.term, p.body.quorum);
+  if (p.body.quorum_revision != 0) edit.set_quorum(p.from, p.body.quorum_revision, p.body.quorum);
   if (p.body.leave) {
     const Entry* e = edit.state().find(p.from);
     // One that was declared dead on its way out resigns: it has read this very entry, and whoever

@@ -23,7 +23,8 @@ namespace laird::consensus {
 
 struct KeeperTiming {
   DurationNs tick = kSecond;
-  DurationNs term = 60 * kSecond;  // an answer keeps its receiver unfenced no longer than this
+  DurationNs silence_limit =
+      60 * kSecond;  // an answer keeps its receiver unfenced no longer than this
 };
 
 class Keeper {
@@ -65,9 +66,9 @@ class Keeper {
   [[nodiscard]] bool never_answered(const Account& account, TimeNs now) const;
   void archive(Archive& ar);
 
-  void configure(const KeeperTiming& timing, std::uint32_t epoch, bool untagged) {
+  void configure(const KeeperTiming& timing, std::uint32_t founding_epoch, bool untagged) {
     timing_ = timing;
-    epoch_ = epoch;
+    founding_epoch_ = founding_epoch;
     untagged_ = untagged;
   }
 
@@ -146,7 +147,7 @@ class Keeper {
   [[nodiscard]] std::size_t majority() const { return decided_.keepers.size() / 2 + 1; }
 
   KeeperTiming timing_;
-  std::uint32_t epoch_ = 0;
+  std::uint32_t founding_epoch_ = 0;
   bool untagged_ = false;
   Account self_;
   Register decided_;

@@ -72,10 +72,10 @@ bool Keeper::closed_upon(const Account& account) const {
 }
 
 std::size_t Keeper::supporters(const Register& r, const Entry& e, TimeNs now) const {
-  const DurationNs lapse = timing_.term + timing_.tick;
+  const DurationNs lapse = timing_.silence_limit + timing_.tick;
   return static_cast<std::size_t>(std::count_if(e.ties.begin(), e.ties.end(), [&](const Tie& t) {
     const Entry* peer = r.find(t.peer);
-    if (peer == nullptr || !peer->certain) return true;
+    if (peer == nullptr || !peer->confirmed_dead) return true;
     // What it answered before its process ended lasts no longer than the lease.
     return std::none_of(certain_.begin(), certain_.end(), [&](const Timed& c) {
       return c.account == t.peer && now - c.since > lapse;
@@ -87,7 +87,7 @@ std::size_t Keeper::supporters(const Register& r, const Entry& e, TimeNs now) co
 std::size_t Keeper::supporters_to_come(const Register& r, const Entry& e) const {
   return static_cast<std::size_t>(std::count_if(e.ties.begin(), e.ties.end(), [&](const Tie& t) {
     const Entry* peer = r.find(t.peer);
-    return peer == nullptr || !peer->certain;
+    return peer == nullptr || !peer->confirmed_dead;
   }));
 }
 
@@ -98,7 +98,7 @@ bool Keeper::ripening(const Register& next, TimeNs now) const {
   return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
     const Entry* e = next.find(d.account);
     // Silent for longer, and not closed upon: it is this keeper alone that does not hear it.
-    const bool of_late = now - d.since < timing_.term + kDoubtTicks * timing_.tick;
+    const bool of_late = now - d.since < timing_.silence_limit + kDoubtTicks * timing_.tick;
     const bool will_close =
         of_late && e != nullptr && std::any_of(e->ties.begin(), e->ties.end(), [&](const Tie& t) {
           return next.alive(t.peer) && !gone(t.peer, now);

@@ -243,22 +243,22 @@ std::string name(const Account& a) {
 }
 
 // What a new version of the register changed, in a line.
-void tell_version(const World& world, std::uint32_t epoch, const consensus::Register& before,
-                  const consensus::Register& now) {
+void tell_version(const World& world, std::uint32_t founding_epoch,
+                  const consensus::Register& before, const consensus::Register& now) {
   std::printf("tick %lld: version %u of epoch %u by %s:", static_cast<long long>(world.tick()),
-              now.version, epoch, name(now.owner).c_str());
+              now.version, founding_epoch, name(now.owner).c_str());
   for (const consensus::Entry& e : now.entries) {
     const consensus::Entry* old = before.find(e.account);
     if (old == nullptr) std::printf(" enter %s,", name(e.account).c_str());
-    if (e.dead && (old == nullptr || !old->dead || (e.certain && !old->certain))) {
-      std::printf(" dead%s %s,", e.certain ? " for certain" : "", name(e.account).c_str());
+    if (e.dead && (old == nullptr || !old->dead || (e.confirmed_dead && !old->confirmed_dead))) {
+      std::printf(" dead%s %s,", e.confirmed_dead ? " for certain" : "", name(e.account).c_str());
     }
     if (old != nullptr && e.quorum != old->quorum) {
       std::printf(" quorum %s %d,", name(e.account).c_str(), e.quorum);
     }
     for (const consensus::Tie& t : e.ties) {
       const consensus::Tie* was = old == nullptr ? nullptr : old->tie_to(t.peer);
-      if (e.account < t.peer && (was == nullptr || was->life != t.life)) {
+      if (e.account < t.peer && (was == nullptr || was->edge_number != t.edge_number)) {
         std::printf(" open %s-%s,", name(e.account).c_str(), name(t.peer).c_str());
       }
     }
@@ -269,7 +269,7 @@ void tell_version(const World& world, std::uint32_t epoch, const consensus::Regi
     for (const consensus::Tie& t : e.ties) {
       const bool inside = left == nullptr && now.find(t.peer) == nullptr;
       const consensus::Tie* is = left == nullptr ? nullptr : left->tie_to(t.peer);
-      if (e.account < t.peer && !inside && (is == nullptr || is->life != t.life)) {
+      if (e.account < t.peer && !inside && (is == nullptr || is->edge_number != t.edge_number)) {
         std::printf(" close %s-%s,", name(e.account).c_str(), name(t.peer).c_str());
       }
     }
@@ -285,15 +285,15 @@ void tell_end(const World& world) {
   if (newest == nullptr) return;
   const consensus::Register& reg = newest->registered();
   std::printf("tick %lld: register %u of epoch %u, owner %s, keepers",
-              static_cast<long long>(world.tick()), reg.version, newest->epoch(),
+              static_cast<long long>(world.tick()), reg.version, newest->founding_epoch(),
               name(reg.owner).c_str());
   for (const Account& k : reg.keepers) std::printf(" %s", name(k).c_str());
   std::printf("\n");
   for (const consensus::Entry& e : reg.entries) {
     std::printf("  %s%s base %lld, quorum %d, ties", name(e.account).c_str(),
-                e.certain ? " (dead for certain)"
-                : e.dead  ? " (dead)"
-                          : "",
+                e.confirmed_dead ? " (dead for certain)"
+                : e.dead         ? " (dead)"
+                                 : "",
                 static_cast<long long>(e.base[0]), e.quorum);
     for (const consensus::Tie& t : e.ties) std::printf(" %s", name(t.peer).c_str());
     std::printf("\n");
@@ -319,9 +319,10 @@ void tell_end(const World& world) {
 void Schedule::tell_news(const World& world) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return;
-  if (newest->epoch() == told_epoch_ && newest->registered().version == told_.version) return;
-  if (told_epoch_ != 0) tell_version(world, newest->epoch(), told_, newest->registered());
-  told_epoch_ = newest->epoch();
+  if (newest->founding_epoch() == told_epoch_ && newest->registered().version == told_.version)
+    return;
+  if (told_epoch_ != 0) tell_version(world, newest->founding_epoch(), told_, newest->registered());
+  told_epoch_ = newest->founding_epoch();
   told_ = newest->registered();
 }
 

@@ -155,9 +155,9 @@ Status check_fleet_budget(const FleetBudget& budget) {
 
 DurationNs fence_margin(DurationNs slice, DurationNs lease) { return std::min(slice, lease / 4); }
 
-consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch) {
+consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t founding_epoch) {
   consensus::LedgerConfig out;
-  out.epoch = epoch;
+  out.founding_epoch = founding_epoch;
   out.tick = config.tick;
   out.lease = config.lease;
   return out;

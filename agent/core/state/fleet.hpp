@@ -119,7 +119,8 @@ struct Fleet {
 
 // The names behind a ledger's numbers.
 [[nodiscard]] const std::string* name_of(const FleetBudget& budget, consensus::NodeId number);
-[[nodiscard]] consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch);
+[[nodiscard]] consensus::LedgerConfig ledger_config(const FleetConfig& config,
+                                                    std::uint32_t founding_epoch);
 [[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(
     const FleetBudget& budget);
 [[nodiscard]] std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(

@@ -14,18 +14,18 @@ Register sample_register() {
   Register r;
   r.version = 9;
   r.owner = {4, 1};
-  r.lives = 300;
+  r.edges_opened = 300;
   r.keepers = {{4, 1}, {70000, 3}};
   Entry first;
   first.account = {4, 1};
   first.base = {-5, kWhole, 77};
   first.quorum = 3;
-  first.term = 2;
+  first.quorum_revision = 2;
   first.changed = 9;
   first.ties = {{{70000, 3}, 299}};
   Entry second;
   second.account = {70000, 3};
-  second.dead = second.certain = true;
+  second.dead = second.confirmed_dead = true;
   second.ties = {{{4, 1}, 299}};
   r.entries = {first, second};
   r.buried = {{1, 1}, {2, 5}};
@@ -36,7 +36,7 @@ EdgeBody sample_edge() {
   EdgeBody b;
   b.seq = 300;
   b.ack = 299;
-  b.life = 7;
+  b.edge_number = 7;
   b.has_terms = true;
   b.degree = 8;
   b.urgency = {256, 1, 65535};
@@ -59,7 +59,7 @@ std::vector<Message> samples() {
   statement.alone = true;
   statement.base = {-1, 2, kWhole};
   statement.quorum = 1;
-  statement.term = 6;
+  statement.quorum_revision = 6;
   statement.ties = {{{4, 1}, 9, true, true}};
   statement.keepers = {{1, 1}};
   const Ballot ballot{3, 70000};
@@ -234,18 +234,18 @@ TEST(the_register_of_a_thousand_boards_fits_one_mqtt_message) {
   }
   Register r = founding_register(NeighbourGraph(nodes), accounts);
   r.version = 3'000;
-  r.lives = 9'000;
-  std::uint32_t life = 0;
+  r.edges_opened = 9'000;
+  std::uint32_t edge_number = 0;
   for (Entry& e : r.entries) {
     e.base = {976'562'500, 976'562'500, -1'200'345'678};
     e.changed = 2'999;
-    e.term = 2;
+    e.quorum_revision = 2;
     for (Tie& t : e.ties) {
       if (t.peer < e.account) continue;
-      t.life = ++life % 9'000;
+      t.edge_number = ++edge_number % 9'000;
       Entry& other = *r.find(t.peer);
       for (Tie& back : other.ties) {
-        if (back.peer == e.account) back.life = t.life;
+        if (back.peer == e.account) back.edge_number = t.edge_number;
       }
     }
   }

@@ -133,9 +133,9 @@ TEST(messages_of_another_epoch_or_life_of_the_edge_are_dropped) {
   body.sent_absolute = true;
   body.sent[0] = kWhole / 4;
   b.ledgers[0].on_message(1, Message{9, 0, body}, b.now, out);
-  body.life = 4;
+  body.edge_number = 4;
   b.ledgers[0].on_message(1, Message{1, 0, body}, b.now, out);
-  body.life = 0;
+  body.edge_number = 0;
   TEST_ASSERT_EQUAL_INT64(kWhole / 2, b.ledgers[0].holding()[0]);
   TEST_ASSERT_EQUAL_UINT64(2, b.ledgers[0].rejected());
   b.ledgers[0].on_message(1, Message{1, 0, body}, b.now, out);
@@ -175,7 +175,7 @@ TEST(no_claim_of_a_peer_makes_a_number_overflow) {
                        [&](const Edge& e) { return e.peer.node == liar && !e.closing; });
       if (edge == victim.edges().end()) continue;
       EdgeBody body;
-      body.life = edge->life;
+      body.edge_number = edge->edge_number;
       body.seq = edge->seq_heard + 1;
       body.ack = edge->seq_heard;
       body.has_terms = true;
@@ -189,7 +189,8 @@ TEST(no_claim_of_a_peer_makes_a_number_overflow) {
       statement.incarnation = 1;
       statement.base = {kNumberMax, -kNumberMax, kNumberMax};
       statement.quorum = 1;
-      for (const Edge& e : victim.edges()) statement.ties.push_back({e.peer, e.life, false, false});
+      for (const Edge& e : victim.edges())
+        statement.ties.push_back({e.peer, e.edge_number, false, false});
       statement.keepers = {{1, 1}};
       bench.ledgers[0].on_message(liar, {1, 1, statement}, bench.now, out);
     }

@@ -157,7 +157,7 @@ TEST(a_request_that_was_overtaken_by_a_newer_one_does_not_take_its_place) {
   Bench b(4);
   b.ticks(20);
   Message old = b.word_of(3);
-  std::get<RequestBody>(old.body).term = 1;  // a wish, long granted
+  std::get<RequestBody>(old.body).quorum_revision = 1;  // a wish, long granted
   b.silent[2] = true;
   b.between = [&] {
     Out out;
@@ -191,8 +191,9 @@ TEST(an_edge_on_which_nothing_was_ever_heard_does_not_wait_for_the_term) {
   for (int k = 0; k < 120 && !closed; ++k) {
     b.tick();
     const auto& edges = b.ledgers[0].edges();
-    const auto edge = std::find_if(edges.begin(), edges.end(),
-                                   [](const Edge& e) { return e.peer.node == 3 && e.life != 0; });
+    const auto edge = std::find_if(edges.begin(), edges.end(), [](const Edge& e) {
+      return e.peer.node == 3 && e.edge_number != 0;
+    });
     if (edge == edges.end()) continue;
     if (opened == 0) opened = b.now;
     closed = edge->closing;
@@ -237,7 +238,7 @@ TEST(a_fleet_that_knows_of_no_founding_is_founded_once_all_are_there) {
   b.silent[1] = false;
   b.ticks(300);
   TEST_ASSERT_EQUAL_INT64(kWhole, b.total(0));
-  TEST_ASSERT_EQUAL_UINT32(b.config.epoch + 7 + 8 + 9, b.ledgers[2].epoch());
+  TEST_ASSERT_EQUAL_UINT32(b.config.founding_epoch + 7 + 8 + 9, b.ledgers[2].founding_epoch());
 }
 
 TEST(quorums_follow_the_size_and_the_degree) {
