@@ -10,12 +10,6 @@
 #include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {
-namespace {
-
-constexpr int kCallTicks = 4;  // between repetitions of a call
-constexpr int kTriesMax = 60;  // ticks after which a call or founding starts over
-
-}  // namespace
 
 void Founding::Answer::archive(Archive& ar) {
   ar(from);
@@ -43,7 +37,7 @@ void Founding::archive(Archive& ar) {
 
 // Waiting for long to be entered, or for a wish of its own to be.
 bool Ledger::stuck(TimeNs now) const {
-  const DurationNs patience = 2 * config_.lease;
+  const DurationNs patience = register_patience(config_.lease);
   return (outside_since_ != kNever && now - outside_since_ > patience) ||
          (urgent_since_ != kNever && now - urgent_since_ > patience);
 }
@@ -63,7 +57,7 @@ void Ledger::found_if_lost(TimeNs now, Out& out) {
   if (stuck(now)) {
     if (mine) {
       founding_.wanted_until = now + config_.lease;
-    } else if (ticks_ % kCallTicks == 0) {
+    } else if (ticks_ % kRollCallTicks == 0) {
       send(caller(), present(0), out);
     }
   }
@@ -73,12 +67,12 @@ void Ledger::found_if_lost(TimeNs now, Out& out) {
     call_roll(now, out);
     return;
   }
-  if (now - founding_.call_since > kTriesMax * config_.tick) {
+  if (now - founding_.call_since > kFoundingTicksMax * config_.tick) {
     founding_.founding_epoch = 0;
     founding_.call_since = 0;
     return;
   }
-  if (now - founding_.called_at < kCallTicks * config_.tick) return;
+  if (now - founding_.called_at < kRollCallTicks * config_.tick) return;
   founding_.called_at = now;
   for (const Account& a : founding_.list) {
     const FoundBody body{founding_.founding_epoch, founding_.starting, founding_.list};
@@ -88,7 +82,7 @@ void Ledger::found_if_lost(TimeNs now, Out& out) {
 
 void Ledger::call_roll(TimeNs now, Out& out) {
   Founding& f = founding_;
-  if (f.call_since == 0 || now - f.call_since > kTriesMax * config_.tick) {
+  if (f.call_since == 0 || now - f.call_since > kFoundingTicksMax * config_.tick) {
     f.call = (self_.incarnation << 12) | ((f.call + 1) & 0xFFF);
     f.call_since = now;
     f.called_at = 0;
@@ -97,7 +91,7 @@ void Ledger::call_roll(TimeNs now, Out& out) {
   }
   judge_roll(now);
   if (f.founding_epoch != 0 || f.call_since == 0 ||
-      (f.called_at != 0 && now - f.called_at < kCallTicks * config_.tick))
+      (f.called_at != 0 && now - f.called_at < kRollCallTicks * config_.tick))
     return;
   f.called_at = now;
   for (const NodeId node : members_->members()) {

@@ -7,9 +7,8 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kMarginTicks = 18;  // of the lease, kept for the exchange that follows a closing
-constexpr int kLeaveTicks = 30;   // a board that leaves hands over by grants for so long, or until
-constexpr Parts kDust = kWhole / 1'000'000;  // it holds no more than this
+// A board that leaves closes its edges early once it holds no more than this of any resource.
+constexpr Parts kDust = kWhole / 1'000'000;
 
 std::vector<Account> first_accounts(const NeighbourGraph& founders) {
   std::vector<Account> out;
@@ -28,7 +27,8 @@ Ledger::Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnatio
       founders_(std::move(founders)),
       members_(std::move(members)) {
   LAIRD_REQUIRE(incarnation >= 1 && founders_ && members_, "a ledger needs an account");
-  LAIRD_REQUIRE(config_.lease >= 8 * config_.tick, "a lease must span many ticks");
+  LAIRD_REQUIRE(config_.lease >= kLedgerLeaseTicksMin * config_.tick,
+                "a lease must span many ticks");
   begin(incarnation, now);
   if (incarnation != 1 || !founders_->has(self)) return;
   founding_epoch_ = config_.founding_epoch;
@@ -67,7 +67,7 @@ void Ledger::live_on(TimeNs now) {
 }
 
 void Ledger::configure_keeper() {
-  const DurationNs longest = silence_limit() + silence_limit() / 1'000'000 * 2 * config_.drift_ppm;
+  const DurationNs longest = silence_limit() + drift_over(silence_limit(), config_.drift_ppm);
   keeper_.configure({config_.tick, longest}, founding_epoch_, config_.faults.untagged_closings);
 }
 
@@ -144,13 +144,13 @@ Shares Ledger::effective(TimeNs now) const {
 // After so much silence an edge is closed. Shorter than the lease, so that the closing is entered
 // and the estate settled soon after the lease has passed.
 DurationNs Ledger::silence_limit() const {
-  return config_.lease - std::min(config_.lease / 2, kMarginTicks * config_.tick);
+  return consensus::silence_limit(config_.lease, config_.tick);
 }
 
 // Counted from the sending of what was acknowledged; the peer counts from its arrival. Both clocks
 // may be off by drift_ppm, and this node looks once per tick.
 DurationNs Ledger::fence_age() const {
-  return silence_limit() - silence_limit() / 1'000'000 * 2 * config_.drift_ppm - config_.tick;
+  return consensus::fence_age(silence_limit(), config_.tick, config_.drift_ppm);
 }
 
 bool Ledger::fenced(TimeNs now) const { return now > fence_deadline(); }

@@ -30,6 +30,7 @@
 #include "consensus/ledger/demand.hpp"
 #include "consensus/ledger/edge.hpp"
 #include "consensus/neighbour_graph.hpp"
+#include "consensus/timing.hpp"
 #include "consensus/voting/register_voter.hpp"
 
 namespace laird::consensus {

@@ -4,18 +4,6 @@
 #include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {
-namespace {
-
-constexpr int kUrgentTicks = 16;  // a new wish is repeated every tick for so long
-constexpr int kPatientTicks = 2;  // and every so many ticks after that
-constexpr int kWantedTicks = 6;   // how often an edge that is missing is asked for at first
-constexpr int kSeldomTicks = 30;  // and after a while: its other end may be gone for good
-constexpr int kUnheardTicks =
-    12;  // an edge on which nothing was ever heard is closed after so long
-constexpr int kSuspectTicks = 10;  // before an edge is closed the keepers hear that it is silent
-constexpr int kReferralTicks = 6;  // without an answer for so long others are asked who keeps it
-
-}  // namespace
 
 void Ledger::on_register_message(const Account& from, const Message& m, TimeNs now, Out& out) {
   if (on_founding_message(from, m, now, out)) return;
@@ -143,7 +131,7 @@ DurationNs Ledger::silence_max(const Edge& e, TimeNs now) const {
   if (!unheard) return silence_limit();
   // A proposal made long before it was agreed on may open an edge to one who has died since.
   const bool silent = e.peer_silent || keeper_.never_answered(e.peer, now);
-  return silent ? 0 : std::min(silence_limit(), kUnheardTicks * config_.tick);
+  return silent ? 0 : std::min(silence_limit(), kNeverHeardTicks * config_.tick);
 }
 
 // A closing is reported once nothing this end acknowledged can keep the peer unfenced. Where it
@@ -181,7 +169,7 @@ RequestBody Ledger::request(TimeNs now) const {
   for (const Edge& e : edges_) {
     if (due(e, now)) body.closings.push_back({e.peer, e.edge_number, e.sent, e.heard});
     const DurationNs limit = silence_max(e, now);
-    const DurationNs early = std::min(limit / 2, kSuspectTicks * config_.tick);
+    const DurationNs early = suspicion_lead(limit, config_.tick);
     if (!e.closing && now - e.heard_at >= limit - early) body.silent.push_back(e.peer);
   }
   body.leave = leaving_;
@@ -210,7 +198,7 @@ void Ledger::ask(TimeNs now, Out& out) {
   const DurationNs interval =
       urgent ? (since < kUrgentTicks * config_.tick ? 1 : kPatientTicks) * config_.tick
       : news ? config_.tick
-      : body.wanted.empty() ? silence_limit() / 3
+      : body.wanted.empty() ? reminder_interval(silence_limit())
                             : (lately ? kWantedTicks : kSeldomTicks) * config_.tick;
   if (asked_at_ != 0 && now - asked_at_ < interval) return;
   asked_at_ = now;

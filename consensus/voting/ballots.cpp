@@ -5,16 +5,6 @@
 #include "consensus/voting/register_voter.hpp"
 
 namespace laird::consensus {
-namespace {
-
-constexpr int kGatherTicks = 6;  // a version waits at most so long for what belongs into it
-constexpr int kRankTicks = 8;    // how much longer the next keeper waits before it proposes
-constexpr int kTwiceTicks = 3;   // after so long a question or a vote is sent twice each time
-constexpr int kRoundsApartMax = 1;
-constexpr int kPassOnTicks = 4;  // undecided for so long, a proposal is passed on by its voters
-constexpr int kRoundTicks = 22;  // a round that gets no majority in this time is given up
-
-}  // namespace
 
 // Once a tick: goes on with the round under way, or looks whether there is something to propose.
 void Keeper::pursue(TimeNs now, Out& out) {

@@ -18,6 +18,7 @@
 
 #include "base/time.hpp"
 #include "consensus/message.hpp"
+#include "consensus/timing.hpp"
 
 namespace laird::consensus {
 
@@ -73,9 +74,6 @@ class Keeper {
   }
 
  private:
-  static constexpr int kRequestTicks = 12;  // a request not repeated for so long is dropped
-  static constexpr int kRepeatTicks = 1;    // between repetitions of a question
-
   // kPrepared: has the floor for the next version, and nothing to put into it yet.
   enum class Phase : std::uint8_t { kIdle, kPreparing, kAccepting, kPrepared };
   struct Pending {

@@ -7,12 +7,6 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kDoubtTicks = 6;      // unheard for so long though asked, an account counts as gone
-constexpr int kLongGoneTicks = 60;  // for so long, it is so whoever else says it
-constexpr int kContactTicks = 8;    // heard within so many ticks, an account gets an edge
-constexpr std::uint32_t kQuestions = (1U << 21) - 1;  // days of them before one is asked again
-constexpr std::uint32_t kAnswerTicks = 10;  // an answer to an older question shows nothing
-
 constexpr auto kTimedBefore = [](const auto& t, const Account& a) { return t.account < a; };
 constexpr auto kFromBefore = [](const auto& p, const Account& a) { return p.from < a; };
 
@@ -45,7 +39,7 @@ void Keeper::note_successor(const Account& from, TimeNs now) {
 
 bool Keeper::gone(const Account& account, TimeNs now) const {
   return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
-    return d.account == account && now - d.since >= kDoubtTicks * timing_.tick;
+    return d.account == account && now - d.since >= kUnresponsiveTicks * timing_.tick;
   });
 }
 
@@ -58,9 +52,9 @@ bool Keeper::never_answered(const Account& account, TimeNs now) const {
 bool Keeper::out_of_turn(const Account& account, TimeNs now) const {
   if (!decided_.alive(account)) return true;
   return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
-    const bool surely =
-        d.shared || decided_.living_count() == 2 || now - d.since >= kLongGoneTicks * timing_.tick;
-    return d.account == account && surely && now - d.since >= kDoubtTicks * timing_.tick;
+    const bool surely = d.shared || decided_.living_count() == 2 ||
+                        now - d.since >= kLongUnresponsiveTicks * timing_.tick;
+    return d.account == account && surely && now - d.since >= kUnresponsiveTicks * timing_.tick;
   });
 }
 
@@ -98,7 +92,7 @@ bool Keeper::ripening(const Register& next, TimeNs now) const {
   return std::any_of(doubts_.begin(), doubts_.end(), [&](const Doubt& d) {
     const Entry* e = next.find(d.account);
     // Silent for longer, and not closed upon: it is this keeper alone that does not hear it.
-    const bool of_late = now - d.since < timing_.silence_limit + kDoubtTicks * timing_.tick;
+    const bool of_late = now - d.since < timing_.silence_limit + kUnresponsiveTicks * timing_.tick;
     const bool will_close =
         of_late && e != nullptr && std::any_of(e->ties.begin(), e->ties.end(), [&](const Tie& t) {
           return next.alive(t.peer) && !gone(t.peer, now);
@@ -131,17 +125,18 @@ Keeper::Timed* Keeper::find_contact(const Account& account) {
 
 bool Keeper::heard_lately(const Account& account, TimeNs now) {
   const Timed* contact = find_contact(account);
-  return contact != nullptr && now - contact->since < kContactTicks * timing_.tick;
+  return contact != nullptr && now - contact->since < kHeardLatelyTicks * timing_.tick;
 }
 
 std::uint32_t Keeper::question(TimeNs now) const {
   const auto tick = static_cast<std::uint64_t>(now / std::max<DurationNs>(timing_.tick, 1));
-  return 1 + static_cast<std::uint32_t>(tick % kQuestions);
+  return 1 + static_cast<std::uint32_t>(tick % kProbeNumbers);
 }
 
 bool Keeper::answers(const RequestBody& body, TimeNs now) const {
-  if (body.echo == 0 || body.echo > kQuestions) return false;
-  return (question(now) + kQuestions - body.echo) % kQuestions < kAnswerTicks;
+  if (body.echo == 0 || body.echo > kProbeNumbers) return false;
+  return (question(now) + kProbeNumbers - body.echo) % kProbeNumbers <
+         static_cast<std::uint32_t>(kAnswerTicks);
 }
 
 void Keeper::note_contact(const Account& from, bool answered, TimeNs now) {

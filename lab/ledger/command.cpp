@@ -95,7 +95,7 @@ struct Totals {
 int tick_or_limit(int ticks) { return ticks < 0 ? INT32_MAX : ticks; }
 
 // Within so many ticks a board that stays down is settled.
-std::int64_t reclaim_limit(const Options& o) { return o.lease + 10; }
+std::int64_t reclaim_limit(const Options& o) { return o.lease + consensus::kSettlementSlackTicks; }
 
 json::Value summary(const Options& o, const Totals& totals) {
   Parts excess = 0;

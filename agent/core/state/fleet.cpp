@@ -7,6 +7,22 @@ namespace {
 
 __extension__ using Wide = __int128;
 
+// The waits of the ledger at the shortest lease the settings allow (consensus/timing.hpp).
+constexpr DurationNs kShortestLease = kLeaseTicksMin * kSecond;
+constexpr DurationNs kShortestSilence = consensus::silence_limit(kShortestLease, kSecond);
+static_assert(kLeaseTicksMin >= consensus::kLedgerLeaseTicksMin, "the ledger accepts every lease");
+static_assert(kShortestSilence + consensus::kSettlementTicks * kSecond <=
+                  kShortestLease + consensus::kSettlementSlackTicks * kSecond,
+              "a dead board is settled within the lease and the slack on every lease");
+static_assert(consensus::kUnresponsiveTicks * kSecond <=
+                  consensus::suspicion_lead(kShortestSilence, kSecond) +
+                      consensus::kGatherTicks * kSecond,
+              "a version waits long enough for the voters to know who is unresponsive");
+static_assert(kShortestLease / kFenceMarginPart <
+                  consensus::fence_age(kShortestSilence, kSecond,
+                                       consensus::LedgerConfig{}.drift_ppm),
+              "a board that lets go of its share early still has time to use it");
+
 }  // namespace
 
 std::string_view name(Resource resource) {
@@ -153,7 +169,13 @@ Status check_fleet_budget(const FleetBudget& budget) {
   return {};
 }
 
-DurationNs fence_margin(DurationNs slice, DurationNs lease) { return std::min(slice, lease / 4); }
+DurationNs fence_margin(DurationNs slice, DurationNs lease) {
+  return std::min(slice, lease / kFenceMarginPart);
+}
+
+DurationNs earlier_lease_wait(const FleetConfig& config) {
+  return config.lease + kEarlierLeaseMarginTicks * config.tick;
+}
 
 consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t founding_epoch) {
   consensus::LedgerConfig out;

@@ -115,7 +115,14 @@ struct Fleet {
 
 // How long before the ledger's fence a board lets go of its share: a trainer finishes the slice it
 // was granted even when its agent hangs, and that too must end before peers take the share over.
+inline constexpr int kFenceMarginPart = 4;  // at most this fraction of the lease: a quarter
 [[nodiscard]] DurationNs fence_margin(DurationNs slice, DurationNs lease);
+
+// How long a board waits before it enters the ledger when an earlier account of its name, or an
+// earlier founding, may still be at work: until the lease of whoever has not heard of the change
+// has ended.
+inline constexpr int kEarlierLeaseMarginTicks = 4;
+[[nodiscard]] DurationNs earlier_lease_wait(const FleetConfig& config);
 
 // The names behind a ledger's numbers.
 [[nodiscard]] const std::string* name_of(const FleetBudget& budget, consensus::NodeId number);

@@ -91,8 +91,7 @@ void Stepper::on(const FleetJoined& e) {
   // Somebody of this name was here, and this journal knows nothing of its share: it may run on
   // until its lease ends, and the register takes whoever comes under its name for its successor.
   if (e.seen_before) {
-    fleet.start_at =
-        std::max(fleet.start_at, s_.now + s_.config.fleet.lease + 4 * s_.config.fleet.tick);
+    fleet.start_at = std::max(fleet.start_at, s_.now + earlier_lease_wait(s_.config.fleet));
   }
   if (s_.now < fleet.start_at) {
     fleet.tick_at = fleet.start_at;
@@ -117,7 +116,7 @@ void Stepper::adopt_budget(const FleetBudget& budget) {
     fleet.ledger.reset();
     fleet.left_fleet = false;
     fleet.found_at_start = true;
-    fleet.start_at = s_.now + s_.config.fleet.lease + 4 * s_.config.fleet.tick;
+    fleet.start_at = s_.now + earlier_lease_wait(s_.config.fleet);
     fleet.tick_at = in && (had_ledger || fleet.tick_at != kNever) ? fleet.start_at : kNever;
     return;
   }
