@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -176,6 +177,9 @@ struct Outgoing {
 // What one step of a ledger leaves behind, besides its state.
 struct Out {
   std::vector<Outgoing> messages;
+  void send(NodeId to, std::uint32_t founding_epoch, std::uint32_t incarnation, Body body) {
+    messages.push_back({to, Message{founding_epoch, incarnation, std::move(body)}});
+  }
   void clear() { messages.clear(); }
 };
 

@@ -1,5 +1,5 @@
-// Every wait of the share ledger, in one place: how long a board, a neighbour or a register voter
-// waits before it repeats, gives up or takes over, and how those waits fit into the lease.
+// Every wait of the share ledger, in one place: how long a board, a neighbour or a keeper of the
+// register waits before it repeats, gives up or takes over, and how those waits fit into the lease.
 //
 // Unit: ticks, the interval at which every ledger speaks to its neighbours (setting fleet.tick).
 // A packet takes at least one tick, so a question and its answer take two. Waits that depend on the
@@ -22,7 +22,7 @@ namespace laird::consensus {
 // agent/core/state/limits.hpp), because under losses a lease needs many tries.
 inline constexpr int kLedgerLeaseTicksMin = 8;
 // The end of the lease that is kept for the exchange that follows the closing of an edge: the
-// closing reaches the voters, a version with the death is agreed on, its shares are settled.
+// closing reaches the keepers, a version with the death is agreed on, its shares are settled.
 inline constexpr int kSettlementTicks = 18;
 // A dead board's shares should be settled within the lease and this much after its last message.
 // The lab reports every run that takes longer.
@@ -30,8 +30,8 @@ inline constexpr int kSettlementSlackTicks = 10;
 // An edge on which the peer was never heard is closed after this much silence: the peer may have
 // died between the proposal of the edge and its decision.
 inline constexpr int kNeverHeardTicks = 12;
-// A board tells the voters that a neighbour is silent this long before it closes the edge, so that
-// the voters have probed the neighbour by the time the closing reaches them.
+// A board tells the keepers that a neighbour is silent this long before it closes the edge, so that
+// the keepers have probed the neighbour by the time the closing reaches them.
 inline constexpr int kSuspicionLeadTicks = 10;
 // A board that leaves the fleet hands its shares over by grants for at most this long, and closes
 // its edges then.
@@ -52,12 +52,13 @@ constexpr DurationNs drift_over(DurationNs duration, std::uint32_t drift_ppm) {
 constexpr DurationNs fence_age(DurationNs silence, DurationNs tick, std::uint32_t drift_ppm) {
   return silence - drift_over(silence, drift_ppm) - tick;
 }
-// How long before an edge with that limit of silence is closed the voters hear of the silence.
+// How long before an edge with that limit of silence is closed the keepers hear of the silence.
 constexpr DurationNs suspicion_lead(DurationNs limit, DurationNs tick) {
   return std::min(limit / 2, kSuspicionLeadTicks * tick);
 }
 
-// --- Requests of an account to the register voters -----------------------------------------------
+// --- Requests of an account to the keepers of the register
+// -----------------------------------------------
 
 // An urgent request (an edge to close, a quorum to change, to enter or to leave) is repeated every
 // tick at first, then every kPatientTicks.
@@ -68,13 +69,14 @@ inline constexpr int kPatientTicks = 2;
 inline constexpr int kWantedTicks = 6;
 inline constexpr int kSeldomTicks = 30;
 // An urgent request that has stayed without an effect for this long is also sent to other members,
-// one per tick, which know the present voters.
+// one per tick, which know the present keepers.
 inline constexpr int kReferralTicks = 6;
 
-// A board that asks for nothing still tells one voter which version it has heard of, this often.
+// A board that asks for nothing still tells one keeper which version it has heard of, this often.
 constexpr DurationNs reminder_interval(DurationNs silence) { return silence / 3; }
 
-// --- Suspicions of a register voter --------------------------------------------------------------
+// --- Suspicions of a keeper of the register
+// --------------------------------------------------------------
 
 // A suspected account that has not answered for this long counts as unresponsive.
 inline constexpr int kUnresponsiveTicks = 6;
@@ -89,7 +91,8 @@ inline constexpr int kAnswerTicks = 10;
 // Numbers of probes; at one probe per second they repeat after 24 days.
 inline constexpr std::uint32_t kProbeNumbers = (1U << 21) - 1;
 
-// --- Ballots of the register voters --------------------------------------------------------------
+// --- Ballots of the keepers of the register
+// --------------------------------------------------------------
 
 // A request that its author has not repeated for this long is dropped; a contact and a reported
 // suspicion are forgotten after as long.
@@ -99,9 +102,9 @@ inline constexpr int kRepeatTicks = 1;
 // A proposer waits at most this long for closings that are about to arrive, so that all closings
 // and the death they lead to are entered in one version.
 inline constexpr int kGatherTicks = 6;
-// Each voter waits this much longer than the one before it in line before it asks for the floor.
+// Each keeper waits this much longer than the one before it in line before it asks for the floor.
 inline constexpr int kRankTicks = 8;
-// The most contested rounds by which the voters in line wait further apart.
+// The most contested rounds by which the keepers in line wait further apart.
 inline constexpr int kRoundsApartMax = 1;
 // A question or a vote that is older than this is sent twice in a tick: messages are being lost.
 inline constexpr int kTwiceTicks = 3;
@@ -132,14 +135,14 @@ static_assert(suspicion_lead(silence_limit(kShortest, kTick), kTick) <
                   silence_limit(kShortest, kTick),
               "a neighbour is suspected only after some silence");
 static_assert(kSettlementTicks >= kGatherTicks + kRankTicks + 4,
-              "after a closing: a version that waits for others, a voter that takes over from an "
+              "after a closing: a version that waits for others, a keeper that takes over from an "
               "unresponsive owner, and two exchanges");
 static_assert(kSuspicionLeadTicks > kUnresponsiveTicks,
-              "on a long lease the voters know who is unresponsive before the closings arrive");
+              "on a long lease the keepers know who is unresponsive before the closings arrive");
 static_assert(kHeardLatelyTicks <= kRequestTicks, "a contact must be remembered while it counts");
 static_assert(kAnswerTicks <= kRequestTicks, "so must an answer");
 static_assert(kPatientTicks < kRequestTicks && kWantedTicks < kRequestTicks,
-              "a request is repeated before the voters drop it");
+              "a request is repeated before the keepers drop it");
 static_assert(kRepeatTicks <= kTwiceTicks && kTwiceTicks < kPassOnTicks &&
                   kPassOnTicks < kRankTicks && 2 * kRankTicks < kRoundTicks,
               "repeat, repeat twice, pass on, let the next in line try, give up: in this order");

@@ -23,7 +23,7 @@ void Ledger::archive(Archive& ar) {
   ar(asked_);
   ar.sequence(keepers_, kKeepersMax);
   ar(keepers_version_);
-  ar(keeper_);
+  ar(voter_);
   ar(founding_);
   ar(outside_since_);
   ar(urgent_since_);
@@ -38,7 +38,7 @@ void Ledger::archive(Archive& ar) {
   ar(behind_);
   ar(ticks_);
   ar(rejected_);
-  if (ar.reading() && !ar.failed()) configure_keeper();
+  if (ar.reading() && !ar.failed()) configure_voter();
 }
 
 }  // namespace laird::consensus

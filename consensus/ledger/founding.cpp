@@ -46,8 +46,8 @@ PresentBody Ledger::present(std::uint32_t call) const {
   PresentBody body;
   body.call = call;
   body.founding_epoch = founding_epoch_;
-  body.version = keeper_.value().version;
-  body.keepers = keeper_.value().keepers;
+  body.version = voter_.value().version;
+  body.keepers = voter_.value().keepers;
   return body;
 }
 

@@ -54,25 +54,25 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
     keepers_ = first_accounts(*founders_);
     keepers_.resize(keepers_for(keepers_.size()));
   }
-  configure_keeper();
-  keeper_.begin(self_, {}, now);
+  configure_voter();
+  voter_.begin(self_, {}, now);
 }
 
 // Declared dead: the same process goes on under the next incarnation. What it knows of the register
 // it keeps: it may be the only one to know the version that ended its former life.
 void Ledger::live_on(TimeNs now) {
-  Register known = keeper_.value();
+  Register known = voter_.value();
   begin(self_.incarnation + 1, now);
-  keeper_.begin(self_, std::move(known), now);
+  voter_.begin(self_, std::move(known), now);
 }
 
-void Ledger::configure_keeper() {
+void Ledger::configure_voter() {
   const DurationNs longest = silence_limit() + drift_over(silence_limit(), config_.drift_ppm);
-  keeper_.configure({config_.tick, longest}, founding_epoch_, config_.faults.untagged_closings);
+  voter_.configure({config_.tick, longest}, founding_epoch_, config_.faults.untagged_closings);
 }
 
 void Ledger::found(Register value, TimeNs now) {
-  configure_keeper();
+  configure_voter();
   const Entry* mine = value.find(self_);
   LAIRD_REQUIRE(mine != nullptr, "a founder is in the founding register");
   keepers_ = value.keepers;
@@ -88,7 +88,7 @@ void Ledger::found(Register value, TimeNs now) {
     e.edge_number = t.edge_number;
     e.heard_at = now;
   }
-  if (value.is_keeper(self_)) keeper_.begin(self_, std::move(value), now);
+  if (value.is_keeper(self_)) voter_.begin(self_, std::move(value), now);
 }
 
 void Ledger::attach(std::shared_ptr<const NeighbourGraph> founders,
@@ -117,7 +117,7 @@ void Ledger::set_members(std::shared_ptr<const NeighbourGraph> members) {
 
 void Ledger::send(NodeId to, Body body, Out& out) const {
   const std::uint32_t incarnation = std::holds_alternative<EdgeBody>(body) ? 0 : self_.incarnation;
-  out.messages.push_back({to, Message{founding_epoch_, incarnation, std::move(body)}});
+  out.send(to, founding_epoch_, incarnation, std::move(body));
 }
 
 Shares Ledger::holding() const {
@@ -246,8 +246,8 @@ void Ledger::retire_edges(TimeNs now) {
 }
 
 bool Ledger::released(TimeNs now) const {
-  if (!resigning() || keeper_.value().version != version_) return false;
-  const auto word = keeper_.statement_for(self_, now);
+  if (!resigning() || voter_.value().version != version_) return false;
+  const auto word = voter_.statement_for(self_, now);
   return word && word->confirmed_dead;
 }
 
@@ -255,7 +255,7 @@ void Ledger::on_tick(TimeNs now, Out& out) {
   ++ticks_;
   if (left_) return;
   if (released(now)) {
-    keeper_.hand_over(out);
+    voter_.hand_over(out);
     return;
   }
   if (resigning()) {
@@ -272,9 +272,9 @@ void Ledger::on_tick(TimeNs now, Out& out) {
   found_if_lost(now, out);
   ask(now, out);
   for (const Edge& e : edges_) {
-    if (!e.closing) keeper_.note_alive(e.peer, e.fresh_at);
+    if (!e.closing) voter_.note_alive(e.peer, e.fresh_at);
   }
-  keeper_.on_tick(now, out);
+  voter_.on_tick(now, out);
   catch_up(now);
   grant();
   speak(now, out);

@@ -111,9 +111,9 @@ class Ledger {
   [[nodiscard]] const std::vector<Edge>& edges() const { return edges_; }
   [[nodiscard]] const Shares& base() const { return base_; }
   // The register as far as this node keeps it; version 0: it does not.
-  [[nodiscard]] const Register& registered() const { return keeper_.value(); }
+  [[nodiscard]] const Register& registered() const { return voter_.value(); }
   // The version after it that this node, as a keeper, has voted for; nullptr: none.
-  [[nodiscard]] const Register* voted_for() const { return keeper_.voted_for(); }
+  [[nodiscard]] const Register* voted_for() const { return voter_.voted_for(); }
   // Declared dead while away: the next tick begins a new incarnation.
   [[nodiscard]] bool dead() const { return dead_; }
   [[nodiscard]] std::uint64_t rejected() const { return rejected_; }
@@ -136,7 +136,7 @@ class Ledger {
   [[nodiscard]] bool resigning() const { return leaving_ && dead_ && !left_; }
   // Known to have gone, by a version it keeps itself and that others may not have yet.
   [[nodiscard]] bool released(TimeNs now) const;
-  void configure_keeper();
+  void configure_voter();
   void found(Register value, TimeNs now);
   void close_edges(TimeNs now);
   void retire_edges(TimeNs now);
@@ -193,7 +193,7 @@ class Ledger {
   bool asked_ = false;
   std::vector<Account> keepers_;
   std::uint32_t keepers_version_ = 0;
-  Keeper keeper_;
+  RegisterVoter voter_;
   Founding founding_;
   TimeNs outside_since_ = kNever;  // not entered since
   TimeNs urgent_since_ = kNever;

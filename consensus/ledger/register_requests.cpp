@@ -34,11 +34,11 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
   }
   if (const auto* b = std::get_if<RequestBody>(&m.body)) {
     if (released(now)) {
-      keeper_.on_receipt(from, *b);
-      left_ = keeper_.handed_over();
+      voter_.on_receipt(from, *b);
+      left_ = voter_.handed_over();
     }
-    if (keeper_.seated()) {
-      keeper_.on_request(from, *b, now, out);
+    if (voter_.seated()) {
+      voter_.on_request(from, *b, now, out);
     } else if (keepers_version_ > b->version) {
       send(from.node, ReferBody{keepers_version_, keepers_}, out);
     }
@@ -49,26 +49,26 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
     answer.echo = probe->question;
     send(from.node, std::move(answer), out);
   } else if (const auto* relayed = std::get_if<RelayBody>(&m.body)) {
-    keeper_.on_relay(from, *relayed, now);
+    voter_.on_relay(from, *relayed, now);
   } else if (const auto* p = std::get_if<PrepareBody>(&m.body)) {
-    keeper_.on_prepare(from, *p, now, out);
+    voter_.on_prepare(from, *p, now, out);
   } else if (const auto* promise = std::get_if<PromiseBody>(&m.body)) {
-    keeper_.on_promise(from, *promise, now, out);
+    voter_.on_promise(from, *promise, now, out);
   } else if (const auto* accept = std::get_if<AcceptBody>(&m.body)) {
-    keeper_.on_accept(from, *accept, now, out);
+    voter_.on_accept(from, *accept, now, out);
   } else if (const auto* accepted = std::get_if<AcceptedBody>(&m.body)) {
-    keeper_.on_accepted(from, *accepted, now, out);
+    voter_.on_accepted(from, *accepted, now, out);
   } else if (const auto* refused = std::get_if<RefusedBody>(&m.body)) {
-    keeper_.on_refused(from, *refused, now);
+    voter_.on_refused(*refused, now);
   } else if (const auto* decided = std::get_if<DecidedBody>(&m.body)) {
-    keeper_.on_decided(decided->value, now);
+    voter_.on_decided(decided->value, now);
   }
   catch_up(now);
 }
 
 void Ledger::catch_up(TimeNs now) {
-  if (keeper_.value().version > version_) {
-    if (const auto s = keeper_.statement_for(self_, now)) apply(*s, now);
+  if (voter_.value().version > version_) {
+    if (const auto s = voter_.statement_for(self_, now)) apply(*s, now);
   }
 }
 
@@ -87,7 +87,7 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   if (s.dead) {
     dead_ = true;
     // Whoever kept the version that says so may be the only one to have it: it hands it over first.
-    left_ = leaving_ && s.confirmed_dead && keeper_.value().version < version_;
+    left_ = leaving_ && s.confirmed_dead && voter_.value().version < version_;
     return;
   }
   base_ = s.base;
@@ -130,7 +130,7 @@ DurationNs Ledger::silence_max(const Edge& e, TimeNs now) const {
   const bool unheard = e.seq_heard == 0 && e.edge_number != 0;
   if (!unheard) return silence_limit();
   // A proposal made long before it was agreed on may open an edge to one who has died since.
-  const bool silent = e.peer_silent || keeper_.never_answered(e.peer, now);
+  const bool silent = e.peer_silent || voter_.never_answered(e.peer, now);
   return silent ? 0 : std::min(silence_limit(), kNeverHeardTicks * config_.tick);
 }
 
@@ -209,7 +209,7 @@ void Ledger::ask(TimeNs now, Out& out) {
     if (k.node != self_.node) send(k.node, body, out);
     return;
   }
-  if (founding_epoch_ != 0) keeper_.on_request(self_, body, now, out);
+  if (founding_epoch_ != 0) voter_.on_request(self_, body, now, out);
   for (const Account& k : keepers_) {
     if (k.node != self_.node) send(k.node, body, out);
   }

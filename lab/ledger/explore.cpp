@@ -14,9 +14,9 @@
 namespace laird::lab {
 namespace {
 
-using consensus::Keeper;
 using consensus::Out;
 using consensus::Register;
+using consensus::RegisterVoter;
 using consensus::RequestBody;
 
 constexpr NodeId kSeats = 3;
@@ -29,7 +29,7 @@ struct Sent {
 };
 
 struct State {
-  std::vector<Keeper> keepers;
+  std::vector<RegisterVoter> keepers;
   std::vector<Sent> sent;                          // sorted; each may still arrive, again and again
   std::map<std::uint32_t, std::uint64_t> decided;  // version to digest, ever on this path
   bool amnesia = false;
@@ -43,7 +43,7 @@ std::uint64_t digest(Register value) {
 
 std::uint64_t digest(State& s) {
   Archive ar = Archive::hasher();
-  for (Keeper& k : s.keepers) ar(k);
+  for (RegisterVoter& k : s.keepers) ar(k);
   for (const Sent& m : s.sent) {
     std::uint32_t ends = m.from << 8 | m.to;
     ar(ends);
@@ -85,7 +85,7 @@ State Search::first() const {
   const Register founding = consensus::founding_register(graph, accounts);
   Out out;
   for (NodeId n = 0; n < kSeats; ++n) {
-    Keeper k;
+    RegisterVoter k;
     // Ticks of no length: whatever waits for time to pass may happen at once.
     k.configure({0, 0}, 1, false);
     k.begin({n, 1}, founding, kDay);
@@ -108,8 +108,8 @@ State Search::first() const {
   return s;
 }
 
-// Keeper 0 proposes and nobody hears it; keeper 1 asks for the floor, 0 promises it and tells what
-// it has voted for, and 1 has to finish that. Both have more to enter then.
+// RegisterVoter 0 proposes and nobody hears it; keeper 1 asks for the floor, 0 promises it and
+// tells what it has voted for, and 1 has to finish that. Both have more to enter then.
 void Search::take_over(State& state) const {
   const auto tick = [&](NodeId n) {
     Out out;
@@ -154,7 +154,7 @@ void Search::take(State& state, NodeId from, Out& out) const {
 
 void Search::deliver(State& state, const Sent& m) const {
   const auto message = consensus::decode(m.bytes);
-  Keeper& k = state.keepers[m.to];
+  RegisterVoter& k = state.keepers[m.to];
   const Account from{m.from, message->from_incarnation};
   Out out;
   const TimeNs t = kDay;
@@ -167,7 +167,7 @@ void Search::deliver(State& state, const Sent& m) const {
   } else if (const auto* d = std::get_if<consensus::AcceptedBody>(&message->body)) {
     k.on_accepted(from, *d, t, out);
   } else if (const auto* r = std::get_if<consensus::RefusedBody>(&message->body)) {
-    k.on_refused(from, *r, t);
+    k.on_refused(*r, t);
   } else if (const auto* v = std::get_if<consensus::DecidedBody>(&message->body)) {
     k.on_decided(v->value, t);
   }
@@ -175,7 +175,7 @@ void Search::deliver(State& state, const Sent& m) const {
 }
 
 void Search::note_decisions(State& state) {
-  for (const Keeper& k : state.keepers) {
+  for (const RegisterVoter& k : state.keepers) {
     const Register& value = k.value();
     if (value.version == 0) continue;
     const auto [at, first] = state.decided.emplace(value.version, digest(value));
