@@ -7,7 +7,8 @@
 namespace laird::consensus {
 namespace {
 
-// One description per body serves both directions; a Writer takes values, a Reader fills them.
+// One function per body describes its fields for both directions: a Writer takes the values, a
+// Reader fills them in.
 class Writer {
  public:
   static constexpr bool kReading = false;
@@ -54,7 +55,7 @@ class Reader {
       if (shift == 63 && digit > 1) failed_ = true;
       v |= digit << shift;
       if ((b & 0x80U) == 0) {
-        // One value, one encoding: a last digit of zero would be a second way to say it.
+        // A leading zero would be a second encoding of the same value.
         if (digit == 0 && shift > 0) failed_ = true;
         return failed_ ? 0 : v;
       }
@@ -145,8 +146,8 @@ void ballot(Io& io, B& b) {
   io.u32(b.node);
 }
 
-// Both ends of a tie are entries: it stands once, with the lower end, as the number of entries up
-// to the higher one. So a register of a thousand boards still fits one message of a broker.
+// Each tie is written once, with its lower end, as the distance of the higher end in the list of
+// entries. So a register of a thousand boards still fits into one message of a broker.
 void ties(Writer& w, const Register& r) {
   const auto& entries = r.entries;
   const auto place = [&](const Account& a) {
@@ -211,7 +212,7 @@ void registered(Io& io, R& r) {
   }
 }
 
-// Whoever names the keepers names at least one.
+// A list of keepers that is read must name at least one.
 template <class Io, class L>
 void keepers(Io& io, L& items) {
   accounts(io, items, kKeepersMax);
@@ -251,7 +252,8 @@ bool edge_flags_fit(std::uint32_t flags) {
   return true;
 }
 
-// A grant count is short in binary digits, not in size: its trailing zeros travel as one byte.
+// A grant has few significant binary digits (flow_floor): the number of its trailing zeros is
+// written as one byte, and only the digits before them follow.
 void put_grant(Writer& w, Parts v) {
   const int zeros = std::countr_zero(static_cast<std::uint64_t>(v));
   w.byte(static_cast<std::uint8_t>(zeros));

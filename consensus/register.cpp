@@ -111,7 +111,7 @@ std::uint8_t quorum_for(std::size_t members, std::size_t degree) {
 }
 
 std::size_t keepers_for(std::size_t living) {
-  // An even seat adds no fault that can be borne.
+  // An even number of keepers survives no more faults than the odd number below it.
   const std::size_t n = std::min(living, kKeepersMax);
   return n % 2 == 0 && n > 0 ? n - 1 : n;
 }
@@ -165,7 +165,7 @@ void RegisterEdit::close(const Account& by, const Closing& closing) {
   if (mine == nullptr || theirs == nullptr || mine == theirs || mine->dead) return;
   const Tie* tie = mine->tie_to(peer);
   if (tie == nullptr || (tie->edge_number != closing.edge_number && !untagged_)) return;
-  // What the author received stays with it, what it sent stays with the peer.
+  // The author keeps what it received, the peer keeps what the author sent.
   add(mine->base, closing.heard);
   add(mine->base, closing.sent, -1);
   add(theirs->base, closing.sent);
@@ -231,7 +231,7 @@ void RegisterEdit::declare_dead(const Account& account, bool confirmed_dead) {
   e->dead = true;
   e->confirmed_dead |= confirmed_dead;
   touch(*e);
-  // The living tied to it are to close.
+  // The neighbours have to hear of the death, because they close their edges then.
   for (const Tie& t : e->ties) {
     if (Entry* peer = next_.find(t.peer)) touch(*peer);
   }

@@ -1,5 +1,5 @@
-// What of a ledger is journalled and hashed: everything but the neighbour graphs, which follow from
-// the member list.
+// The part of a ledger that is journalled and hashed: everything but the neighbour graphs, which
+// follow from the member list. The order of the fields is the journal's format and never changes.
 #include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {

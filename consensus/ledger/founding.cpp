@@ -1,11 +1,6 @@
-// Founding by unanimity: for a fleet that has no register yet, or has lost it because a majority of
-// its keepers started without their journals.
-//
-// Safe because nothing overlaps: an epoch starts only after every member has left all others, each
-// on its own journalled word. The epoch's number is the configured one plus the sum of all
-// incarnations, so no two foundings share one even if nobody remembers the earlier.
+#include "consensus/ledger/founding.hpp"
+
 #include <algorithm>
-#include <numeric>
 
 #include "consensus/ledger/ledger.hpp"
 
@@ -35,7 +30,7 @@ void Founding::archive(Archive& ar) {
   ar.sequence(left, kAccountsMax);
 }
 
-// Waiting for long to be entered, or for a wish of its own to be.
+// Whether this node has waited for long to be entered, or for an urgent request to have an effect.
 bool Ledger::stuck(TimeNs now) const {
   const DurationNs patience = register_patience(config_.lease);
   return (outside_since_ != kNever && now - outside_since_ > patience) ||
@@ -101,7 +96,8 @@ void Ledger::call_roll(TimeNs now, Out& out) {
   }
 }
 
-// All are there. Of the newest register anyone still holds, is a majority of the keepers left?
+// Asked when all members have answered: whether fewer keepers than a majority are left of the
+// newest register that anybody still holds.
 bool Ledger::register_lost() const {
   std::uint32_t founding_epoch = 0;
   for (const auto& a : founding_.answers)
@@ -124,7 +120,7 @@ bool Ledger::register_lost() const {
 void Ledger::judge_roll(TimeNs now) {
   Founding& f = founding_;
   if (f.answers.size() < members_->members().size()) return;
-  // Its own life may have gone on since it called.
+  // This node's own answer may be out of date since the call began.
   std::erase_if(f.answers, [&](const auto& a) { return a.from.node == self_.node; });
   f.answers.push_back({self_, present(f.call)});
   f.answers.back().body.founding_epoch = std::max(founding_epoch_, f.promised);
@@ -134,7 +130,8 @@ void Ledger::judge_roll(TimeNs now) {
     f.lost_calls = 0;
     return;
   }
-  // Answers gathered while boards come and go may not fit together; a second roll settles it.
+  // Answers that were gathered while boards came and went may contradict each other, so only the
+  // second roll call in a row that finds the register lost counts.
   if (++f.lost_calls < 2) {
     f.call_since = 0;
     return;
@@ -204,7 +201,7 @@ void Ledger::on_found(const Account& from, const FoundBody& body, TimeNs now, Ou
   for (const Account& a : body.accounts) nodes.push_back(a.node);
   if (nodes != members_->members()) return;
   if (body.founding_epoch > f.promised) {
-    // Leaves whatever was before: from here on this node holds nothing.
+    // The node leaves all earlier epochs: from here on it holds nothing.
     f.promised = body.founding_epoch;
     f.accounts = body.accounts;
     f.promised_at = now;

@@ -35,7 +35,7 @@ Ledger::Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnatio
   found(founding_register(*founders_, first_accounts(*founders_)), now);
 }
 
-// Outside, with nothing, under that incarnation.
+// Begins an account that is not entered in the register and holds nothing.
 void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   self_.incarnation = incarnation;
   base_ = {};
@@ -50,7 +50,7 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   members_since_ = told_at_ = now;
   outside_since_ = now;
   if (keepers_version_ == 0) {
-    // Where to ask: the founders' keepers, until someone knows better.
+    // Requests go to the keepers of the founding until somebody names the present ones.
     keepers_ = first_accounts(*founders_);
     keepers_.resize(keepers_for(keepers_.size()));
   }
@@ -58,8 +58,8 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   voter_.begin(self_, {}, now);
 }
 
-// Declared dead: the same process goes on under the next incarnation. What it knows of the register
-// it keeps: it may be the only one to know the version that ended its former life.
+// The account was declared dead: the same process goes on under the next incarnation. It keeps the
+// register that it holds, because it may be the only one to know the version that declared it dead.
 void Ledger::live_on(TimeNs now) {
   Register known = voter_.value();
   begin(self_.incarnation + 1, now);
@@ -141,14 +141,10 @@ Shares Ledger::effective(TimeNs now) const {
   return out;
 }
 
-// After so much silence an edge is closed. Shorter than the lease, so that the closing is entered
-// and the estate settled soon after the lease has passed.
 DurationNs Ledger::silence_limit() const {
   return consensus::silence_limit(config_.lease, config_.tick);
 }
 
-// Counted from the sending of what was acknowledged; the peer counts from its arrival. Both clocks
-// may be off by drift_ppm, and this node looks once per tick.
 DurationNs Ledger::fence_age() const {
   return consensus::fence_age(silence_limit(), config_.tick, config_.drift_ppm);
 }
@@ -208,8 +204,8 @@ void Ledger::on_edge(NodeId from, const EdgeBody& body, TimeNs now) {
   ++rejected_;
 }
 
-// Silence, a dead peer, or leaving: each closes an edge for good. If both ends live, the register
-// opens a new one.
+// An edge is closed for good after too much silence, when the register calls the peer dead, or when
+// this node leaves. If both ends live, the register opens a new edge between them.
 void Ledger::close_edges(TimeNs now) {
   const Shares held = holding();
   const bool empty = std::all_of(held.begin(), held.end(), [](Parts p) { return p <= kDust; });
@@ -221,9 +217,9 @@ void Ledger::close_edges(TimeNs now) {
   }
 }
 
-// An edge the neighbour graph no longer has falls silent once enough of the wanted ones answer,
-// unless the peer has none to spare: it was given this one for others that are gone, and would be
-// again.
+// Closes edges that the neighbour graph no longer has, once enough of the wanted neighbours answer.
+// An edge stays if its peer has no more than kNeighboursMin: the register opened it in place of
+// neighbours that are gone, and would open it again.
 void Ledger::retire_edges(TimeNs now) {
   if (members_since_ == INT64_MIN) members_since_ = now;
   if (now - members_since_ < silence_limit()) return;
@@ -259,8 +255,9 @@ void Ledger::on_tick(TimeNs now, Out& out) {
     return;
   }
   if (resigning()) {
-    // Not a word to the neighbours, so that nobody is kept unfenced by it, until the register has
-    // entered that: else a neighbour that fell silent as well could never be settled.
+    // The node acknowledges nothing any more, so that it keeps no neighbour unfenced, and asks
+    // until the register has entered that. Otherwise a neighbour that falls silent too could never
+    // be settled.
     ask(now, out);
     return;
   }

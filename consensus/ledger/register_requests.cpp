@@ -1,4 +1,5 @@
-// The ledger's dealings with the register: what it asks for, and what it takes from it.
+// What a ledger requests of the keepers of the register, and how it applies their statements.
+// docs/ledger.md, "The register".
 #include <algorithm>
 
 #include "consensus/ledger/ledger.hpp"
@@ -10,7 +11,7 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
   if (const auto* r = std::get_if<ReferBody>(&m.body)) {
     if (m.founding_epoch > founding_epoch_ && m.founding_epoch == founding_.promised)
       start_epoch(now);
-    // Another founding has taken place, or this node did not know of any.
+    // Another founding has taken place, or this node knew of none.
     if (m.founding_epoch > std::max(founding_epoch_, founding_.promised)) {
       const bool knew = founding_epoch_ != 0;
       founding_epoch_ = m.founding_epoch;
@@ -72,8 +73,9 @@ void Ledger::catch_up(TimeNs now) {
   }
 }
 
-// The register's word replaces this node's own view of its base and its edges. It never takes: an
-// edge that ended did so with numbers at least as good for this end as its own.
+// Replaces this node's base and edges by what the register states. That never lowers the holding:
+// an edge that the other end closed has ended with numbers at least as good for this end as its own
+// (invariant I2).
 void Ledger::apply(const StatementBody& s, TimeNs now) {
   if (s.version > keepers_version_) {
     keepers_version_ = s.version;
@@ -86,7 +88,7 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
   behind_ = false;
   if (s.dead) {
     dead_ = true;
-    // Whoever kept the version that says so may be the only one to have it: it hands it over first.
+    // A keeper may be the only one to hold the version that releases it: it hands that over first.
     left_ = leaving_ && s.confirmed_dead && voter_.value().version < version_;
     return;
   }
@@ -129,19 +131,20 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
 DurationNs Ledger::silence_max(const Edge& e, TimeNs now) const {
   const bool unheard = e.seq_heard == 0 && e.edge_number != 0;
   if (!unheard) return silence_limit();
-  // A proposal made long before it was agreed on may open an edge to one who has died since.
+  // The peer may have died between the proposal of the edge and its decision.
   const bool silent = e.peer_silent || voter_.never_answered(e.peer, now);
   return silent ? 0 : std::min(silence_limit(), kNeverHeardTicks * config_.tick);
 }
 
-// A closing is reported once nothing this end acknowledged can keep the peer unfenced. Where it
-// never heard anything it has acknowledged nothing.
-bool Ledger::due(const Edge& e, TimeNs now) const {
+// A closing is reported only when nothing that this end has acknowledged can still keep the peer
+// unfenced (invariant I5). An end that never heard the peer has acknowledged nothing.
+bool Ledger::may_report_closing(const Edge& e, TimeNs now) const {
   return e.closing && (e.peer_dead || e.seq_heard == 0 || now - e.heard_at >= silence_limit());
 }
 
-// The quorum follows the number of open edges. Until the register has the new one the greater of
-// the two is in force here, so it is never settled by a count it does not keep.
+// The quorum follows the number of open edges. Until the register has entered a new quorum, the
+// greater of the old and the new one is in force here, so the register never counts with a greater
+// quorum than this node keeps to.
 void Ledger::review_quorum() {
   if (asked_ || version_ == 0) return;
   const auto open = static_cast<std::size_t>(std::count_if(
@@ -167,7 +170,8 @@ RequestBody Ledger::request(TimeNs now) const {
     body.quorum = quorum_next_;
   }
   for (const Edge& e : edges_) {
-    if (due(e, now)) body.closings.push_back({e.peer, e.edge_number, e.sent, e.heard});
+    if (may_report_closing(e, now))
+      body.closings.push_back({e.peer, e.edge_number, e.sent, e.heard});
     const DurationNs limit = silence_max(e, now);
     const DurationNs early = suspicion_lead(limit, config_.tick);
     if (!e.closing && now - e.heard_at >= limit - early) body.silent.push_back(e.peer);
@@ -192,19 +196,19 @@ void Ledger::ask(TimeNs now, Out& out) {
     urgent_since_ = now;
   }
   const DurationNs since = urgent ? now - urgent_since_ : 0;
-  const bool lately = now - told_at_ < 2 * config_.lease;
+  const bool register_moves = now - told_at_ < register_patience(config_.lease);
   const bool news = behind_ || !body.silent.empty();
   behind_ = false;
   const DurationNs interval =
       urgent ? (since < kUrgentTicks * config_.tick ? 1 : kPatientTicks) * config_.tick
       : news ? config_.tick
       : body.wanted.empty() ? reminder_interval(silence_limit())
-                            : (lately ? kWantedTicks : kSeldomTicks) * config_.tick;
+                            : (register_moves ? kWantedTicks : kSeldomTicks) * config_.tick;
   if (asked_at_ != 0 && now - asked_at_ < interval) return;
   asked_at_ = now;
   const auto& all = members_->members();
   if (!urgent && !news && body.wanted.empty()) {
-    // Nothing to ask for: one keeper is reminded of what this node has heard.
+    // There is nothing to request: tell one keeper which version this node knows.
     const Account& k = keepers_[ticks_ / 2 % keepers_.size()];
     if (k.node != self_.node) send(k.node, body, out);
     return;

@@ -213,7 +213,7 @@ TEST(a_model_longer_than_a_part_travels_in_parts) {
   const auto carry = [](CoTrainRounds& from, CoTrainRounds& to, NodeId id) {
     std::size_t count = 0;
     for (const ToPeer& out : from.take_outgoing()) {
-      TEST_ASSERT_TRUE(out.bytes.size() <= kPartBytesMax + kPartHeadBytesMax);
+      TEST_ASSERT_TRUE(out.bytes.size() <= kFragmentBytesMax + kFragmentHeadBytesMax);
       TEST_ASSERT_TRUE(to.hear(id, text(out.bytes), kSecond).has_value());
       ++count;
     }
@@ -232,7 +232,7 @@ TEST(what_is_malformed_or_from_strangers_is_refused_and_changes_nothing) {
   TEST_ASSERT_EQUAL_UINT64(1, out.size());
   const std::vector<double> before = g.boards[0].y();
   const std::string_view good = text(out[0].bytes);
-  for (std::size_t n = 0; n < kPartHeadBytesMin; ++n) {
+  for (std::size_t n = 0; n < kFragmentHeadBytesMin; ++n) {
     TEST_ASSERT_FALSE(g.boards[0].hear(1, good.substr(0, n), g.now).has_value());
   }
   TEST_ASSERT_FALSE(g.boards[0].hear(9, good, g.now).has_value());
