@@ -149,7 +149,7 @@ Status check_fleet_budget(const FleetBudget& budget) {
       budget.power_for_now_until_wall < 0 || budget.power_for_now_until_wall > kTimeMax) {
     return fail(Code::kInvalid, "the power budget for now is out of range");
   }
-  // Floors are promised to every member, so no budget may be smaller than all of them together.
+  // Every member is promised its floor, so no budget may be smaller than all floors together.
   for (std::size_t r = 0; r < kResources; ++r) {
     Wide floors = 0;
     for (const FleetMember& m : budget.members) floors += m.floor[r];
@@ -187,7 +187,7 @@ consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t f
 
 namespace {
 
-std::shared_ptr<const consensus::NeighbourGraph> overlay_of(std::vector<consensus::NodeId> nodes) {
+std::shared_ptr<const consensus::NeighbourGraph> graph_of(std::vector<consensus::NodeId> nodes) {
   return std::make_shared<const consensus::NeighbourGraph>(std::move(nodes));
 }
 
@@ -196,13 +196,13 @@ std::shared_ptr<const consensus::NeighbourGraph> overlay_of(std::vector<consensu
 std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetBudget& budget) {
   std::vector<consensus::NodeId> nodes;
   for (const std::string& id : budget.founders) nodes.push_back(node_number(id));
-  return overlay_of(std::move(nodes));
+  return graph_of(std::move(nodes));
 }
 
 std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetBudget& budget) {
   std::vector<consensus::NodeId> nodes;
   for (const FleetMember& m : budget.members) nodes.push_back(node_number(m.id));
-  return overlay_of(std::move(nodes));
+  return graph_of(std::move(nodes));
 }
 
 void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view self) {
