@@ -30,8 +30,9 @@ struct Sent {
 
 struct State {
   std::vector<RegisterVoter> keepers;
-  std::vector<Sent> sent;                          // sorted; each may still arrive, again and again
-  std::map<std::uint32_t, std::uint64_t> decided;  // version to digest, ever on this path
+  std::vector<Sent> sent;  // sorted; each may still arrive, any number of times
+  std::map<std::uint32_t, std::uint64_t>
+      decided;  // digest by version, of every decision on this path
   bool amnesia = false;
 };
 
@@ -86,13 +87,13 @@ State Search::first() const {
   Out out;
   for (NodeId n = 0; n < kSeats; ++n) {
     RegisterVoter k;
-    // Ticks of no length: whatever waits for time to pass may happen at once.
+    // With ticks of length zero, whatever waits for time to pass may happen at once.
     k.configure({0, 0}, 1, false);
     k.begin({n, 1}, founding, kDay);
     s.keepers.push_back(std::move(k));
   }
-  // Each keeper has heard something else: the edge 0-3 closed by one end, closed by the other with
-  // other numbers, and closed by a neighbour.
+  // Each keeper has heard another request: account 0 closes its edge to 3, account 3 closes the
+  // same edge with other numbers, and account 2 closes its own edge to 3.
   RequestBody zero;
   zero.version = 1;
   zero.closings = {{{3, 1}, 0, {70, 0, 0}, {30, 0, 0}}};
@@ -108,8 +109,9 @@ State Search::first() const {
   return s;
 }
 
-// RegisterVoter 0 proposes and nobody hears it; keeper 1 asks for the floor, 0 promises it and
-// tells what it has voted for, and 1 has to finish that. Both have more to enter then.
+// Keeper 0 proposes, and nobody hears the proposal. Keeper 1 asks for the floor; keeper 0 promises
+// it and tells what it has voted for; keeper 1 has to finish that proposal. Both then receive
+// another request.
 void Search::take_over(State& state) const {
   const auto tick = [&](NodeId n) {
     Out out;
@@ -141,7 +143,8 @@ void Search::take_over(State& state) const {
 
 void Search::take(State& state, NodeId from, Out& out) const {
   for (const auto& o : out.messages) {
-    // A relay tells another keeper of a request; what each has heard is given here from the start.
+    // Relays of requests are left out: the start already fixes which requests each keeper has
+    // heard.
     if (o.to >= kSeats || std::holds_alternative<consensus::RelayBody>(o.message.body)) continue;
     Bytes bytes;
     encode(o.message, bytes);
@@ -250,7 +253,7 @@ struct Life {
   std::int64_t away = 0;
 };
 
-// One run of two lives; what broke, if anything.
+// Runs a fleet with those two crashes; returns what broke, or nothing.
 std::string run_lives(int nodes, const Life& one, const Life& two, ExploreResult& result) {
   constexpr int kLease = 20;
   std::vector<NodeId> ids;

@@ -29,8 +29,8 @@ bool takes_part(const Ledger& ledger, const Ledger& newest) {
          newest.registered().alive(ledger.account());
 }
 
-// Shares granted and not yet heard, over all edges the register has. One who has left the epoch
-// will hear nothing any more.
+// The shares that were granted and not heard yet, over all edges of the register. A board that has
+// left the founding epoch hears nothing any more.
 Shares in_flight(const World& world, const Ledger& newest) {
   const Register& reg = newest.registered();
   Shares sum{};
@@ -116,7 +116,7 @@ void Checker::check(const World& world) {
 Parts stranded(const World& world, std::size_t resource) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return kWhole;
-  // What one that leaves holds is of no use while there are others.
+  // While there are others, what a leaving board still holds is of no use to anybody.
   const bool others = std::any_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
     return b.ledger != nullptr && b.up && !b.ledger->leaving();
   });
@@ -146,7 +146,7 @@ bool there(const World& world, const Account& a, std::uint32_t founding_epoch) {
          b.ledger->founding_epoch() == founding_epoch;
 }
 
-// What stands in the way of everything being settled from this register on.
+// What keeps the fleet from settling everything, starting from this register; empty: nothing does.
 std::string obstacle(const World& world, const Register& reg, std::uint32_t founding_epoch) {
   const auto standing =
       std::count_if(reg.keepers.begin(), reg.keepers.end(),
@@ -176,8 +176,8 @@ std::string obstacle(const World& world, const Register& reg, std::uint32_t foun
 }  // namespace
 
 std::string needs_operator(const World& world) {
-  // The newest register that is left: only its keepers can carry on. A next version that one of
-  // them has voted for may be decided already.
+  // Only the keepers of the newest register that is left can go on. A next version for which one of
+  // them has voted may be decided already, so it must allow a recovery as well.
   const Ledger* newest = world.newest(true);
   if (newest == nullptr) return obstacle(world, Register{}, 0);
   const Register& reg = newest->registered();

@@ -7,7 +7,7 @@
 
 namespace laird::lab {
 namespace {
-constexpr std::size_t kHorizon = 64;  // ticks a packet can be under way
+constexpr std::size_t kHorizon = 64;  // the most ticks that a packet can be under way
 constexpr std::size_t kStaleMax = 4096;
 }  // namespace
 
