@@ -16,7 +16,7 @@
 
 namespace laird::consensus {
 
-// --- Edges ------------------------------------------------------------------------------------
+// --- Edges ---
 
 // The shortest lease a ledger accepts. The agent's settings ask for more (kLeaseTicksMin in
 // agent/core/state/limits.hpp), because under losses a lease needs many tries.
@@ -57,8 +57,7 @@ constexpr DurationNs suspicion_lead(DurationNs limit, DurationNs tick) {
   return std::min(limit / 2, kSuspicionLeadTicks * tick);
 }
 
-// --- Requests of an account to the keepers of the register
-// -----------------------------------------------
+// --- Requests of an account to the keepers of the register ---
 
 // An urgent request (an edge to close, a quorum to change, to enter or to leave) is repeated every
 // tick at first, then every kPatientTicks.
@@ -75,8 +74,7 @@ inline constexpr int kReferralTicks = 6;
 // A board that asks for nothing still tells one keeper which version it has heard of, this often.
 constexpr DurationNs reminder_interval(DurationNs silence) { return silence / 3; }
 
-// --- Suspicions of a keeper of the register
-// --------------------------------------------------------------
+// --- Suspicions of a keeper of the register ---
 
 // A suspected account that has not answered for this long counts as unresponsive.
 inline constexpr int kUnresponsiveTicks = 6;
@@ -91,8 +89,7 @@ inline constexpr int kAnswerTicks = 10;
 // Numbers of probes; at one probe per second they repeat after 24 days.
 inline constexpr std::uint32_t kProbeNumbers = (1U << 21) - 1;
 
-// --- Ballots of the keepers of the register
-// --------------------------------------------------------------
+// --- Ballots of the keepers of the register ---
 
 // A request that its author has not repeated for this long is dropped; a contact and a reported
 // suspicion are forgotten after as long.
@@ -104,7 +101,8 @@ inline constexpr int kRepeatTicks = 1;
 inline constexpr int kGatherTicks = 6;
 // Each keeper waits this much longer than the one before it in line before it asks for the floor.
 inline constexpr int kRankTicks = 8;
-// The most contested rounds by which the keepers in line wait further apart.
+// Contested rounds make the keepers in line wait longer: by kRankTicks each for every round, up to
+// so many rounds.
 inline constexpr int kRoundsApartMax = 1;
 // A question or a vote that is older than this is sent twice in a tick: messages are being lost.
 inline constexpr int kTwiceTicks = 3;
@@ -113,7 +111,7 @@ inline constexpr int kPassOnTicks = 4;
 // A round that finds no majority within this time is given up.
 inline constexpr int kRoundTicks = 22;
 
-// --- Founding ------------------------------------------------------------------------------------
+// --- Founding ---
 
 inline constexpr int kRollCallTicks = 4;      // between repetitions of a roll call or a founding
 inline constexpr int kFoundingTicksMax = 60;  // then the roll call or the founding starts over
@@ -121,7 +119,7 @@ inline constexpr int kFoundingTicksMax = 60;  // then the roll call or the found
 // the register is lost, and asks for a roll call.
 constexpr DurationNs register_patience(DurationNs lease) { return 2 * lease; }
 
-// --- How the waits fit together ------------------------------------------------------------------
+// --- How the waits fit together ---
 
 namespace timing_checks {
 
@@ -140,7 +138,8 @@ static_assert(kSettlementTicks >= kGatherTicks + kRankTicks + 4,
 static_assert(kSuspicionLeadTicks > kUnresponsiveTicks,
               "on a long lease the keepers know who is unresponsive before the closings arrive");
 static_assert(kHeardLatelyTicks <= kRequestTicks, "a contact must be remembered while it counts");
-static_assert(kAnswerTicks <= kRequestTicks, "so must an answer");
+static_assert(kAnswerTicks <= kRequestTicks,
+              "an answer counts no longer than a contact is remembered");
 static_assert(kPatientTicks < kRequestTicks && kWantedTicks < kRequestTicks,
               "a request is repeated before the keepers drop it");
 static_assert(kRepeatTicks <= kTwiceTicks && kTwiceTicks < kPassOnTicks &&

@@ -74,7 +74,7 @@ Account Ballots::seat_of(NodeId node) const {
   return at == decided_.keepers.end() ? Account{} : *at;
 }
 
-// --- Turns --------------------------------------------------------------------------------------
+// --- Turns ---
 
 std::size_t Ballots::owner_seat() const {
   const auto& seats = decided_.keepers;
@@ -130,7 +130,7 @@ void Ballots::give_way(TimeNs now) {
   waited_at_ = now;
 }
 
-// --- A round of this keeper ---------------------------------------------------------------------
+// --- A round of this keeper ---
 
 bool Ballots::pursue(TimeNs now, Out& out) {
   if (!accepted_.empty() && accepted_since_ == 0) accepted_since_ = now;
@@ -215,7 +215,7 @@ void Ballots::count_vote(const Account& from) {
   if (decided_.is_keeper(from) && !holds(votes_, from)) votes_.push_back(from);
 }
 
-// --- Voting -------------------------------------------------------------------------------------
+// --- Voting ---
 
 bool Ballots::answer_other_version(const Account& from, std::uint32_t version, Out& out) const {
   if (decided_.version >= version) {
@@ -318,7 +318,7 @@ void Ballots::pass_on(TimeNs now, Out& out) const {
   }
 }
 
-// --- Handing over -------------------------------------------------------------------------------
+// --- Handing over ---
 
 void Ballots::hand_over(Out& out) const {
   for (const Account& k : decided_.keepers) {

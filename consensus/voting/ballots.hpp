@@ -49,7 +49,7 @@ class Ballots {
   // A newer version has been decided: whatever was under way is over.
   void adopt(Register value);
 
-  // --- As a voter -------------------------------------------------------------------------------
+  // --- As a voter ---
   void on_prepare(const Account& from, const PrepareBody& body, TimeNs now, Out& out);
   // True if this keeper voted (again) for the proposal, so that it may be decided now.
   bool on_accept(const Account& from, const AcceptBody& body, TimeNs now, Out& out);
@@ -65,7 +65,7 @@ class Ballots {
   // others.
   void pass_on(TimeNs now, Out& out) const;
 
-  // --- As a proposer ----------------------------------------------------------------------------
+  // --- As a proposer ---
   // Once per tick: repeats the questions of a round under way, or gives the round up. False if no
   // round is under way.
   bool pursue(TimeNs now, Out& out);
@@ -112,9 +112,9 @@ class Ballots {
   }
   void on_refused(const RefusedBody& body, TimeNs now);
 
-  // --- As a keeper that has left by the version it holds
-  // ------------------------------------------- Repeats that version to its keepers until a
-  // majority has shown to have it: it could be lost with this keeper otherwise.
+  // --- As a keeper that has left by the version it holds ---
+  // Repeats that version to its keepers until a majority has shown to have it: it could be lost
+  // with this keeper otherwise.
   void hand_over(Out& out) const;
   void on_receipt(const Account& from, std::uint32_t version);
   [[nodiscard]] bool handed_over() const { return votes_.size() >= majority(); }

@@ -79,7 +79,7 @@ void RegisterVoter::on_tick(TimeNs now, Out& out) {
   suspicions_.probe(now, [&](NodeId node) { send(node, probe, out); });
 }
 
-// --- Requests -----------------------------------------------------------------------------------
+// --- Requests ---
 
 std::optional<StatementBody> RegisterVoter::statement_for(const Account& account,
                                                           TimeNs now) const {
@@ -168,7 +168,7 @@ void RegisterVoter::suspect(const Account& account, const Account& by, TimeNs no
   if (suspicions_.suspect(account, by, value(), now)) news_ = true;
 }
 
-// --- Rounds -------------------------------------------------------------------------------------
+// --- Rounds ---
 
 Ballots::LosesTurn RegisterVoter::loses_turn(TimeNs now) const {
   return [this, now](const Account& a) { return suspicions_.loses_turn(a, value(), now); };
