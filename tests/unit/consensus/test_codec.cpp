@@ -138,18 +138,18 @@ TEST(hostile_lengths_and_numbers_are_refused) {
   const auto refused = [](unsigned kind, const std::string& rest) {
     return !decode(opening(kind) + rest).has_value();
   };
-  // A referral whose keeper list is said to be 2^35 long, and one of eight where seven is the most.
+  // A referral that claims 2^35 keepers, and one with eight keepers where seven are allowed.
   constexpr unsigned kRefer = 3;
   TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\xFF\xFF\xFF\xFF\x7F")));
   TEST_ASSERT_FALSE(refused(kRefer, std::string("\x01\x01\x01\x07") + std::string(14, '\x01')));
   TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\x08") + std::string(16, '\x01')));
-  // A number with a second way to say it, and one beyond 64 bits.
+  // A number in a second encoding, and a number beyond 64 bits.
   constexpr unsigned kProbe = 4;
   TEST_ASSERT_FALSE(refused(kProbe, std::string("\x01\x01\x05\x06")));
   TEST_ASSERT_TRUE(refused(kProbe, std::string("\x01\x81\x00\x05\x06", 5)));
   TEST_ASSERT_TRUE(refused(kProbe, std::string(11, '\xFF')));
   TEST_ASSERT_TRUE(refused(0, std::string(kMessageBytesMax, '\x01')));
-  // Nobody but an edge speaks as incarnation 0.
+  // Only messages on an edge may have incarnation 0.
   TEST_ASSERT_TRUE(refused(kProbe, std::string("\x01\x00\x05\x06", 4)));
 }
 
@@ -182,7 +182,8 @@ TEST(an_ordinary_edge_message_is_small) {
   TEST_ASSERT_TRUE(written({1, 0, b}).size() <= 12);
 }
 
-// What every search in a register relies on: a peer that breaks it is refused, not believed.
+// Every search in a register relies on the order of its lists, so a register that breaks it is
+// refused.
 TEST(refuses_a_register_out_of_order) {
   const auto decodes = [](const Register& value) {
     Bytes bytes;
@@ -207,7 +208,7 @@ TEST(refuses_a_register_out_of_order) {
   TEST_ASSERT_FALSE(decodes(kept_by_nobody));
 }
 
-TEST(refuses_keepers_that_are_nobody) {
+TEST(refuses_an_empty_list_of_keepers) {
   const auto decodes = [](const Body& body) {
     Bytes bytes;
     encode({1, 1, body}, bytes);
@@ -221,14 +222,15 @@ TEST(refuses_keepers_that_are_nobody) {
   TEST_ASSERT_FALSE(decodes(statement));
 }
 
-// What a broker carries is 64 KiB; a fleet has up to 1024 members (agent/core/state/limits.hpp).
+// A broker carries messages of 64 KiB; a fleet has up to 1024 members
+// (agent/core/state/limits.hpp).
 TEST(the_register_of_a_thousand_boards_fits_one_mqtt_message) {
   std::vector<NodeId> nodes;
   std::vector<Account> accounts;
-  // Numbers as hashes of names are: all over the range, five bytes each.
+  // Node numbers are hashes of names: they lie anywhere in the range and take five bytes each.
   for (std::uint32_t i = 0; i < 1024; ++i) nodes.push_back(i * 4'194'301U + 7);
   std::sort(nodes.begin(), nodes.end());
-  // Half of them have started anew: their incarnation counts seconds.
+  // Half of the boards have restarted without a journal: their incarnations count seconds.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     accounts.push_back({nodes[i], i % 2 == 0 ? 1 : 217'000'000U});
   }

@@ -13,7 +13,7 @@ TEST(shares_go_where_they_are_wanted_and_never_above_the_whole) {
     TEST_ASSERT_TRUE(b.total(0) <= kWhole);
   }
   TEST_ASSERT_TRUE(b.ledgers[0].effective(b.now)[0] > kWhole / 100 * 99);
-  // Nobody asked for the others: they stay shared out.
+  // Nobody has a demand for the other resources: they stay divided equally.
   TEST_ASSERT_EQUAL_INT64(kWhole / 4, b.ledgers[1].effective(b.now)[1]);
 }
 
@@ -138,7 +138,7 @@ TEST(the_archived_ledger_keeps_its_bytes) {
   TEST_ASSERT_EQUAL_HEX64(0x8667FE9278191017ULL, hash.digest());
 }
 
-TEST(messages_of_another_epoch_or_life_of_the_edge_are_dropped) {
+TEST(messages_of_another_founding_epoch_or_edge_number_are_dropped) {
   Bench b(2);
   Out out;
   EdgeBody body;
@@ -175,7 +175,7 @@ TEST(a_board_that_joins_gets_a_share_and_retired_edges_lose_nothing) {
   }
 }
 
-// Found by fuzzing: sums of what peers claim overflowed.
+// Found by fuzzing: sums of the numbers that peers claim overflowed.
 TEST(no_claim_of_a_peer_makes_a_number_overflow) {
   Bench bench(3);
   bench.ticks(5);
@@ -214,13 +214,13 @@ TEST(no_claim_of_a_peer_makes_a_number_overflow) {
   }
 }
 
-TEST(disagreement_is_what_would_have_to_change_hands_and_ends_with_it) {
+TEST(disagreement_is_the_share_that_has_still_to_move_and_vanishes_when_it_has) {
   Bench bench(2);
   TEST_ASSERT_FALSE(bench.ledgers[0].disagreement(2).has_value());  // nobody has spoken yet
   bench.ticks(40);
   for (const Ledger& l : bench.ledgers) TEST_ASSERT_EQUAL_INT64(0, l.disagreement(2).value());
-  // Each holds a half, which the one wants; the other, twice as urgently, wants nine tenths. Prices
-  // 1 (1/2 - 1/2) and 2 (1/2 - 9/10) meet when 8/10 / (1 + 2) has moved.
+  // Each board holds a half. The first wants a half, the second wants nine tenths at twice the
+  // urgency. Their prices 1 (1/2 - 1/2) and 2 (1/2 - 9/10) meet when 8/10 / (1 + 2) has moved.
   Demand content;
   content.demand = kWhole / 2;
   Demand more;
@@ -235,7 +235,8 @@ TEST(disagreement_is_what_would_have_to_change_hands_and_ends_with_it) {
   bool seen = false;
   for (int k = 0; k < 60; ++k) {
     bench.tick();
-    const Parts now = bench.ledgers[1].disagreement(2).value();  // of the one that lacks
+    const Parts now =
+        bench.ledgers[1].disagreement(2).value();  // of the board that lacks something
     seen = seen || now > due / 2;
     TEST_ASSERT_TRUE(now <= due + kWhole / 1000);
     before = now;
@@ -246,7 +247,7 @@ TEST(disagreement_is_what_would_have_to_change_hands_and_ends_with_it) {
   TEST_ASSERT_EQUAL_UINT64(100, bench.ledgers[0].ticks());
 }
 
-TEST(a_fleet_that_had_too_much_for_long_finds_its_prices_as_soon_as_any) {
+TEST(a_fleet_with_a_surplus_for_long_still_finds_its_prices_within_sixty_ticks) {
   Bench b(12);
   Demand idle = wants(kWhole / 100);
   idle.cap = kWhole / 50;
@@ -254,7 +255,7 @@ TEST(a_fleet_that_had_too_much_for_long_finds_its_prices_as_soon_as_any) {
   b.ticks(6000);
   for (NodeId i = 0; i < 12; ++i) b.ledgers[i].set_demand(0, wants(i < 2 ? kWhole : kWhole / 100));
   b.ticks(60);
-  // Equal urgency: both lack alike, and get all of it.
+  // Two boards of equal urgency want the whole: each gets a half.
   for (NodeId i = 0; i < 2; ++i) {
     TEST_ASSERT_INT64_WITHIN(kWhole / 1000, kWhole / 2, b.ledgers[i].effective(b.now)[0]);
   }
