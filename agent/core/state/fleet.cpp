@@ -41,7 +41,7 @@ void FleetMember::archive(Archive& ar) {
 
 void FleetBudget::archive(Archive& ar) {
   ar(rev);
-  ar(epoch);
+  ar(founding_epoch);
   ar.sequence(founders, kMembersMax);
   ar.sequence(members, kMembersMax);
   for (std::int64_t& amount : total) ar(amount);
@@ -107,7 +107,7 @@ const std::string* name_of(const FleetBudget& budget, consensus::NodeId number) 
 }
 
 Status check_fleet_budget(const FleetBudget& budget) {
-  if (budget.epoch == 0) return {};
+  if (budget.founding_epoch == 0) return {};
   if (budget.founders.empty() || budget.members.empty() || budget.founders.size() > kMembersMax ||
       budget.members.size() > kMembersMax) {
     return fail(Code::kInvalid,
@@ -221,11 +221,11 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
   if (ar.reading()) {
     ledger.reset();
     if (joined) {
-      if (budget.epoch == 0 || !check_fleet_budget(budget)) {
+      if (budget.founding_epoch == 0 || !check_fleet_budget(budget)) {
         ar.fail();
         return;
       }
-      ledger = std::make_unique<consensus::Ledger>(ledger_config(config, budget.epoch),
+      ledger = std::make_unique<consensus::Ledger>(ledger_config(config, budget.founding_epoch),
                                                    node_number(self), 2, graph_of_founders(budget),
                                                    graph_of_members(budget), 0);
     }

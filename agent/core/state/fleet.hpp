@@ -41,8 +41,8 @@ struct FleetMember {
 // What the operators have set for the fleet. It is the same on every board: the higher revision
 // wins.
 struct FleetBudget {
-  std::uint64_t rev = 0;    // 0: from the config file
-  std::uint32_t epoch = 0;  // of the founding; 0: no fleet
+  std::uint64_t rev = 0;             // 0: from the config file
+  std::uint32_t founding_epoch = 0;  // 0: no fleet
   std::vector<std::string> founders;
   std::vector<FleetMember> members;  // ascending by id
   Amounts total{kUnlimited, kUnlimited, kUnlimited};
@@ -66,7 +66,7 @@ struct FleetBudget {
 [[nodiscard]] consensus::NodeId node_number(std::string_view id);
 
 struct FleetConfig {
-  FleetBudget budget;  // epoch 0: the board is alone
+  FleetBudget budget;  // founding epoch 0: the board is alone
   DurationNs tick = kSecond;
   DurationNs lease = 30 * kSecond;
   void archive(Archive& ar);
@@ -107,7 +107,7 @@ struct Fleet {
   Fleet(Fleet&&) = default;
   Fleet& operator=(Fleet&&) = default;
 
-  [[nodiscard]] bool member() const { return budget.epoch != 0; }
+  [[nodiscard]] bool member() const { return budget.founding_epoch != 0; }
   // Whether the board may use nothing above its floor, for whatever reason.
   [[nodiscard]] bool on_floor(TimeNs now) const { return !ledger || ledger->fenced(now); }
   // Whether the drained board is leaving the ledger or has left it.

@@ -32,9 +32,10 @@ std::uint32_t incarnation_at(TimeNs wall_ns) {
 void Stepper::boot_fleet(const Booted& e) {
   Fleet& fleet = s_.fleet;
   const FleetBudget& given = e.config.fleet.budget;
-  const bool newer = given.epoch > fleet.budget.epoch || given.epoch == 0 ||
-                     (fleet.budget.rev == 0 && given.epoch == fleet.budget.epoch);
-  const bool other_epoch = newer && given.epoch != fleet.budget.epoch;
+  const bool newer = given.founding_epoch > fleet.budget.founding_epoch ||
+                     given.founding_epoch == 0 ||
+                     (fleet.budget.rev == 0 && given.founding_epoch == fleet.budget.founding_epoch);
+  const bool other_epoch = newer && given.founding_epoch != fleet.budget.founding_epoch;
   const bool goes_on =
       e.machine_boot != 0 && e.machine_boot == fleet.machine_boot && e.program == fleet.program;
   if (newer) fleet.budget = given;
@@ -68,8 +69,8 @@ void Stepper::boot_fleet(const Booted& e) {
 void Stepper::begin_ledger(std::uint32_t incarnation) {
   Fleet& fleet = s_.fleet;
   fleet.ledger = std::make_unique<consensus::Ledger>(
-      ledger_config(s_.config.fleet, fleet.budget.epoch), node_number(s_.config.node), incarnation,
-      graph_of_founders(fleet.budget), graph_of_members(fleet.budget), s_.now);
+      ledger_config(s_.config.fleet, fleet.budget.founding_epoch), node_number(s_.config.node),
+      incarnation, graph_of_founders(fleet.budget), graph_of_members(fleet.budget), s_.now);
   fleet.tick_at = s_.now;
 }
 
@@ -112,7 +113,7 @@ void Stepper::on(const Displaced&) {
 
 void Stepper::adopt_budget(const FleetBudget& budget) {
   Fleet& fleet = s_.fleet;
-  const bool other_epoch = budget.epoch != fleet.budget.epoch;
+  const bool other_epoch = budget.founding_epoch != fleet.budget.founding_epoch;
   fleet.budget = budget;
   const bool in = budget.member(s_.config.node) != nullptr;
   if (other_epoch || !in) {
@@ -134,8 +135,8 @@ void Stepper::on(const BudgetChanged& e) {
     refuse(e.request, Code::kRefused, "this board is in no fleet; see \"fleet\" in its config");
     return;
   }
-  if (e.budget.epoch < fleet.budget.epoch ||
-      (e.budget.epoch == fleet.budget.epoch && e.budget.rev < fleet.budget.rev)) {
+  if (e.budget.founding_epoch < fleet.budget.founding_epoch ||
+      (e.budget.founding_epoch == fleet.budget.founding_epoch && e.budget.rev < fleet.budget.rev)) {
     refuse(e.request, Code::kRefused,
            "the plan is older than revision " + std::to_string(fleet.budget.rev) + " in force");
     return;
@@ -144,12 +145,13 @@ void Stepper::on(const BudgetChanged& e) {
     answer(e.request, 0, "in force already");
     return;
   }
-  if (e.budget.epoch == fleet.budget.epoch && e.budget.rev == fleet.budget.rev) {
+  if (e.budget.founding_epoch == fleet.budget.founding_epoch && e.budget.rev == fleet.budget.rev) {
     refuse(e.request, Code::kExists,
            "another plan has revision " + std::to_string(e.budget.rev) + "; raise it");
     return;
   }
-  if (e.budget.epoch == fleet.budget.epoch && e.budget.founders != fleet.budget.founders) {
+  if (e.budget.founding_epoch == fleet.budget.founding_epoch &&
+      e.budget.founders != fleet.budget.founders) {
     refuse(e.request, Code::kRefused, "the founders of an epoch never change; raise the epoch");
     return;
   }
