@@ -191,7 +191,7 @@ core::FleetBudget budget(Feed& feed, const core::State& state) {
     case 3:
       if (!out.members.empty()) out.members.erase(out.members.begin());
       break;
-    case 4: out.budget = {signed_parts(feed), signed_parts(feed), signed_parts(feed)}; break;
+    case 4: out.total = {signed_parts(feed), signed_parts(feed), signed_parts(feed)}; break;
     case 5:
       for (core::FleetMember& m : out.members) m.floor[2] = feed.byte() * 100;
       break;
@@ -230,7 +230,7 @@ void join_fleet(core::CoreConfig& config, Feed& feed) {
     to.founders.push_back(board(i));
     to.members.push_back({board(i), {0, 0, 1'000}});
   }
-  to.budget = {feed.below(2) == 0 ? core::kUnlimited : 8'000, 2'000'000, 40'000};
+  to.total = {feed.below(2) == 0 ? core::kUnlimited : 8'000, 2'000'000, 40'000};
 }
 
 core::EventBody fleet_says(Feed& feed, const core::State& state) {
