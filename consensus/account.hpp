@@ -1,5 +1,6 @@
-// Who holds shares: an account is one life of one node. A node that loses its journal, or whose
-// account was declared dead while it was away, lives on under the next incarnation with nothing.
+// Who holds shares: an account is a node together with an incarnation. A node that loses its
+// journal, or whose account was declared dead while the node was away, goes on under its next
+// incarnation. The new account holds nothing at first. docs/ledger.md, "What a share is".
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@ using Shares = std::array<Parts, kResources>;
 
 struct Account {
   NodeId node = 0;
-  std::uint32_t incarnation = 0;  // 0: nobody
+  std::uint32_t incarnation = 0;  // 0: no account
 
   auto operator<=>(const Account&) const = default;
   [[nodiscard]] bool valid() const { return incarnation != 0; }

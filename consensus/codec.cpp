@@ -7,7 +7,8 @@
 namespace laird::consensus {
 namespace {
 
-// One description per body serves both directions; a Writer takes values, a Reader fills them.
+// One function per body describes its fields for both directions: a Writer takes the values, a
+// Reader fills them in.
 class Writer {
  public:
   static constexpr bool kReading = false;
@@ -54,7 +55,7 @@ class Reader {
       if (shift == 63 && digit > 1) failed_ = true;
       v |= digit << shift;
       if ((b & 0x80U) == 0) {
-        // One value, one encoding: a last digit of zero would be a second way to say it.
+        // A leading zero would be a second encoding of the same value.
         if (digit == 0 && shift > 0) failed_ = true;
         return failed_ ? 0 : v;
       }
@@ -145,8 +146,8 @@ void ballot(Io& io, B& b) {
   io.u32(b.node);
 }
 
-// Both ends of a tie are entries: it stands once, with the lower end, as the number of entries up
-// to the higher one. So a register of a thousand boards still fits one message of a broker.
+// Each tie is written once, with its lower end, as the distance of the higher end in the list of
+// entries. So a register of a thousand boards still fits into one message of a broker.
 void ties(Writer& w, const Register& r) {
   const auto& entries = r.entries;
   const auto place = [&](const Account& a) {
@@ -164,7 +165,7 @@ void ties(Writer& w, const Register& r) {
     for (auto tie = upward; tie != own.end(); ++tie) {
       const std::size_t at = place(tie->peer);
       w.varint(at - last - 1);
-      w.varint(tie->life);
+      w.varint(tie->edge_number);
       last = at;
     }
   }
@@ -177,14 +178,14 @@ void ties(Reader& io, Register& r) {
     std::uint64_t last = i;
     for (std::size_t k = 0; k < count && !io.failed(); ++k) {
       const std::uint64_t step = io.varint();
-      std::uint32_t life = 0;
-      io.u32(life);
+      std::uint32_t edge_number = 0;
+      io.u32(edge_number);
       if (io.failed() || step >= entries.size() - last - 1) return io.fail();
       last += step + 1;
       Entry& other = entries[last];
       if (entries[i].ties.size() >= kEdgesMax || other.ties.size() >= kEdgesMax) return io.fail();
-      entries[i].ties.push_back({other.account, life});
-      other.ties.push_back({entries[i].account, life});
+      entries[i].ties.push_back({other.account, edge_number});
+      other.ties.push_back({entries[i].account, edge_number});
     }
   }
 }
@@ -193,15 +194,15 @@ template <class Io, class R>
 void registered(Io& io, R& r) {
   io.u32(r.version);
   account(io, r.owner);
-  io.u32(r.lives);
+  io.u32(r.edges_opened);
   accounts(io, r.keepers, kKeepersMax);
   list(io, r.entries, kAccountsMax, [&](auto& e) {
     account(io, e.account);
     signed_shares(io, e.base);
     io.u8(e.quorum);
-    io.u32(e.term);
+    io.u32(e.quorum_revision);
     boolean(io, e.dead);
-    boolean(io, e.certain);
+    boolean(io, e.confirmed_dead);
     io.u32(e.changed);
   });
   ties(io, r);
@@ -211,7 +212,7 @@ void registered(Io& io, R& r) {
   }
 }
 
-// Whoever names the keepers names at least one.
+// A list of keepers that is read must name at least one.
 template <class Io, class L>
 void keepers(Io& io, L& items) {
   accounts(io, items, kKeepersMax);
@@ -251,7 +252,8 @@ bool edge_flags_fit(std::uint32_t flags) {
   return true;
 }
 
-// A grant count is short in binary digits, not in size: its trailing zeros travel as one byte.
+// A grant has few significant binary digits (flow_floor): the number of its trailing zeros is
+// written as one byte, and only the digits before them follow.
 void put_grant(Writer& w, Parts v) {
   const int zeros = std::countr_zero(static_cast<std::uint64_t>(v));
   w.byte(static_cast<std::uint8_t>(zeros));
@@ -273,7 +275,7 @@ void body(Writer& w, const EdgeBody& b) {
   const std::uint32_t flags = edge_flags(b);
   w.byte(static_cast<std::uint8_t>(flags & 0xFF));
   w.byte(static_cast<std::uint8_t>(flags >> 8));
-  w.u32(b.life);
+  w.u32(b.edge_number);
   w.u32(b.seq);
   w.u32(b.ack);
   if (b.has_terms) {
@@ -299,7 +301,7 @@ void body(Reader& io, EdgeBody& b) {
   b.has_terms = (flags & kTerms) != 0;
   b.price_absolute = (flags & kPriceAbsolute) != 0;
   b.sent_absolute = (flags & kSentAbsolute) != 0;
-  io.u32(b.life);
+  io.u32(b.edge_number);
   io.u32(b.seq);
   io.u32(b.ack);
   if (b.has_terms) {
@@ -332,7 +334,7 @@ template <class Io, class L>
 void closings(Io& io, L& items) {
   list(io, items, kEdgesMax, [&](auto& c) {
     account(io, c.peer);
-    io.u32(c.life);
+    io.u32(c.edge_number);
     shares(io, c.sent);
     shares(io, c.heard);
   });
@@ -343,14 +345,14 @@ void statement(Io& io, B& b) {
   io.u32(b.version);
   io.u32(b.incarnation, kIncarnationMax);
   boolean(io, b.dead);
-  boolean(io, b.certain);
+  boolean(io, b.confirmed_dead);
   boolean(io, b.alone);
   signed_shares(io, b.base);
   io.u8(b.quorum);
-  io.u32(b.term);
+  io.u32(b.quorum_revision);
   list(io, b.ties, kEdgesMax, [&](auto& t) {
     account(io, t.peer);
-    io.u32(t.life);
+    io.u32(t.edge_number);
     boolean(io, t.peer_dead);
     boolean(io, t.peer_silent);
   });
@@ -363,7 +365,7 @@ void request(Io& io, B& b) {
   io.u32(b.serial);
   io.u32(b.echo);
   io.u32(b.members);
-  io.u32(b.term);
+  io.u32(b.quorum_revision);
   io.u8(b.quorum);
   boolean(io, b.leave);
   list(io, b.wanted, kEdgesMax, [&](auto& n) { io.u32(n); });
@@ -410,15 +412,15 @@ void plain_body(Io& io, B& b) {
     io.u32(b.call);
   } else if constexpr (std::is_same_v<T, PresentBody>) {
     io.u32(b.call);
-    io.u32(b.epoch);
+    io.u32(b.founding_epoch);
     io.u32(b.version);
     accounts(io, b.keepers, kKeepersMax);
   } else if constexpr (std::is_same_v<T, FoundBody>) {
-    io.u32(b.epoch);
+    io.u32(b.founding_epoch);
     boolean(io, b.start);
     accounts(io, b.accounts, kAccountsMax);
   } else if constexpr (std::is_same_v<T, FoundAckBody>) {
-    io.u32(b.epoch);
+    io.u32(b.founding_epoch);
   } else if constexpr (std::is_same_v<T, RelayBody>) {
     account(io, b.from);
     request(io, b.request);
@@ -463,7 +465,7 @@ bool body_by_kind(Reader& r, std::size_t kind, Body& out) {
 void encode(const Message& message, Bytes& out) {
   Writer w(out);
   w.byte(static_cast<std::uint8_t>(kWireVersion << 4 | message.body.index()));
-  w.u32(message.epoch);
+  w.u32(message.founding_epoch);
   if (message.body.index() != 0) w.u32(message.from_incarnation);
   body_of(w, message.body);
 }
@@ -481,7 +483,7 @@ Result<Message> decode(std::string_view bytes) {
                                     ", this agent speaks " + std::to_string(kWireVersion));
   }
   Message m;
-  r.u32(m.epoch);
+  r.u32(m.founding_epoch);
   const bool on_edge = (first & 0x0F) == 0;
   if (!on_edge) r.u32(m.from_incarnation, kIncarnationMax);
   if (!body_by_kind(r, first & 0x0F, m.body)) {

@@ -1,8 +1,10 @@
-// The wire form of ledger messages: compact, versioned, bounded. Integers are little-endian base
-// 128 (7 bits a byte, low first), signed ones zigzag first.
+// The wire form of ledger messages: compact, versioned, bounded. Integers are written in base 128,
+// 7 bits per byte, the low digits first; signed integers are zigzag-encoded before. Every value has
+// exactly one encoding.
 //
-// byte 0: version (high nibble) and kind (low nibble); then epoch, the sender's incarnation, the
-// receiver's incarnation; then the body. docs/ledger.md lists the fields.
+// Byte 0 holds the version (high nibble) and the kind (low nibble). The founding epoch follows,
+// then, except on edges, the sender's incarnation, then the body. docs/ledger.md, "Wire form",
+// lists the fields.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +18,10 @@ namespace laird::consensus {
 
 inline constexpr std::uint8_t kWireVersion = 5;
 
-// Appends to `out`, which keeps its capacity between calls.
+// Appends the message to `out`; a buffer that is used again keeps its capacity.
 void encode(const Message& message, Bytes& out);
-// Refuses anything encode() cannot have made: unknown version or kind, truncated, trailing bytes,
-// numbers out of range, lists beyond their limits.
+// Refuses whatever encode() cannot have written: an unknown version or kind, a truncated message,
+// bytes after the end, numbers out of range, lists beyond their limits.
 [[nodiscard]] Result<Message> decode(std::string_view bytes);
 
 }  // namespace laird::consensus

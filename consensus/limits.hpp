@@ -1,4 +1,4 @@
-// Every bound of the share ledger in one place.
+// Every bound of the share ledger in one place; its waits are in timing.hpp.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@ namespace laird::consensus {
 
 using Parts = std::int64_t;
 
-// A ledger counts parts of the whole budget, never watts or cores: a new budget takes effect
-// everywhere at once, in proportion, with no traffic.
+// A ledger counts parts of the whole budget, never watts or cores. So a new budget takes effect on
+// every board at once, in proportion, without a message.
 inline constexpr Parts kWhole = 1'000'000'000'000;
 inline constexpr std::size_t kResources = 3;  // cpu, gpu, power
 
-// No count, base or price is ever larger: what peers claim beyond it is refused, and sums of what
-// they claim stop there, so that no lie of a peer makes a number overflow.
+// No count, base or price is larger than this. The decoder refuses larger claims of peers, and sums
+// of claims are cut off here, so that no lie of a peer makes a number overflow.
 inline constexpr std::int64_t kNumberMax = INT64_MAX / 4;
 __extension__ using Wide = __int128;
 constexpr std::int64_t bounded(Wide value) {
@@ -26,8 +26,8 @@ constexpr std::int64_t bounded(Wide value) {
 inline constexpr std::size_t kCyclesMax = 5;  // Hamiltonian cycles the neighbour graph is made of
 inline constexpr std::size_t kEdgesMax = 48;  // edges of one account, closing ones included
 inline constexpr std::size_t kRing = 16;      // sent and heard messages remembered per edge
-inline constexpr std::size_t kNeighboursMin = 3;     // an account has so many if so many live
-inline constexpr std::size_t kKeepersMax = 7;        // accounts that keep the register
+inline constexpr std::size_t kNeighboursMin = 3;  // the register gives every account this many
+inline constexpr std::size_t kKeepersMax = 7;     // accounts that hold the register and vote on it
 inline constexpr std::size_t kAccountsMax = 16'384;  // in the register, dead ones included
 inline constexpr std::size_t kRequestsMax = 16'384;  // requests a keeper holds
 inline constexpr std::uint32_t kUrgencyOne = 256;    // urgency 1.0, a fixed-point number

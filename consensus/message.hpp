@@ -1,9 +1,10 @@
-// What ledgers say to each other. Every kind is idempotent: repeated, reordered or late, it does
-// what it did the first time or nothing.
+// The messages that ledgers exchange. Every kind is idempotent: a message that arrives again, late
+// or out of order does what it did the first time, or nothing. codec.hpp holds the wire form.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -11,82 +12,85 @@
 
 namespace laird::consensus {
 
-// One per edge and tick: acknowledgement, prices and the cumulative grants of all resources.
-// Prices and grants go as small differences against what the receiver is known to hold (its own
-// message `ack`, and our message seq - base_age); the absolute form is for when it holds neither.
+// Sent once per edge and tick: an acknowledgement, the prices and the cumulative grants of all
+// resources. Prices are differences against the price in the receiver's own message `ack`; grants
+// are differences against the sender's message seq - base_age, which the receiver has acknowledged.
+// The absolute forms are used while the receiver remembers no such message.
 struct EdgeBody {
-  std::uint32_t life = 0;  // of the edge, from the register: names both accounts
+  std::uint32_t edge_number = 0;  // from the register; implies both accounts
   std::uint32_t seq = 0;
-  std::uint32_t ack = 0;  // highest seq heard; 0: none
-  bool has_terms = false;
+  std::uint32_t ack = 0;   // the highest seq heard from the receiver; 0: none
+  bool has_terms = false;  // degree and urgency follow: sent until they are acknowledged
   std::uint8_t degree = 0;
   std::array<std::uint16_t, kResources> urgency{};
   bool price_absolute = false;
   std::array<std::int16_t, kResources> price_code{};
   std::array<std::int64_t, kResources> price{};
   bool sent_absolute = false;
-  std::uint8_t base_age = 0;  // seq - (acked message the grants are counted from); 0: none follow
-  Shares sent{};              // absolute: the whole count; else what came after the base message
+  std::uint8_t base_age = 0;  // seq less that of the base message; 0: no grants since
+  Shares sent{};              // absolute: the whole count; else the grants since the base message
 
   bool operator==(const EdgeBody&) const = default;
 };
 
-// To a keeper: what the sender has closed and whom it wants to be tied to. All of it, every time,
-// so the newest replaces whatever came before it.
+// Sent to a keeper: the edges the sender has closed, the neighbours it wants, and what else the
+// register should enter for it. A request is complete, so the newest replaces all earlier ones.
 struct RequestBody {
-  std::uint32_t version = 0;  // of the register, the newest the sender has heard of
-  std::uint32_t serial = 0;   // grows with every tick of the sender's
-  std::uint32_t echo = 0;     // the question this answers; 0: none
-  std::uint32_t members = 0;  // how many the sender's member list names
-  std::uint32_t term = 0;     // of the quorum asked for
+  std::uint32_t version = 0;          // the newest version of the register the sender knows
+  std::uint32_t serial = 0;           // the sender's count of ticks
+  std::uint32_t echo = 0;             // the number of the probe this answers; 0: none
+  std::uint32_t members = 0;          // the length of the sender's member list
+  std::uint32_t quorum_revision = 0;  // of the quorum asked for; 0: none is
   std::uint8_t quorum = 0;
-  bool leave = false;  // the sender uses nothing any more and closes all its edges
+  bool leave = false;  // the sender uses nothing any more and closes its edges
   std::vector<NodeId> wanted;
   std::vector<Closing> closings;
-  std::vector<Account> silent;  // neighbours unheard for so long that they will soon be closed upon
+  // Neighbours whose edges the sender will close soon, because it has not heard them.
+  std::vector<Account> silent;
   bool operator==(const RequestBody&) const = default;
   void archive(Archive& ar);
 };
 
-// From a keeper: what the register says of the receiver's account.
+// Sent by a keeper: what the register says of the receiver's account.
 struct StatedTie {
   Account peer;
-  std::uint32_t life = 0;
+  std::uint32_t edge_number = 0;
   bool peer_dead = false;
-  bool peer_silent = false;  // the keeper has asked it for some time, and heard nothing
+  bool peer_silent = false;  // the keeper has probed the peer, and it never answered
   bool operator==(const StatedTie&) const = default;
 };
 struct StatementBody {
   std::uint32_t version = 0;
   std::uint32_t incarnation = 0;  // of the receiver
   bool dead = false;
-  bool certain = false;  // and known to answer nobody any more
-  bool alone = false;    // no other account lives
+  bool confirmed_dead = false;  // known to acknowledge nothing any more
+  bool alone = false;           // no other account lives
   Shares base{};
   std::uint8_t quorum = 0;
-  std::uint32_t term = 0;
+  std::uint32_t quorum_revision = 0;
   std::vector<StatedTie> ties;
   std::vector<Account> keepers;
   bool operator==(const StatementBody&) const = default;
 };
 
-// Where to ask instead.
+// Names the present keepers to an account that asked somebody else.
 struct ReferBody {
   std::uint32_t version = 0;
   std::vector<Account> keepers;
   bool operator==(const ReferBody&) const = default;
 };
-// Are you there? Answered by a request that repeats the question: of one who may be dead only that
-// shows that it is not, as packets may arrive long after they were sent.
+// Asks whether the receiver lives. The receiver answers with a request that repeats the number of
+// the probe. Packets may arrive long after they were sent, so only such an answer clears a
+// suspicion.
 struct ProbeBody {
   std::uint32_t version = 0;
   std::uint32_t question = 0;
   bool operator==(const ProbeBody&) const = default;
 };
 
-// Agreement on the next version among the keepers of the present one.
+// The agreement of the keepers of the present version on the next one: voting/ballots.hpp.
 struct Ballot {
-  std::uint32_t round = 0;  // 0: the owner of the present version, who need not ask first
+  std::uint32_t round = 0;  // 0: for the owner of the present version only
   NodeId node = 0;
   auto operator<=>(const Ballot&) const = default;
   void archive(Archive& ar) {
@@ -95,7 +99,7 @@ struct Ballot {
   }
 };
 struct PrepareBody {
-  std::uint32_t version = 0;  // the one to be agreed on
+  std::uint32_t version = 0;  // the version to be agreed on
   Ballot ballot;
   bool operator==(const PrepareBody&) const = default;
 };
@@ -126,30 +130,30 @@ struct DecidedBody {
   bool operator==(const DecidedBody&) const = default;
 };
 
-// Founding, or founding anew when the register is lost: see founding.hpp.
+// The founding of a fleet, or its founding anew when the register is lost: ledger/founding.hpp.
 struct RollCallBody {
   std::uint32_t call = 0;
   bool operator==(const RollCallBody&) const = default;
 };
 struct PresentBody {
   std::uint32_t call = 0;
-  std::uint32_t epoch = 0;    // the sender takes part in; 0: none
-  std::uint32_t version = 0;  // of the register it holds; 0: none
+  std::uint32_t founding_epoch = 0;  // in which the sender takes part; 0: none
+  std::uint32_t version = 0;         // of the register the sender holds; 0: none
   std::vector<Account> keepers;
   bool operator==(const PresentBody&) const = default;
 };
 struct FoundBody {
-  std::uint32_t epoch = 0;
-  bool start = false;  // everyone has left what was before
+  std::uint32_t founding_epoch = 0;
+  bool start = false;  // every member has left the earlier epochs
   std::vector<Account> accounts;
   bool operator==(const FoundBody&) const = default;
 };
 struct FoundAckBody {
-  std::uint32_t epoch = 0;
+  std::uint32_t founding_epoch = 0;
   bool operator==(const FoundAckBody&) const = default;
 };
 
-// From keeper to keeper: what another account asks for and is not entered yet.
+// Sent from keeper to keeper: the request of another account that is not entered yet.
 struct RelayBody {
   Account from;
   RequestBody request;
@@ -161,8 +165,8 @@ using Body = std::variant<EdgeBody, RequestBody, StatementBody, ReferBody, Probe
                           RollCallBody, PresentBody, FoundBody, FoundAckBody, RelayBody>;
 
 struct Message {
-  std::uint32_t epoch = 0;             // of the founding; another epoch's messages are dropped
-  std::uint32_t from_incarnation = 0;  // the sending node is named by the transport; 0: on an edge
+  std::uint32_t founding_epoch = 0;    // messages of another epoch are dropped
+  std::uint32_t from_incarnation = 0;  // the transport names the sending node; 0: on an edge
   Body body;
 
   bool operator==(const Message&) const = default;
@@ -173,9 +177,12 @@ struct Outgoing {
   Message message;
 };
 
-// What one step of a ledger leaves behind, besides its state.
+// What one step of a ledger sends; the caller owns it and clears it.
 struct Out {
   std::vector<Outgoing> messages;
+  void send(NodeId to, std::uint32_t founding_epoch, std::uint32_t incarnation, Body body) {
+    messages.push_back({to, Message{founding_epoch, incarnation, std::move(body)}});
+  }
   void clear() { messages.clear(); }
 };
 

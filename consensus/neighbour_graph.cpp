@@ -8,7 +8,7 @@ namespace laird::consensus {
 namespace {
 
 constexpr std::size_t kCycles = 4;
-constexpr std::size_t kCompleteMax = 7;  // up to so many, everyone is everyone's neighbour
+constexpr std::size_t kCompleteMax = 7;  // fleets up to this size are complete graphs
 
 std::uint64_t mixed(std::uint64_t x) { return scrambled(x + kSplitMixStep); }
 

@@ -1,13 +1,13 @@
-// The graph the ledger runs on: every node derives the same one from the member list.
+// Which boards are neighbours in the ledger: every node derives the same graph from the member
+// list.
 //
-// Source: unions of random Hamiltonian cycles are expanders (Law and Siu, 2003); the ledger's own
-// notes used a ring with chords at powers of two.
+// Source: unions of random Hamiltonian cycles are expanders (Law and Siu, 2003).
 // Symbols: n members, r cycles, degree at most 2r.
 // Why cycles: cycle c orders the members by a hash of (c, node). The spectral gap does not shrink
-// with n, so neither the rounds nor the bytes per node grow; and a member that joins or leaves
-// changes three edges per cycle, where positional chords would all move.
-// Assumptions: the hash orders look random to each other; nothing else depends on it, a bad graph
-// costs rounds, never safety.
+// with n, so neither the rounds nor the bytes per node grow. A member that joins or leaves changes
+// three edges per cycle; in a ring with chords at fixed distances all chords would move.
+// Assumptions: the orders of the cycles look random to each other. A bad graph costs rounds, never
+// safety. docs/ledger.md, "Price and grant".
 #pragma once
 
 #include <vector>

@@ -15,8 +15,8 @@ constexpr std::uint64_t kHalfStep = 4'909'114'212'884'919'797ULL >> 22;
 
 struct Tables {
   std::array<std::int64_t, kPriceCodeMax + 1> level{};  // level[k] = kPriceUnit e^((k-1)/8)
-  std::array<std::int64_t, kPriceCodeMax + 1>
-      bound{};  // inputs from bound[k] on get code k or more
+  // Inputs from bound[k] on get code k or a higher one.
+  std::array<std::int64_t, kPriceCodeMax + 1> bound{};
 };
 
 constexpr Tables make_tables() {

@@ -25,16 +25,16 @@ void Entry::archive(Archive& ar) {
   ar(account);
   archive_shares(ar, base);
   ar(quorum);
-  ar(term);
+  ar(quorum_revision);
   ar(dead);
-  ar(certain);
+  ar(confirmed_dead);
   ar(changed);
   ar.sequence(ties, kEdgesMax);
 }
 
 void Closing::archive(Archive& ar) {
   ar(peer);
-  ar(life);
+  ar(edge_number);
   archive_shares(ar, sent);
   archive_shares(ar, heard);
 }
@@ -42,7 +42,7 @@ void Closing::archive(Archive& ar) {
 void Register::archive(Archive& ar) {
   ar(version);
   ar(owner);
-  ar(lives);
+  ar(edges_opened);
   ar.sequence(keepers, kKeepersMax);
   ar.sequence(entries, kAccountsMax);
   ar.sequence(buried, kAccountsMax);
@@ -111,7 +111,7 @@ std::uint8_t quorum_for(std::size_t members, std::size_t degree) {
 }
 
 std::size_t keepers_for(std::size_t living) {
-  // An even seat adds no fault that can be borne.
+  // An even number of keepers survives no more faults than the odd number below it.
   const std::size_t n = std::min(living, kKeepersMax);
   return n % 2 == 0 && n > 0 ? n - 1 : n;
 }
@@ -164,8 +164,8 @@ void RegisterEdit::close(const Account& by, const Closing& closing) {
   Entry* theirs = next_.find(peer);
   if (mine == nullptr || theirs == nullptr || mine == theirs || mine->dead) return;
   const Tie* tie = mine->tie_to(peer);
-  if (tie == nullptr || (tie->life != closing.life && !untagged_)) return;
-  // What the author received stays with it, what it sent stays with the peer.
+  if (tie == nullptr || (tie->edge_number != closing.edge_number && !untagged_)) return;
+  // The author keeps what it received, the peer keeps what the author sent.
   add(mine->base, closing.heard);
   add(mine->base, closing.sent, -1);
   add(theirs->base, closing.sent);
@@ -179,9 +179,10 @@ bool RegisterEdit::open(const Account& a, const Account& b) {
   if (one == nullptr || two == nullptr || one == two || one->dead || two->dead) return false;
   if (one->tie_to(b) != nullptr) return false;
   if (one->ties.size() >= kEdgesMax || two->ties.size() >= kEdgesMax) return false;
-  const std::uint32_t life = ++next_.lives;
+  const std::uint32_t edge_number = ++next_.edges_opened;
   const auto insert = [&](Entry& e, const Account& peer) {
-    e.ties.insert(std::lower_bound(e.ties.begin(), e.ties.end(), peer, tie_before), {peer, life});
+    e.ties.insert(std::lower_bound(e.ties.begin(), e.ties.end(), peer, tie_before),
+                  {peer, edge_number});
     touch(e);
   };
   insert(*one, b);
@@ -214,22 +215,23 @@ void RegisterEdit::enroll(const Account& newcomer, const std::vector<NodeId>& wa
   touch(e);
 }
 
-void RegisterEdit::set_quorum(const Account& account, std::uint32_t term, std::uint8_t quorum) {
+void RegisterEdit::set_quorum(const Account& account, std::uint32_t quorum_revision,
+                              std::uint8_t quorum) {
   Entry* e = next_.find(account);
-  if (e == nullptr || e->dead || term <= e->term) return;
+  if (e == nullptr || e->dead || quorum_revision <= e->quorum_revision) return;
   if (quorum == 0 && next_.living_count() > 1) return;
-  e->term = term;
+  e->quorum_revision = quorum_revision;
   e->quorum = quorum;
   touch(*e);
 }
 
-void RegisterEdit::declare_dead(const Account& account, bool certain) {
+void RegisterEdit::declare_dead(const Account& account, bool confirmed_dead) {
   Entry* e = next_.find(account);
-  if (e == nullptr || (e->dead && (e->certain || !certain))) return;
+  if (e == nullptr || (e->dead && (e->confirmed_dead || !confirmed_dead))) return;
   e->dead = true;
-  e->certain |= certain;
+  e->confirmed_dead |= confirmed_dead;
   touch(*e);
-  // The living tied to it are to close.
+  // The neighbours have to hear of the death, because they close their edges then.
   for (const Tie& t : e->ties) {
     if (Entry* peer = next_.find(t.peer)) touch(*peer);
   }

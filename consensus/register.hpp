@@ -1,12 +1,14 @@
-// The register: who is alive, with what base, tied to whom. Births, deaths and closings are entered
-// here and nowhere else; grants never pass through it. It is one value, replaced version by version
-// by agreement of its keepers (keeper.hpp), so every question of order is answered by it.
+// The register: which accounts live, what base each has, and which edges tie them. Births, deaths
+// and the closing of edges are entered here and nowhere else; grants never pass through the
+// register. It is one value that the keepers replace version by version
+// (voting/register_voter.hpp), so the versions put everything that is entered in one order.
+// docs/ledger.md, "The register".
 //
-// Symbols: base, what an account holds apart from its edges; tie, an edge between two accounts with
-// a life number that no other edge ever had; quorum, how many fresh edges keep the account
-// unfenced.
-// Invariant by construction: every rule below moves shares from one base to another, so the bases
-// of all entries sum to the whole in every version.
+// Symbols: base, what an account holds apart from its edges; tie, an edge between two accounts,
+// with a number that no other edge of the founding ever had; quorum, how many edges of an account
+// must be fresh so that the account is not fenced. Invariant by construction (I4): every rule below
+// only moves shares from one base to another, so the bases of all entries sum to the whole in every
+// version.
 #pragma once
 
 #include <vector>
@@ -18,12 +20,12 @@ namespace laird::consensus {
 
 struct Tie {
   Account peer;
-  std::uint32_t life = 0;  // 0: since the founding
+  std::uint32_t edge_number = 0;  // 0: the edge exists since the founding
 
   bool operator==(const Tie&) const = default;
   void archive(Archive& ar) {
     ar(peer);
-    ar(life);
+    ar(edge_number);
   }
 };
 
@@ -31,21 +33,21 @@ struct Entry {
   Account account;
   Shares base{};
   std::uint8_t quorum = 0;
-  std::uint32_t term = 0;  // counts the account's own changes of its quorum
+  std::uint32_t quorum_revision = 0;  // how often the account has changed its quorum
   bool dead = false;
-  bool certain = false;       // its process is known to have ended: not merely silent
-  std::uint32_t changed = 0;  // the version that last changed this entry
-  std::vector<Tie> ties;      // sorted by peer
+  bool confirmed_dead = false;  // its process has ended or resigned; it is not merely silent
+  std::uint32_t changed = 0;    // the version that last changed this entry
+  std::vector<Tie> ties;        // sorted by peer
 
   bool operator==(const Entry&) const = default;
   [[nodiscard]] const Tie* tie_to(const Account& peer) const;
   void archive(Archive& ar);
 };
 
-// What an account reports of an edge it has closed for good: its own last numbers.
+// An account's report of an edge that it has closed for good, with its last numbers.
 struct Closing {
   Account peer;
-  std::uint32_t life = 0;
+  std::uint32_t edge_number = 0;
   Shares sent{};
   Shares heard{};
 
@@ -54,9 +56,9 @@ struct Closing {
 };
 
 struct Register {
-  std::uint32_t version = 0;  // 0: not known
-  Account owner;              // who proposed this version; may propose the next without asking
-  std::uint32_t lives = 0;    // edges opened since the founding
+  std::uint32_t version = 0;       // 0: no register is known
+  Account owner;                   // proposed this version; may propose the next in round 0
+  std::uint32_t edges_opened = 0;  // since the founding; the newest edge number
   std::vector<Account> keepers;
   std::vector<Entry> entries;   // sorted by account
   std::vector<Account> buried;  // the last settled account of a node; sorted
@@ -68,47 +70,50 @@ struct Register {
   // The node's living account, or an invalid one.
   [[nodiscard]] Account living(NodeId node) const;
   [[nodiscard]] std::size_t living_count() const;
-  // Settled, or replaced by a later incarnation: it can never be entered again.
+  // Whether the account is settled or replaced by a later incarnation, so that it can never be
+  // entered again.
   [[nodiscard]] bool past(const Account& account) const;
   [[nodiscard]] bool is_keeper(const Account& account) const;
   void archive(Archive& ar);
 };
 
-// In the order that every search in it relies on, and with a keeper unless it is none (version 0).
-// What comes from outside is refused when it is not.
+// Whether the lists are in the order that every search relies on, and whether there is a keeper
+// (version 0 has none). A register from outside that is not well formed is refused.
 [[nodiscard]] bool well_formed(const Register& value);
 
-// All members tied as in the neighbour graph, an equal part each, the keepers the lowest of them.
+// The first version: all members, tied as in the neighbour graph, with equal bases. The lowest
+// accounts are the keepers.
 [[nodiscard]] Register founding_register(const NeighbourGraph& graph,
                                          const std::vector<Account>& accounts);
 
 // How many fresh edges keep an account unfenced. A silent group is settled only if none of its
-// members has so many edges inside it: three dead neighbours can be told from three cut off.
+// members has that many edges inside the group: such a group could be cut off and at work.
 [[nodiscard]] std::uint8_t quorum_for(std::size_t members, std::size_t degree);
 [[nodiscard]] std::size_t keepers_for(std::size_t living);
 
-// One version in the making.
+// The next version in the making.
 class RegisterEdit {
  public:
-  // `untagged`: a fault for the checkers; closings count whichever life and incarnation they name.
+  // `untagged`: a fault for the checkers: closings count whichever edge number and incarnation they
+  // name.
   explicit RegisterEdit(const Register& from, bool untagged = false);
 
-  // The account's word on an edge it closed. The edge ends with the numbers of whoever is entered
-  // first: its balance moves into both bases, exactly.
+  // Ends an edge with the numbers of the account that closed it: the balance of the edge moves into
+  // both bases. Of two ends that have closed, the one that is entered first sets the numbers.
   void close(const Account& by, const Closing& closing);
-  // An edge between two living accounts; nothing if there is one or either is not there.
+  // Opens an edge between two living accounts. False if there is one, or an account is not alive.
   bool open(const Account& a, const Account& b);
-  // A new account, tied to the living accounts of the wanted nodes, of which there must be one;
-  // earlier accounts of its node are dead for certain.
+  // Enters a new account with base 0, tied to the living accounts of the wanted nodes, of which
+  // there must be one if anybody else lives. Earlier accounts of its node are confirmed dead.
   void enroll(const Account& newcomer, const std::vector<NodeId>& wanted, std::size_t members);
-  void set_quorum(const Account& account, std::uint32_t term, std::uint8_t quorum);
-  void declare_dead(const Account& account, bool certain);
-  // Estates: a group of dead accounts with no edge to a living one leaves the sum of its bases to
-  // the heir.
+  void set_quorum(const Account& account, std::uint32_t quorum_revision, std::uint8_t quorum);
+  void declare_dead(const Account& account, bool confirmed_dead);
+  // Removes every group of dead accounts that has no edge to a living account, and adds the bases
+  // of the group to the heir's.
   void settle(const Account& heir);
-  // Seats of the dead go to others; whoever was heard of late comes before whoever was not.
+  // Gives the seats of dead keepers to others, first to accounts that were heard of late.
   void seat_keepers(const std::vector<Account>& heard);
-  // The finished version; nothing changed: the same version as before.
+  // The finished version. If nothing was changed it has the version number of the present one.
   [[nodiscard]] Register finish(const Account& owner);
 
   [[nodiscard]] const Register& state() const { return next_; }

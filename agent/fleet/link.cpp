@@ -198,7 +198,8 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       const Result<Value> info = mqtt::parse_message(message.payload, "laird.info");
       if (!info) return;
       const Value* epoch = info->find("ledger_epoch", json::Kind::kInteger);
-      seen_before_ = epoch != nullptr && epoch->as_integer() >= agent_.state().fleet.budget.epoch;
+      seen_before_ =
+          epoch != nullptr && epoch->as_integer() >= agent_.state().fleet.budget.founding_epoch;
       return;
     }
     case TopicKind::kStatus: {

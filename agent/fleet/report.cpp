@@ -38,7 +38,7 @@ mqtt::NodeInfo info_of(const core::State& state, const std::string& model,
   info.trainers = state.config.trainers;
   info.memory_bytes = state.config.memory_bytes;
   info.power_source = power::name(state.meter_source);
-  info.ledger_epoch = state.fleet.budget.epoch;
+  info.ledger_epoch = state.fleet.budget.founding_epoch;
   if (state.fleet.ledger) info.incarnation = state.fleet.ledger->account().incarnation;
   return info;
 }

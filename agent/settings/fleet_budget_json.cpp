@@ -102,7 +102,7 @@ Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
   const Result<std::int64_t> epoch = integer(body, "epoch", 1, 1'000'000'000);
   if (!epoch) return tl::make_unexpected(epoch.error());
   budget.rev = static_cast<std::uint64_t>(*rev);
-  budget.epoch = static_cast<std::uint32_t>(*epoch);
+  budget.founding_epoch = static_cast<std::uint32_t>(*epoch);
   if (const Status ok = read_members(body, budget); !ok) return tl::make_unexpected(ok.error());
   if (const Value* total = body.find("budget", Kind::kObject)) {
     const Result<Amounts> given = amounts(*total, core::kUnlimited, "/budget");
@@ -130,7 +130,7 @@ Value fleet_budget_json(const core::FleetBudget& budget) {
   for (const core::FleetMember& m : budget.members) members.set(m.id, amounts_json(m.floor));
   Value out = Value::object()
                   .set("rev", Value::integer(static_cast<std::int64_t>(budget.rev)))
-                  .set("epoch", Value::integer(budget.epoch))
+                  .set("epoch", Value::integer(budget.founding_epoch))
                   .set("founders", std::move(founders))
                   .set("members", std::move(members))
                   .set("budget", amounts_json(budget.total));

@@ -257,7 +257,7 @@ std::int64_t scaled(const Value& object, std::string_view name, double scale,
 
 core::FleetBudget budget_of(const Value& fleet) {
   core::FleetBudget budget;
-  budget.epoch = static_cast<std::uint32_t>(integer(fleet, "epoch"));
+  budget.founding_epoch = static_cast<std::uint32_t>(integer(fleet, "epoch"));
   for (const auto& [id, floors] : field(fleet, "members").members()) {
     budget.founders.push_back(id);
     budget.members.push_back(

@@ -48,7 +48,8 @@ struct Input {
   }
 };
 
-// level k of a block: scale e^(-rho k), so one byte holds a sign and a 1e-7 range at rho 1/8.
+// Level k of a block is scale e^(-rho k). So one byte holds a sign and, at rho 1/8, a range down to
+// 1e-7 of the scale.
 double level(double scale, double rho, int k) { return scale * exact::exp(-rho * k); }
 
 // Appends the block and applies it to `held`, exactly as the receivers will.
@@ -237,11 +238,11 @@ Bytes Cotrainer::snapshot() const {
   Bytes out;
   out.push_back(static_cast<std::uint8_t>(kVersion << 4 | kSnapshot));
   put32(out, seq_);
-  // Before the first gradient of an epoch z is still the last one's: nobody may mix with it.
+  // Before the first gradient of an epoch z belongs to the last epoch, and nobody may mix with it.
   put32(out, tracking_ ? epoch_ : 0);
-  // In doubles: the copies on both sides must agree to the bit, once.
+  // A snapshot is written in doubles, because the copies on both sides must agree to the bit.
   for (const auto* held : {&y_.held, &z_.held}) {
-    // Most models begin at 0, and then so does everybody's copy.
+    // Most models begin at zero, and so do the copies of them: one byte is enough then.
     const bool all_zero =
         std::all_of(held->begin(), held->end(), [](double v) { return v == 0.0; });
     out.push_back(all_zero ? 0 : 1);

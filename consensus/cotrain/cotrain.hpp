@@ -1,4 +1,5 @@
-// One model trained on every board's own data: gradient tracking with short messages.
+// Trains one model on every board's own data: gradient tracking with short messages.
+// docs/ledger.md, "Co-training", and docs/cotraining.md.
 //
 // Source: equations (31)-(32) of the co-optimization paper (Doostmohammadian et al. 2025), in
 // discrete time:
@@ -8,14 +9,15 @@
 // of y and z, w symmetric weights, alpha the step; rho the log quantizer's step.
 // Assumptions: neighbours' messages arrive in order or are noticed missing (each is numbered);
 // alpha < |lambda2| / (L e^(rho/2)).
-// Deviations: what is sent is not q(y) but the log-quantized difference of y against u, largest
-// part of the coordinates first; what was rounded or left out stays in the difference and goes out
-// later (error feedback), so the error vanishes at convergence. The sector is e^(+-rho/2), not the
-// paper's 1 +- rho^2/4. With a momentum (heavy ball; Xin and Khan, 2020) the step is along
-// m+ = beta m + z instead of z; the mean over the boards is then that of central training with it.
-// Membership: sum z = sum grad holds only among boards that began together. A board whose
-// neighbours change starts the next tracking epoch; whoever hears of a higher epoch follows: z
-// begins again at the own gradient. y is kept, so nothing learned is lost.
+// Deviations: a message carries not q(y) but the log-quantized difference of y against u, for the
+// coordinates with the largest differences. What was rounded or left out stays in the difference
+// and is sent later (error feedback), so the error vanishes at convergence. The sector is
+// e^(+-rho/2), not the paper's 1 +- rho^2/4. With a momentum (heavy ball; Xin and Khan, 2020) the
+// step is along m+ = beta m + z instead of z; the mean over the boards is then that of central
+// training with the same momentum. Membership: sum z = sum grad holds only among boards that began
+// together. A board whose neighbours change starts the next tracking epoch, and every board that
+// hears of a higher epoch follows: its z begins again at its own gradient. Every board keeps y, so
+// nothing learned is lost.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +37,9 @@ struct CotrainConfig {
   std::uint32_t dimension = 0;
   double alpha = 0.01;
   double rho = 0.125;
-  double density = 0.25;  // part of the coordinates a message carries
-  double gain = 0.4;      // of the mixing: below 1 so that what is still to be sent cannot build up
-  double momentum = 0.0;  // part of the last step kept in the next
+  double density = 0.25;  // the fraction of the coordinates that a message carries
+  double gain = 0.4;      // of the mixing; below 1 so that unsent differences cannot build up
+  double momentum = 0.0;  // the fraction of the last step that the next one keeps
 };
 
 // A vector and the copy of it that the neighbours hold.
@@ -62,28 +64,30 @@ class Cotrainer {
  public:
   Cotrainer(const CotrainConfig& config, std::vector<double> start);
 
-  // Neighbours with their symmetric weights; peers kept keep their copies. Starts a new epoch.
+  // The neighbours with their symmetric weights. Copies of neighbours that stay are kept. Starts a
+  // new epoch.
   void set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours);
   // First half of a round: mixes and steps; the caller then computes its gradient at y().
   // `without`: neighbours whose copies are not of this round. If one of them took part in the last
-  // round, restart() comes first.
+  // round, the caller must call restart() first.
   void mix(std::span<const NodeId> without = {});
   // Second half: `gradient` of the local loss at y().
   void track(const std::vector<double>& gradient);
-  // What every neighbour is to be sent after a round; empty differences cost a few bytes.
+  // The message for every neighbour after a round; empty differences cost a few bytes.
   [[nodiscard]] Bytes message();
-  // For a neighbour that has nothing of us, or missed a message: all of it, once, in full.
+  // The message for a neighbour that holds no copy of this board or has missed a message: the copy
+  // in full.
   [[nodiscard]] Bytes snapshot() const;
-  // Refuses malformed messages. Value: whether the sender must be asked for a snapshot.
+  // Refuses malformed messages. The value says whether the sender must be asked for a snapshot.
   [[nodiscard]] Result<bool> on_message(NodeId from, std::string_view bytes);
-  // A board that joins, or fell behind, takes over a neighbour's parameters; its tracking starts
-  // afresh.
+  // Takes over a neighbour's parameters, for a board that joins or fell behind. Its tracking starts
+  // again.
   void adopt(const std::vector<double>& parameters);
-  // Starts a new epoch: whoever hears of it follows.
+  // Starts a new tracking epoch; every board that hears of it follows.
   void restart() { begin_epoch(epoch_ + 1); }
-  // What is held of a neighbour is worth nothing any more: it began anew.
+  // The copy of that neighbour is out of date, because the neighbour began again.
   void forget(NodeId node);
-  // Nobody holds anything of this board: what they will be sent is what it has now.
+  // Begins again from `start`, as if no neighbour held a copy of this board.
   void begin_anew(std::vector<double> start, std::uint32_t epoch);
 
   [[nodiscard]] const std::vector<double>& y() const { return y_.own; }
@@ -100,7 +104,7 @@ class Cotrainer {
   SharedVector z_;
   std::vector<double> gradient_;
   std::vector<double> step_;  // m
-  bool tracking_ = false;     // z follows; else it starts at the next gradient
+  bool tracking_ = false;  // z tracks the mean gradient; otherwise it starts at the next gradient
   std::uint32_t epoch_ = 1;
   std::uint32_t seq_ = 0;
   std::vector<CoTrainPeer> peers_;

@@ -32,17 +32,17 @@ Word get(std::string_view& in) {
   return v;
 }
 
-// The longest message of a model: a snapshot.
+// The length of the longest message of a model, a snapshot.
 std::size_t bytes_max(std::uint32_t dimension) { return 32 + 16 * std::size_t{dimension}; }
 
 }  // namespace
 
 CoTrainRounds::CoTrainRounds(const RoundsConfig& config, NodeId self, std::vector<double> start,
-                             std::uint64_t life, std::uint32_t round, std::uint32_t epoch)
+                             std::uint64_t attempt, std::uint32_t round, std::uint32_t epoch)
     : config_(config),
       trainer_(config.model, start),
       self_(self),
-      life_(life),
+      attempt_(attempt),
       round_(std::min(round, kRoundMax)),
       group_loss_(std::numeric_limits<double>::quiet_NaN()) {
   trainer_.begin_anew(std::move(start), epoch);
@@ -88,13 +88,13 @@ std::uint32_t CoTrainRounds::newest(const Peer& peer) const {
   return peer.ahead.empty() ? peer.round : std::max(peer.round, peer.ahead.back().head.round);
 }
 
-// It made the round before and has not sent this one yet.
+// Whether the peer has made the round before and has not sent the present one yet.
 bool CoTrainRounds::is_late(const Peer& peer) const {
   return newest(peer) < round_ && newest(peer) + 1 >= round_;
 }
 
 Result<CoTrainRounds::Head> CoTrainRounds::parse_head(std::string_view& bytes) {
-  if (bytes.size() < kPartHeadBytesMin)
+  if (bytes.size() < kFragmentHeadBytesMin)
     return fail(Code::kInvalid, "a co-training message cut short");
   const auto kind = get<std::uint8_t>(bytes);
   if (kind >> 4 != kVersion || (kind & 15U) > static_cast<std::uint8_t>(Kind::kAskNewer)) {
@@ -102,18 +102,18 @@ Result<CoTrainRounds::Head> CoTrainRounds::parse_head(std::string_view& bytes) {
   }
   Head head;
   head.kind = static_cast<Kind>(kind & 15U);
-  head.life = get<std::uint64_t>(bytes);
+  head.attempt = get<std::uint64_t>(bytes);
   head.round = get<std::uint32_t>(bytes);
   head.loss = std::bit_cast<float>(get<std::uint32_t>(bytes));
-  head.part = get<std::uint16_t>(bytes);
-  head.parts = get<std::uint16_t>(bytes);
+  head.fragment = get<std::uint16_t>(bytes);
+  head.fragments = get<std::uint16_t>(bytes);
   const std::size_t mixed = get<std::uint8_t>(bytes);
   if (mixed > kEdgesMax || bytes.size() < 4 * mixed) {
     return fail(Code::kInvalid, "a co-training message cut short");
   }
   for (std::size_t i = 0; i < mixed; ++i) head.mixed.push_back(get<NodeId>(bytes));
-  if (head.round > kRoundMax || !std::isfinite(head.loss) || head.part >= head.parts ||
-      bytes.size() > kPartBytesMax) {
+  if (head.round > kRoundMax || !std::isfinite(head.loss) || head.fragment >= head.fragments ||
+      bytes.size() > kFragmentBytesMax) {
     return fail(Code::kInvalid, "a co-training message with numbers no round can have");
   }
   return head;
@@ -125,17 +125,17 @@ Status CoTrainRounds::hear(NodeId from, std::string_view bytes, TimeNs now) {
   if (at == peers_.end()) return fail(Code::kRefused, "a co-training message from no neighbour");
   const Result<Head> head = parse_head(bytes);
   if (!head) return tl::make_unexpected(head.error());
-  if (head->life < at->life) return {};  // late words of a process that is gone
-  if (head->life > at->life) {
+  if (head->attempt < at->attempt) return {};  // a late message of an earlier process
+  if (head->attempt > at->attempt) {
     trainer_.forget(from);
-    at->life = head->life;
+    at->attempt = head->attempt;
     at->round = 0;
     at->ahead.clear();
     at->assembled.clear();
     at->asked_at = -kHour;
   }
   if (head->kind == Kind::kDifference || head->kind == Kind::kSnapshot) {
-    const Status taken = take_part(*at, *head, bytes, now);
+    const Status taken = take_fragment(*at, *head, bytes, now);
     settle(now);
     return taken;
   }
@@ -147,14 +147,17 @@ Status CoTrainRounds::hear(NodeId from, std::string_view bytes, TimeNs now) {
   return {};
 }
 
-// Parts come in order or the message is lost: the link keeps the order.
-Status CoTrainRounds::take_part(Peer& peer, const Head& head, std::string_view body, TimeNs now) {
-  if (head.parts == 1) return take_whole(peer, head, body, now);
+// The link keeps the order, so a fragment that is out of order means that one was lost, and with it
+// the message.
+Status CoTrainRounds::take_fragment(Peer& peer, const Head& head, std::string_view body,
+                                    TimeNs now) {
+  if (head.fragments == 1) return take_whole(peer, head, body, now);
   const Head& before = peer.assembling;
-  if (head.part == 0) {
+  if (head.fragment == 0) {
     peer.assembled.clear();
-  } else if (peer.assembled.empty() || head.part != before.part + 1 || head.parts != before.parts ||
-             head.round != before.round || head.kind != before.kind) {
+  } else if (peer.assembled.empty() || head.fragment != before.fragment + 1 ||
+             head.fragments != before.fragments || head.round != before.round ||
+             head.kind != before.kind) {
     peer.assembled.clear();
     return {};
   }
@@ -164,7 +167,7 @@ Status CoTrainRounds::take_part(Peer& peer, const Head& head, std::string_view b
   }
   peer.assembling = head;
   peer.assembled += body;
-  if (head.part + 1 < head.parts) return {};
+  if (head.fragment + 1 < head.fragments) return {};
   const std::string whole = std::exchange(peer.assembled, {});
   return take_whole(peer, head, whole, now);
 }
@@ -183,7 +186,8 @@ Status CoTrainRounds::take_whole(Peer& peer, const Head& head, std::string_view 
     return apply(peer, head, body, now);
   }
   if (peer.ahead.size() == kAheadMax) {
-    // Far ahead of us: a snapshot, once we are there, is shorter than all of it.
+    // The peer is far ahead. A snapshot, once this board is there, is shorter than all its
+    // messages.
     peer.ahead.clear();
     trainer_.forget(peer.node);
     ask(peer, Kind::kAsk, now);
@@ -209,24 +213,24 @@ Status CoTrainRounds::apply(Peer& peer, const Head& head, std::string_view body,
 void CoTrainRounds::ask(Peer& peer, Kind kind, TimeNs now) {
   if (now - peer.asked_at < kAskEvery) return;
   peer.asked_at = now;
-  // A question names what is held already.
+  // The question names the round of the copy that this board holds.
   send({peer.node, false, {}}, kind, peer.round, {});
 }
 
 void CoTrainRounds::send(ToPeer to, Kind kind, std::uint32_t round, const Bytes& body) {
   if (kind == Kind::kDifference || kind == Kind::kSnapshot) told_ = true;
-  const std::size_t parts =
-      std::max<std::size_t>(1, (body.size() + kPartBytesMax - 1) / kPartBytesMax);
-  for (std::size_t part = 0; part < parts; ++part) {
-    const std::size_t from = part * kPartBytesMax;
-    const std::size_t size = std::min(kPartBytesMax, body.size() - from);
+  const std::size_t fragments =
+      std::max<std::size_t>(1, (body.size() + kFragmentBytesMax - 1) / kFragmentBytesMax);
+  for (std::size_t fragment = 0; fragment < fragments; ++fragment) {
+    const std::size_t from = fragment * kFragmentBytesMax;
+    const std::size_t size = std::min(kFragmentBytesMax, body.size() - from);
     to.bytes.clear();
     put(to.bytes, static_cast<std::uint8_t>(kVersion << 4 | static_cast<std::uint8_t>(kind)));
-    put(to.bytes, life_);
+    put(to.bytes, attempt_);
     put(to.bytes, round);
     put(to.bytes, std::bit_cast<std::uint32_t>(loss_));
-    put(to.bytes, static_cast<std::uint16_t>(part));
-    put(to.bytes, static_cast<std::uint16_t>(parts));
+    put(to.bytes, static_cast<std::uint16_t>(fragment));
+    put(to.bytes, static_cast<std::uint16_t>(fragments));
     put(to.bytes, static_cast<std::uint8_t>(mixed_.size()));
     for (const NodeId node : mixed_) put(to.bytes, node);
     const auto begin = body.begin() + static_cast<std::ptrdiff_t>(from);
@@ -235,7 +239,8 @@ void CoTrainRounds::send(ToPeer to, Kind kind, std::uint32_t round, const Bytes&
   }
 }
 
-// Between rounds: takes what was kept for now, and notices being left behind.
+// Between rounds: applies the messages that were kept for this round, and notices when this board
+// has been left behind.
 void CoTrainRounds::settle(TimeNs now) {
   if (in_round_ || finished()) return;
   for (Peer& peer : peers_) {
@@ -269,8 +274,8 @@ void CoTrainRounds::catch_up(const Peer& with, std::uint32_t round, TimeNs now) 
     if (joined_ && round - round_ <= kRoundsBehindMax) {
       trainer_.adopt(theirs);
     } else {
-      // What the others hold of us, if anything, is of another model: they ask anew.
-      if (told_) ++life_;
+      // The copies that others may hold are of another model. A new attempt makes them ask again.
+      if (told_) ++attempt_;
       told_ = false;
       trainer_.begin_anew(theirs, trainer_.epoch());
     }
@@ -314,7 +319,8 @@ void CoTrainRounds::begin() {
   LAIRD_REQUIRE(!in_round_, "a round begins after the last has ended");
   std::vector<NodeId> without;
   std::vector<NodeId> with;
-  // Sums of a few floats are exact in double, so their order, which differs by board, is nothing.
+  // Sums of a few floats are exact in double, so the order of the peers, which differs between
+  // boards, does not matter.
   double losses = static_cast<double>(loss_);
   for (const Peer& peer : peers_) {
     const bool present = is_known(peer) && peer.round == round_;

@@ -1,19 +1,21 @@
-// Rounds of co-training over a link that delays and loses: who is waited for and for how long, who
-// is left behind, and how a board that was catches up.
+// Rounds of co-training over a link that delays and loses: how long a board waits for its
+// neighbours, when it goes on without one, and how a board that was left behind catches up.
+// docs/cotraining.md.
 //
 // Rounds have numbers that all boards share. A board that has made round r sends its message r,
 // waits for the messages r of its neighbours, and mixes with exactly those: both ends of an edge
-// then use the same pair of copies, which is what keeps sum z = sum grad (cotrain.hpp). Whoever has
-// kept up is waited for, for a bounded time; going on without one that took part before starts a
-// tracking epoch. A message names the neighbours it was mixed from: an edge that only one end used
-// shows, and starts an epoch too. A board that hears of a round two ahead has been left behind: it
-// takes over the neighbour's parameters and goes on at that round. A lost message is noticed by its
-// number and made good by a snapshot that is asked for. Weights that do not match for a moment (two
-// views of who takes part) move the mean of y a little; z is made good by the epoch that every
+// then use the same pair of copies, which is what keeps sum z = sum grad (cotrain.hpp). A board
+// waits for a neighbour that has kept up so far, for a bounded time. To go on without a neighbour
+// that took part before starts a tracking epoch. A message names the neighbours whose copies its
+// sender has mixed, so an edge that only one end has used is noticed; that starts an epoch too. A
+// board that hears of a round two ahead of its own was left behind: it takes over that neighbour's
+// parameters and goes on at that round. A lost message is noticed by its number and replaced by a
+// snapshot, for which the receiver asks. Two boards may disagree for a moment on who takes part,
+// and so on the weights: that moves the mean of y a little; z is put right by the epoch that every
 // change of neighbours starts.
 //
-// Pure: the owner says what time it is and carries the bytes. Bounded: messages kept ahead, parts
-// of a message, questions a second.
+// Pure: the owner tells the time and carries the bytes. Bounded: the messages kept for later
+// rounds, the fragments of a message, the questions per second.
 #pragma once
 
 #include <deque>
@@ -26,18 +28,18 @@
 
 namespace laird::consensus {
 
-inline constexpr std::size_t kRoundsDimensionMax = 32'768;  // a snapshot is 16 bytes for each
-inline constexpr std::size_t kPartBytesMax = 32 * 1024;     // of a message, without its head
-inline constexpr std::size_t kPartHeadBytesMin = 22;
-inline constexpr std::size_t kPartHeadBytesMax = kPartHeadBytesMin + 4 * kEdgesMax;
+inline constexpr std::size_t kRoundsDimensionMax = 32'768;   // a snapshot is 16 bytes for each
+inline constexpr std::size_t kFragmentBytesMax = 32 * 1024;  // of a fragment, without its head
+inline constexpr std::size_t kFragmentHeadBytesMin = 22;
+inline constexpr std::size_t kFragmentHeadBytesMax = kFragmentHeadBytesMin + 4 * kEdgesMax;
 inline constexpr std::uint32_t kRoundMax = 1'000'000'000;
-inline constexpr std::size_t kAheadMax = 4;  // messages of rounds we have not made yet, each peer
+inline constexpr std::size_t kAheadMax = 4;  // per peer: messages kept for later rounds
 
 struct RoundsConfig {
   CotrainConfig model;
-  DurationNs wait = 5 * kSecond;  // for a neighbour that kept up so far
-  std::uint32_t peers_min = 1;    // with fewer neighbours at work a board waits
-  std::uint32_t rounds = 0;       // planned; 0: no end
+  DurationNs wait = 5 * kSecond;  // for a neighbour that has kept up so far
+  std::uint32_t peers_min = 1;    // a board waits while fewer neighbours take part
+  std::uint32_t rounds = 0;       // planned rounds; 0: no end
 };
 
 struct ToPeer {
@@ -48,25 +50,25 @@ struct ToPeer {
 
 class CoTrainRounds {
  public:
-  // `life` grows from one process of a board to the next: what an earlier one said late is told
-  // apart. `round` and `epoch` are where an earlier life stopped.
+  // `attempt` grows from one process of a board to the next, so that late messages of an earlier
+  // process are noticed. `round` and `epoch` are where the earlier process stopped.
   CoTrainRounds(const RoundsConfig& config, NodeId self, std::vector<double> start,
-                std::uint64_t life, std::uint32_t round, std::uint32_t epoch);
+                std::uint64_t attempt, std::uint32_t round, std::uint32_t epoch);
 
-  // `others_done`: boards of the group have made all their rounds.
+  // `others_done`: some boards of the group have made all their rounds.
   void set_neighbours(const std::vector<std::pair<NodeId, double>>& neighbours, bool others_done,
                       TimeNs now);
-  // Refuses what is malformed or from no neighbour; the round is not disturbed by it.
+  // Refuses a message that is malformed or not from a neighbour; the round goes on undisturbed.
   [[nodiscard]] Status hear(NodeId from, std::string_view bytes, TimeNs now);
-  // Asks for what is missing. Gives the time at which to call again if nothing happens before.
+  // Asks for missing messages. Returns the time of the next call if nothing happens before.
   [[nodiscard]] TimeNs tick(TimeNs now);
 
   [[nodiscard]] bool may_begin(TimeNs now) const;
-  // Mixes; the caller then computes loss and gradient of its own data at y().
+  // Mixes the copies. The caller then computes the loss and the gradient of its own data at y().
   void begin();
   void end(const std::vector<double>& gradient, double loss, TimeNs now);
 
-  // What is to be sent; forgotten here.
+  // Hands the messages that are to be sent to the caller.
   [[nodiscard]] std::vector<ToPeer> take_outgoing() { return std::exchange(outgoing_, {}); }
 
   [[nodiscard]] bool in_round() const { return in_round_; }
@@ -76,20 +78,20 @@ class CoTrainRounds {
   [[nodiscard]] const std::vector<double>& y() const { return trainer_.y(); }
   // Neighbours that took part in the last mixing.
   [[nodiscard]] std::size_t present() const { return mixed_.size(); }
-  // Mean of the own and the present neighbours' losses of the last round that was mixed: boards
-  // that are all each other's neighbours have the same. NaN before the first.
+  // The mean loss of this board and the present neighbours in the last round that was mixed. Boards
+  // that are all each other's neighbours have the same value. NaN before the first round.
   [[nodiscard]] double group_loss() const { return group_loss_; }
 
  private:
   enum class Kind : std::uint8_t { kDifference, kSnapshot, kAsk, kAskNewer };
   struct Head {
     Kind kind = Kind::kDifference;
-    std::uint64_t life = 0;
+    std::uint64_t attempt = 0;
     std::uint32_t round = 0;
     float loss = 0.0F;
-    std::uint16_t part = 0;
-    std::uint16_t parts = 1;
-    std::vector<NodeId> mixed;  // whom the sender mixed with to make the round
+    std::uint16_t fragment = 0;
+    std::uint16_t fragments = 1;
+    std::vector<NodeId> mixed;  // whose copies the sender mixed in that round
   };
   struct Ahead {
     Head head;
@@ -97,11 +99,11 @@ class CoTrainRounds {
   };
   struct Peer {
     NodeId node = 0;
-    std::uint64_t life = 0;
-    std::uint32_t round = 0;  // of the copy that is held
+    std::uint64_t attempt = 0;
+    std::uint32_t round = 0;  // of the copy that this board holds
     float loss = 0.0F;
-    bool mixed_us = false;  // to make that round
-    TimeNs since = 0;       // a neighbour
+    bool mixed_us = false;  // it mixed this board's copy in that round
+    TimeNs since = 0;       // when it became a neighbour
     TimeNs asked_at = -kHour;
     TimeNs answered_at = -kHour;
     std::deque<Ahead> ahead;
@@ -110,7 +112,8 @@ class CoTrainRounds {
   };
 
   [[nodiscard]] static Result<Head> parse_head(std::string_view& bytes);
-  [[nodiscard]] Status take_part(Peer& peer, const Head& head, std::string_view body, TimeNs now);
+  [[nodiscard]] Status take_fragment(Peer& peer, const Head& head, std::string_view body,
+                                     TimeNs now);
   [[nodiscard]] Status take_whole(Peer& peer, const Head& head, std::string_view body, TimeNs now);
   [[nodiscard]] Status apply(Peer& peer, const Head& head, std::string_view body, TimeNs now);
   void ask(Peer& peer, Kind kind, TimeNs now);
@@ -124,12 +127,12 @@ class CoTrainRounds {
   RoundsConfig config_;
   Cotrainer trainer_;
   NodeId self_;
-  std::uint64_t life_;
-  std::uint32_t round_;  // the last one made
+  std::uint64_t attempt_;
+  std::uint32_t round_;  // the last round this board has made
   bool in_round_ = false;
-  bool told_ = false;  // somebody may hold a copy of ours in this life
+  bool told_ = false;  // a peer may hold a copy of this attempt
   bool others_done_ = false;
-  bool joined_ = false;  // made a round with others in this life
+  bool joined_ = false;  // has made a round with others in this attempt
   TimeNs waiting_since_ = 0;
   float loss_ = 0.0F;
   double group_loss_;

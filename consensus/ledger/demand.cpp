@@ -5,7 +5,7 @@
 namespace laird::consensus {
 namespace {
 
-// parts needed so that `work` is done in `time`; at least one second is assumed to be left.
+// The parts that are needed to do the work in that time; at least one second is assumed to be left.
 Parts rate(std::int64_t work_parts_seconds, DurationNs time) {
   if (work_parts_seconds <= 0) return 0;
   const DurationNs left = std::max(time, kSecond);
@@ -13,7 +13,7 @@ Parts rate(std::int64_t work_parts_seconds, DurationNs time) {
   return static_cast<Parts>(std::min<Wide>(parts, kWhole));
 }
 
-// Urgency 1 at slack 10 and beyond, rising as 10/slack to 10 at slack 1.
+// Urgency is 1 at a slack of 10 or more and rises as 10 / slack, up to 10 at a slack of 1.
 std::uint32_t urgency_of(const TaskNeed& task) {
   const DurationNs fast = std::max(task.time_at_full_speed, kMillisecond);
   const DurationNs left = std::clamp(task.time_left, fast, static_cast<DurationNs>(kDay * 365));

@@ -1,16 +1,17 @@
-// What a board wants of one resource, and how badly: the cost function of the ledger, all of it.
+// How much of one resource a board wants, and how urgently: the whole cost function of the ledger.
 //
 // Source: the strictly convex local costs f_i of the co-optimization paper (Doostmohammadian et al.
 // 2025, problem 1), here f_i(x) = a_i/2 (x - d_i)^2 on the box [floor_i, cap_i].
 // Symbols: x share in parts; d demand in parts; a urgency, dimensionless, kUrgencyOne = 1.
 //
-// Demand is the share with which the board's feasible tasks just meet their deadlines: each task
-// that can still meet its deadline needs work/time of the whole budget, and the needs add up. With
-// every demand met the cost is zero; when the fleet is short, the marginal costs a_i (d_i - x_i)
-// even out, so a board of urgency 2 gives up half as much as one of urgency 1.
-// Urgency grows with the share of the demand that is due soon: slack s = time left / time needed at
-// full need; a task of slack 1 cannot wait at all, one of slack 10 can.
-// A board with no feasible task wants nothing but its floor, at the lowest urgency.
+// The demand is the share with which the board's feasible tasks just meet their deadlines: each
+// task that can still meet its deadline needs work/time of the whole budget, and the needs add up.
+// If every demand is met the cost is zero. If the fleet is short, the marginal costs a_i (d_i -
+// x_i) become equal, so a board of urgency 2 gives up half as much as a board of urgency 1. The
+// urgency of a task follows from its slack, the time left over the time needed at full speed: a
+// task of slack 1 cannot wait and has urgency 10, a task of slack 10 or more has urgency 1. A
+// board's urgency is the mean over its tasks, weighted by their needs. A board with no feasible
+// task wants only its floor, at the lowest urgency.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace laird::consensus {
 
 struct Demand {
   Parts demand = 0;
-  Parts floor = 0;  // kept whatever the price; at most what is held
+  Parts floor = 0;  // the board never grants below this
   Parts cap = kWhole;
   std::uint16_t urgency = kUrgencyOne;
 
@@ -37,9 +38,8 @@ struct Demand {
   }
 };
 
-// One task that can still meet its deadline, as the forecasts see it. Work is in resource-seconds
-// of the *whole* fleet budget times kWhole, i.e. parts-seconds: holding w parts for one second does
-// w of it.
+// A task that can still meet its deadline according to its forecast. Work is counted in parts times
+// seconds: a board that holds w parts for one second does w of it.
 struct TaskNeed {
   std::int64_t work_parts_seconds = 0;
   DurationNs time_left = 0;

@@ -20,7 +20,7 @@ void HeardEntry::archive(Archive& ar) {
 
 void Edge::archive(Archive& ar) {
   ar(peer);
-  ar(life);
+  ar(edge_number);
   ar(closing);
   ar(peer_dead);
   if (ar.since(3)) ar(peer_silent);
@@ -53,7 +53,8 @@ std::optional<Shares> Edge::stated(const EdgeBody& body) const {
   const bool grants = std::any_of(total.begin(), total.end(), [](Parts p) { return p != 0; });
   if (!body.sent_absolute) {
     if (!grants) {
-      // Nothing since a message we acknowledged: for the newest message that is what we hold.
+      // The peer has granted nothing since a message that this end acknowledged. In the newest
+      // message that confirms the count held here; in an older one it says nothing.
       if (body.seq <= seq_heard) return std::nullopt;
       return heard;
     }
@@ -104,12 +105,12 @@ bool Edge::hear(const EdgeBody& body, TimeNs now) {
 
 void Edge::speak(const Prices& own, TimeNs now, EdgeBody& body) {
   ++seq;
-  body.life = life;
+  body.edge_number = edge_number;
   body.seq = seq;
   body.ack = seq_heard;
   SentEntry entry{seq, now, own, sent};
-  // The peer can decode a difference only against the message of its own that it knows we heard,
-  // while it still remembers it.
+  // The peer decodes a price difference against the price in its own message `ack`. So a difference
+  // is possible only if that message carried the price held here.
   body.price_absolute = seq_heard == 0 || price_seq != seq_heard;
   for (std::size_t r = 0; r < kResources; ++r) {
     if (body.price_absolute) {

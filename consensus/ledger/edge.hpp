@@ -1,8 +1,9 @@
-// One end of one edge: the two cumulative counts, what is known to have arrived, and the lease.
+// One end of an edge between two accounts: how much either end has granted, what the peer is known
+// to have received, and when the peer was last heard.
 //
-// Symbols: sent = S, parts ever granted to the peer; heard = R, the largest S of the peer heard.
-// Both only grow, so a message is idempotent and loss, repetition and reordering cost time, never
-// shares. Invariant I1: heard here <= sent there.
+// Symbols: sent = S, the parts this end ever granted to the peer; heard = R, the largest S of the
+// peer that was heard. Both only grow, so a message is idempotent: loss, repetition and reordering
+// cost time, never shares. Invariant I1: heard at one end <= sent at the other (docs/ledger.md).
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@ using Prices = std::array<std::int64_t, kResources>;
 
 inline constexpr TimeNs kNeverFresh = INT64_MIN / 2;
 
+// A message that was sent on the edge, remembered until kRing later ones were sent.
 struct SentEntry {
   std::uint32_t seq = 0;
   TimeNs at = 0;
@@ -25,6 +27,7 @@ struct SentEntry {
   void archive(Archive& ar);
 };
 
+// A message that was heard on the edge, with the peer's count of grants.
 struct HeardEntry {
   std::uint32_t seq = 0;
   Shares sent{};
@@ -33,12 +36,12 @@ struct HeardEntry {
 
 struct Edge {
   Account peer;
-  std::uint32_t life = 0;
-  // Closed on this side, for good: the numbers stand, nothing is said, heard or counted on it any
-  // more. It goes when the register says so.
+  std::uint32_t edge_number = 0;
+  // This end has closed the edge for good: its numbers stand, and nothing is sent, heard or counted
+  // on it any more. The edge is removed when the register says so.
   bool closing = false;
-  bool peer_dead = false;    // as the register has it
-  bool peer_silent = false;  // as the keeper that told of it has it
+  bool peer_dead = false;    // according to the register
+  bool peer_silent = false;  // according to the keeper that stated the edge
 
   Shares sent{};
   Shares heard{};
@@ -48,25 +51,25 @@ struct Edge {
   TimeNs heard_at = 0;            // when the newest message arrived
   TimeNs fresh_at = kNeverFresh;  // when the newest acknowledged message was sent
   TimeNs closed_at = 0;
-  Shares acked{};      // sent, as of seq_acked
-  Shares reflected{};  // sent, as of the message the price heard answers
+  Shares acked{};      // `sent` in the message seq_acked
+  Shares reflected{};  // `sent` in the message that the peer knew when it quoted its price
 
-  std::uint32_t price_seq = 0;  // the message the price was heard in; 0: none yet
+  std::uint32_t price_seq = 0;  // the peer's message with that price; 0: none yet
   Prices price{};
   std::uint8_t degree = 0;
   std::array<std::uint16_t, kResources> urgency{};
-  std::uint32_t terms_seq = 0;  // first message that carried our present terms
+  std::uint32_t terms_seq = 0;  // the first message with our present degree and urgencies; 0: none
 
   std::array<SentEntry, kRing> sent_ring{};
   std::array<HeardEntry, kRing> heard_ring{};
 
   [[nodiscard]] const SentEntry* sent_at(std::uint32_t s) const;
-  // The peer's sent count that an incoming message states; nullopt when it builds on a message
-  // no longer remembered, or claims what no honest peer can have sent.
+  // The peer's count of grants according to an incoming message; nullopt if the message builds on
+  // one that is no longer remembered, or claims what no honest peer can have sent.
   [[nodiscard]] std::optional<Shares> stated(const EdgeBody& body) const;
-  // Applies an incoming message; false when it must count as not heard.
+  // Applies an incoming message; false if the message must count as not heard.
   bool hear(const EdgeBody& body, TimeNs now);
-  // Fills the numbers of the next outgoing message and remembers it.
+  // Fills in the numbers of the next outgoing message and remembers the message.
   void speak(const Prices& own, TimeNs now, EdgeBody& body);
   void archive(Archive& ar);
 };

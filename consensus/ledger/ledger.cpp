@@ -7,9 +7,8 @@
 namespace laird::consensus {
 namespace {
 
-constexpr int kMarginTicks = 18;  // of the lease, kept for the exchange that follows a closing
-constexpr int kLeaveTicks = 30;   // a board that leaves hands over by grants for so long, or until
-constexpr Parts kDust = kWhole / 1'000'000;  // it holds no more than this
+// A board that leaves closes its edges early once it holds no more than this of any resource.
+constexpr Parts kDust = kWhole / 1'000'000;
 
 std::vector<Account> first_accounts(const NeighbourGraph& founders) {
   std::vector<Account> out;
@@ -28,51 +27,52 @@ Ledger::Ledger(const LedgerConfig& config, NodeId self, std::uint32_t incarnatio
       founders_(std::move(founders)),
       members_(std::move(members)) {
   LAIRD_REQUIRE(incarnation >= 1 && founders_ && members_, "a ledger needs an account");
-  LAIRD_REQUIRE(config_.lease >= 8 * config_.tick, "a lease must span many ticks");
+  LAIRD_REQUIRE(config_.lease >= kLedgerLeaseTicksMin * config_.tick,
+                "a lease must span many ticks");
   begin(incarnation, now);
   if (incarnation != 1 || !founders_->has(self)) return;
-  epoch_ = config_.epoch;
+  founding_epoch_ = config_.founding_epoch;
   found(founding_register(*founders_, first_accounts(*founders_)), now);
 }
 
-// Outside, with nothing, under that incarnation.
+// Begins an account that is not entered in the register and holds nothing.
 void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   self_.incarnation = incarnation;
   base_ = {};
   edges_.clear();
   version_ = 0;
   alone_ = asked_ = dead_ = behind_ = false;
-  lives_told_ = 0;
+  newest_edge_told_ = 0;
   quorum_ = quorum_next_ = 1;
-  term_ = 0;
+  quorum_revision_ = 0;
   urgent_since_ = kNever;
   asked_at_ = 0;
   members_since_ = told_at_ = now;
   outside_since_ = now;
   if (keepers_version_ == 0) {
-    // Where to ask: the founders' keepers, until someone knows better.
+    // Requests go to the keepers of the founding until somebody names the present ones.
     keepers_ = first_accounts(*founders_);
     keepers_.resize(keepers_for(keepers_.size()));
   }
-  configure_keeper();
-  keeper_.begin(self_, {}, now);
+  configure_voter();
+  voter_.begin(self_, {}, now);
 }
 
-// Declared dead: the same process goes on under the next incarnation. What it knows of the register
-// it keeps: it may be the only one to know the version that ended its former life.
+// The account was declared dead: the same process goes on under the next incarnation. It keeps the
+// register that it holds, because it may be the only one to know the version that declared it dead.
 void Ledger::live_on(TimeNs now) {
-  Register known = keeper_.value();
+  Register known = voter_.value();
   begin(self_.incarnation + 1, now);
-  keeper_.begin(self_, std::move(known), now);
+  voter_.begin(self_, std::move(known), now);
 }
 
-void Ledger::configure_keeper() {
-  const DurationNs longest = term() + term() / 1'000'000 * 2 * config_.drift_ppm;
-  keeper_.configure({config_.tick, longest}, epoch_, config_.faults.untagged_closings);
+void Ledger::configure_voter() {
+  const DurationNs longest = silence_limit() + drift_over(silence_limit(), config_.drift_ppm);
+  voter_.configure({config_.tick, longest}, founding_epoch_, config_.faults.untagged_closings);
 }
 
 void Ledger::found(Register value, TimeNs now) {
-  configure_keeper();
+  configure_voter();
   const Entry* mine = value.find(self_);
   LAIRD_REQUIRE(mine != nullptr, "a founder is in the founding register");
   keepers_ = value.keepers;
@@ -85,10 +85,10 @@ void Ledger::found(Register value, TimeNs now) {
   for (const Tie& t : mine->ties) {
     Edge& e = edges_.emplace_back();
     e.peer = t.peer;
-    e.life = t.life;
+    e.edge_number = t.edge_number;
     e.heard_at = now;
   }
-  if (value.is_keeper(self_)) keeper_.begin(self_, std::move(value), now);
+  if (value.is_keeper(self_)) voter_.begin(self_, std::move(value), now);
 }
 
 void Ledger::attach(std::shared_ptr<const NeighbourGraph> founders,
@@ -117,7 +117,7 @@ void Ledger::set_members(std::shared_ptr<const NeighbourGraph> members) {
 
 void Ledger::send(NodeId to, Body body, Out& out) const {
   const std::uint32_t incarnation = std::holds_alternative<EdgeBody>(body) ? 0 : self_.incarnation;
-  out.messages.push_back({to, Message{epoch_, incarnation, std::move(body)}});
+  out.send(to, founding_epoch_, incarnation, std::move(body));
 }
 
 Shares Ledger::holding() const {
@@ -141,16 +141,12 @@ Shares Ledger::effective(TimeNs now) const {
   return out;
 }
 
-// After so much silence an edge is closed. Shorter than the lease, so that the closing is entered
-// and the estate settled soon after the lease has passed.
-DurationNs Ledger::term() const {
-  return config_.lease - std::min(config_.lease / 2, kMarginTicks * config_.tick);
+DurationNs Ledger::silence_limit() const {
+  return consensus::silence_limit(config_.lease, config_.tick);
 }
 
-// Counted from the sending of what was acknowledged; the peer counts from its arrival. Both clocks
-// may be off by drift_ppm, and this node looks once per tick.
 DurationNs Ledger::fence_age() const {
-  return term() - term() / 1'000'000 * 2 * config_.drift_ppm - config_.tick;
+  return consensus::fence_age(silence_limit(), config_.tick, config_.drift_ppm);
 }
 
 bool Ledger::fenced(TimeNs now) const { return now > fence_deadline(); }
@@ -182,8 +178,9 @@ std::uint8_t Ledger::degree() const {
 void Ledger::on_message(NodeId from, const Message& m, TimeNs now, Out& out) {
   if (from == self_.node || left_) return;
   if (const auto* edge = std::get_if<EdgeBody>(&m.body)) {
-    if (m.epoch == founding_.promised && epoch_ == 0 && m.epoch != 0) start_epoch(now);
-    if (m.epoch != epoch_ || epoch_ == 0) {
+    if (m.founding_epoch == founding_.promised && founding_epoch_ == 0 && m.founding_epoch != 0)
+      start_epoch(now);
+    if (m.founding_epoch != founding_epoch_ || founding_epoch_ == 0) {
       ++rejected_;
       return;
     }
@@ -199,16 +196,16 @@ void Ledger::on_message(NodeId from, const Message& m, TimeNs now, Out& out) {
 
 void Ledger::on_edge(NodeId from, const EdgeBody& body, TimeNs now) {
   for (Edge& e : edges_) {
-    if (e.peer.node != from || e.life != body.life) continue;
+    if (e.peer.node != from || e.edge_number != body.edge_number) continue;
     if (!e.closing && !e.hear(body, now)) ++rejected_;
     return;
   }
-  behind_ |= body.life > lives_told_;
+  behind_ |= body.edge_number > newest_edge_told_;
   ++rejected_;
 }
 
-// Silence, a dead peer, or leaving: each closes an edge for good. If both ends live, the register
-// opens a new one.
+// An edge is closed for good after too much silence, when the register calls the peer dead, or when
+// this node leaves. If both ends live, the register opens a new edge between them.
 void Ledger::close_edges(TimeNs now) {
   const Shares held = holding();
   const bool empty = std::all_of(held.begin(), held.end(), [](Parts p) { return p <= kDust; });
@@ -220,12 +217,12 @@ void Ledger::close_edges(TimeNs now) {
   }
 }
 
-// An edge the neighbour graph no longer has falls silent once enough of the wanted ones answer,
-// unless the peer has none to spare: it was given this one for others that are gone, and would be
-// again.
+// Closes edges that the neighbour graph no longer has, once enough of the wanted neighbours answer.
+// An edge stays if its peer has no more than kNeighboursMin: the register opened it in place of
+// neighbours that are gone, and would open it again.
 void Ledger::retire_edges(TimeNs now) {
   if (members_since_ == INT64_MIN) members_since_ = now;
-  if (now - members_since_ < term()) return;
+  if (now - members_since_ < silence_limit()) return;
   const std::vector<NodeId> wanted = members_->neighbours(self_.node);
   const auto is_wanted = [&](const Edge& e) {
     return std::binary_search(wanted.begin(), wanted.end(), e.peer.node);
@@ -245,21 +242,22 @@ void Ledger::retire_edges(TimeNs now) {
 }
 
 bool Ledger::released(TimeNs now) const {
-  if (!resigning() || keeper_.value().version != version_) return false;
-  const auto word = keeper_.statement_for(self_, now);
-  return word && word->certain;
+  if (!resigning() || voter_.value().version != version_) return false;
+  const auto word = voter_.statement_for(self_, now);
+  return word && word->confirmed_dead;
 }
 
 void Ledger::on_tick(TimeNs now, Out& out) {
   ++ticks_;
   if (left_) return;
   if (released(now)) {
-    keeper_.hand_over(out);
+    voter_.hand_over(out);
     return;
   }
   if (resigning()) {
-    // Not a word to the neighbours, so that nobody is kept unfenced by it, until the register has
-    // entered that: else a neighbour that fell silent as well could never be settled.
+    // The node acknowledges nothing any more, so that it keeps no neighbour unfenced, and asks
+    // until the register has entered that. Otherwise a neighbour that falls silent too could never
+    // be settled.
     ask(now, out);
     return;
   }
@@ -271,9 +269,9 @@ void Ledger::on_tick(TimeNs now, Out& out) {
   found_if_lost(now, out);
   ask(now, out);
   for (const Edge& e : edges_) {
-    if (!e.closing) keeper_.note_alive(e.peer, e.fresh_at);
+    if (!e.closing) voter_.note_alive(e.peer, e.fresh_at);
   }
-  keeper_.on_tick(now, out);
+  voter_.on_tick(now, out);
   catch_up(now);
   grant();
   speak(now, out);

@@ -28,7 +28,7 @@ struct EnrollOptions {
 // Founding: those enrolled together are the fleet.
 Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64_t floor_mw) {
   core::FleetBudget budget;
-  budget.epoch = 1;
+  budget.founding_epoch = 1;
   for (const std::string& id : options.names) budget = with_member(std::move(budget), id, floor_mw);
   for (const core::FleetMember& member : budget.members) budget.founders.push_back(member.id);
   if (!options.budget.empty()) {

@@ -60,7 +60,7 @@ Result<FleetBudget> plan_from_boards(FleetClient& client, const InitOptions& opt
                                      DurationNs timeout) {
   FleetBudget budget;
   if (auto told = budget_in_force(client, timeout)) budget = std::move(*told);
-  if (budget.epoch == 0) budget.epoch = 1;
+  if (budget.founding_epoch == 0) budget.founding_epoch = 1;
   std::vector<std::string> ids = options.members;
   if (ids.empty()) {
     for (const auto& [id, board] : client.view().boards()) {

@@ -48,7 +48,7 @@ Value fleet_section(const Enrolment& board) {
                       .set("cert", Value::string(tls + "node.crt"))
                       .set("key", Value::string(tls + "node.key")))
       .set("operators", std::move(operators))
-      .set("epoch", Value::integer(board.budget.epoch))
+      .set("epoch", Value::integer(board.budget.founding_epoch))
       .set("members", std::move(members))
       .set("budget", amounts(board.budget.total, true));
 }

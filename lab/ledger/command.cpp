@@ -36,9 +36,9 @@ struct Options {
   int resources = 1;
   int lease = 30;
   unsigned threads = 2;
-  bool own_network = false;  // loss, dup or delay were given: schedules keep to them
-  bool own_faults = false;   // crashes, partitions or drift were given
-  std::string broken;        // what is switched off
+  bool own_network = false;  // --loss, --dup or --delay was given: schedules use it
+  bool own_faults = false;   // --crashes, --partitions or --drift was given
+  std::string broken;        // the safeguard that is switched off: fence or tags
   bool json = false;
   bool paper = false;
   bool reclaim = false;
@@ -46,8 +46,8 @@ struct Options {
   std::string html;
 };
 
-// Runs body(seed) for every seed on a few threads; results are kept by seed, so their order does
-// not depend on the threads.
+// Runs body(seed) for every seed on a few threads. The results are stored by seed, so their order
+// does not depend on the threads.
 template <class Result, class Body>
 std::vector<Result> for_each_seed(std::uint64_t first, std::uint64_t count, unsigned threads,
                                   bool progress, Body body) {
@@ -94,8 +94,8 @@ struct Totals {
 
 int tick_or_limit(int ticks) { return ticks < 0 ? INT32_MAX : ticks; }
 
-// Within so many ticks a board that stays down is settled.
-std::int64_t reclaim_limit(const Options& o) { return o.lease + 10; }
+// A board that stays down should be settled within this many ticks.
+std::int64_t reclaim_limit(const Options& o) { return o.lease + consensus::kSettlementSlackTicks; }
 
 json::Value summary(const Options& o, const Totals& totals) {
   Parts excess = 0;
@@ -180,7 +180,7 @@ std::string replay_command(const Options& o, std::uint64_t seed) {
   return text;
 }
 
-// The failures, each with the command that replays it alone; returns how many.
+// Prints the failures, each with the command that replays it alone, and returns their number.
 int report_failures(const Options& o, const std::vector<ScheduleResult>& results) {
   int failures = 0;
   for (const ScheduleResult& r : results) {
@@ -250,7 +250,7 @@ int run(const Options& o) {
   config.resources = o.resources;
   config.graph = o.graph == "ring" ? Graph::kRing
                  : o.graph == "er" ? Graph::kErdosRenyi
-                                   : Graph::kOverlay;
+                                   : Graph::kNeighbours;
   if (config.graph == Graph::kRing) config.ticks_max = 20'000;
   if (!parse_delay(o.delay, config.network)) {
     std::fprintf(stderr, "--delay wants A-B in ticks, 1 <= A <= B <= 60, not '%s'\n",
@@ -274,7 +274,7 @@ int run(const Options& o) {
           o.first_seed, o.seeds, o.threads, false,
           [&](std::uint64_t seed) { return run_convergence(config, seed); });
     }
-    // Faults asked for without a count of schedules: one for each seed, beside the convergence.
+    // If faults are given without a number of schedules, each seed also runs one schedule.
     const std::size_t schedules = o.schedules > 0 ? o.schedules : o.own_faults ? o.seeds : 0;
     const ScheduleLimits limits = limits_from(o, config.network);
     totals.scheduled = for_each_seed<ScheduleResult>(

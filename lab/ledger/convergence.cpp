@@ -13,8 +13,8 @@ namespace {
 using consensus::Demand;
 using consensus::kWhole;
 
-// Every pair with the probability that gives a mean degree of 2 ln n, on top of a ring so that the
-// graph is connected.
+// Draws every pair with the probability that gives a mean degree of 2 ln n. A ring is added so that
+// the graph is connected.
 std::vector<std::pair<NodeId, NodeId>> erdos_renyi(int nodes, Random& random) {
   std::vector<std::pair<NodeId, NodeId>> pairs;
   const double p = std::min(1.0, 2.0 * std::log(nodes) / (nodes - 1));
@@ -42,7 +42,7 @@ double gap_of(const World& world, std::size_t resource, const std::vector<Demand
 std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes, Random& random) {
   std::vector<NodeId> ids(static_cast<std::size_t>(nodes));
   std::iota(ids.begin(), ids.end(), NodeId{0});
-  if (graph == Graph::kOverlay) return std::make_shared<NeighbourGraph>(ids);
+  if (graph == Graph::kNeighbours) return std::make_shared<NeighbourGraph>(ids);
   std::vector<std::pair<NodeId, NodeId>> pairs;
   if (graph == Graph::kErdosRenyi) {
     pairs = erdos_renyi(nodes, random);
@@ -61,7 +61,8 @@ std::vector<Demand> make_demands(int nodes, double boxed, Random& random) {
                          : fair / 1000 * random.between(1200, 1800);
     d.urgency = static_cast<std::uint16_t>(random.between(128, 512));
   }
-  // Boxes are laid around the unboxed optimum so that they bind there, half of them caps.
+  // The boxes are chosen from the optimum without boxes, so that they bind there. Half of them are
+  // caps, half are floors.
   const Optimum free = optimum_of(demands, static_cast<double>(kWhole));
   for (std::size_t i = 0; i < demands.size(); ++i) {
     if (!random.chance(boxed)) continue;
@@ -121,7 +122,7 @@ ConvergenceResult run_convergence(const ConvergenceConfig& config, std::uint64_t
       result.in_use.push_back(used / kWhole);
       result.bytes.push_back(bytes_at.back());
     }
-    // Well below and staying there: the rest would only repeat it.
+    // The gap has stayed below 1e-6 for 60 ticks: the rest of the run would show the same.
     if (t > last_1e6 + 60 && !config.trace) break;
   }
   const int ran = static_cast<int>(bytes_at.size());

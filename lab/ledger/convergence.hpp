@@ -1,4 +1,5 @@
-// How fast, and for how many bytes, a fleet of ledgers reaches the centralized optimum.
+// Measures how fast, and with how many bytes, a fleet of ledgers reaches the centralized optimum.
+// docs/ledger.md, "Measured".
 #pragma once
 
 #include <memory>
@@ -9,15 +10,15 @@
 
 namespace laird::lab {
 
-enum class Graph : std::uint8_t { kOverlay, kErdosRenyi, kRing };
+enum class Graph : std::uint8_t { kNeighbours, kErdosRenyi, kRing };
 
 struct ConvergenceConfig {
   int nodes = 100;
-  Graph graph = Graph::kOverlay;
+  Graph graph = Graph::kNeighbours;
   NetworkConfig network;
   int ticks_max = 400;
-  int resources = 1;                 // how many of the three are contested
-  double boxed = 0.25;               // part of the nodes whose floor or cap binds at the optimum
+  int resources = 1;                 // how many of the three resources are contested
+  double boxed = 0.25;               // fraction of the nodes whose floor or cap binds
   std::uint32_t theta_permille = 0;  // 0: the ledger's default
   bool trace = false;
 };
@@ -25,22 +26,23 @@ struct ConvergenceConfig {
 struct ConvergenceResult {
   std::uint64_t seed = 0;
   double degree = 0.0;
-  int ticks_1e3 = -1;  // first tick from which the gap stays below; -1: never
+  int ticks_1e3 = -1;  // first tick from which the gap stays below 1e-3; -1: never
   int ticks_1e6 = -1;
-  double payload_bytes_1e6 = 0.0;  // per node, sent until then
+  double payload_bytes_1e6 = 0.0;  // per node, sent until that tick
   double bytes_per_message = 0.0;
   double bytes_per_neighbour_tick = 0.0;
   double final_gap = 0.0;
   Parts excess_max = 0;
   std::string first_break;
   std::vector<double> gaps;    // per tick, with trace
-  std::vector<double> in_use;  // part of the budget, per tick, with trace
+  std::vector<double> in_use;  // fraction of the budget, per tick, with trace
   std::vector<double> bytes;   // per node, cumulative, with trace
 };
 
 [[nodiscard]] std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes,
                                                                Random& random);
-// Demands above what there is, urgencies over a factor of four, and boxes that bind.
+// Draws demands that together exceed the whole, urgencies that differ by up to a factor of four,
+// and boxes that bind.
 [[nodiscard]] std::vector<consensus::Demand> make_demands(int nodes, double boxed, Random& random);
 [[nodiscard]] ConvergenceResult run_convergence(const ConvergenceConfig& config,
                                                 std::uint64_t seed);

@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "consensus/codec.hpp"
-#include "consensus/voting/keeper.hpp"
+#include "consensus/voting/register_voter.hpp"
 #include "lab/ledger/world/checker.hpp"
 #include "lab/ledger/world/world.hpp"
 
 namespace laird::lab {
 namespace {
 
-using consensus::Keeper;
 using consensus::Out;
 using consensus::Register;
+using consensus::RegisterVoter;
 using consensus::RequestBody;
 
 constexpr NodeId kSeats = 3;
@@ -29,9 +29,10 @@ struct Sent {
 };
 
 struct State {
-  std::vector<Keeper> keepers;
-  std::vector<Sent> sent;                          // sorted; each may still arrive, again and again
-  std::map<std::uint32_t, std::uint64_t> decided;  // version to digest, ever on this path
+  std::vector<RegisterVoter> keepers;
+  std::vector<Sent> sent;  // sorted; each may still arrive, any number of times
+  std::map<std::uint32_t, std::uint64_t>
+      decided;  // digest by version, of every decision on this path
   bool amnesia = false;
 };
 
@@ -43,7 +44,7 @@ std::uint64_t digest(Register value) {
 
 std::uint64_t digest(State& s) {
   Archive ar = Archive::hasher();
-  for (Keeper& k : s.keepers) ar(k);
+  for (RegisterVoter& k : s.keepers) ar(k);
   for (const Sent& m : s.sent) {
     std::uint32_t ends = m.from << 8 | m.to;
     ar(ends);
@@ -85,14 +86,14 @@ State Search::first() const {
   const Register founding = consensus::founding_register(graph, accounts);
   Out out;
   for (NodeId n = 0; n < kSeats; ++n) {
-    Keeper k;
-    // Ticks of no length: whatever waits for time to pass may happen at once.
+    RegisterVoter k;
+    // With ticks of length zero, whatever waits for time to pass may happen at once.
     k.configure({0, 0}, 1, false);
     k.begin({n, 1}, founding, kDay);
     s.keepers.push_back(std::move(k));
   }
-  // Each keeper has heard something else: the edge 0-3 closed by one end, closed by the other with
-  // other numbers, and closed by a neighbour.
+  // Each keeper has heard another request: account 0 closes its edge to 3, account 3 closes the
+  // same edge with other numbers, and account 2 closes its own edge to 3.
   RequestBody zero;
   zero.version = 1;
   zero.closings = {{{3, 1}, 0, {70, 0, 0}, {30, 0, 0}}};
@@ -108,8 +109,9 @@ State Search::first() const {
   return s;
 }
 
-// Keeper 0 proposes and nobody hears it; keeper 1 asks for the floor, 0 promises it and tells what
-// it has voted for, and 1 has to finish that. Both have more to enter then.
+// Keeper 0 proposes, and nobody hears the proposal. Keeper 1 asks for the floor; keeper 0 promises
+// it and tells what it has voted for; keeper 1 has to finish that proposal. Both then receive
+// another request.
 void Search::take_over(State& state) const {
   const auto tick = [&](NodeId n) {
     Out out;
@@ -141,7 +143,8 @@ void Search::take_over(State& state) const {
 
 void Search::take(State& state, NodeId from, Out& out) const {
   for (const auto& o : out.messages) {
-    // A relay tells another keeper of a request; what each has heard is given here from the start.
+    // Relays of requests are left out: the start already fixes which requests each keeper has
+    // heard.
     if (o.to >= kSeats || std::holds_alternative<consensus::RelayBody>(o.message.body)) continue;
     Bytes bytes;
     encode(o.message, bytes);
@@ -154,7 +157,7 @@ void Search::take(State& state, NodeId from, Out& out) const {
 
 void Search::deliver(State& state, const Sent& m) const {
   const auto message = consensus::decode(m.bytes);
-  Keeper& k = state.keepers[m.to];
+  RegisterVoter& k = state.keepers[m.to];
   const Account from{m.from, message->from_incarnation};
   Out out;
   const TimeNs t = kDay;
@@ -167,7 +170,7 @@ void Search::deliver(State& state, const Sent& m) const {
   } else if (const auto* d = std::get_if<consensus::AcceptedBody>(&message->body)) {
     k.on_accepted(from, *d, t, out);
   } else if (const auto* r = std::get_if<consensus::RefusedBody>(&message->body)) {
-    k.on_refused(from, *r, t);
+    k.on_refused(*r, t);
   } else if (const auto* v = std::get_if<consensus::DecidedBody>(&message->body)) {
     k.on_decided(v->value, t);
   }
@@ -175,7 +178,7 @@ void Search::deliver(State& state, const Sent& m) const {
 }
 
 void Search::note_decisions(State& state) {
-  for (const Keeper& k : state.keepers) {
+  for (const RegisterVoter& k : state.keepers) {
     const Register& value = k.value();
     if (value.version == 0) continue;
     const auto [at, first] = state.decided.emplace(value.version, digest(value));
@@ -250,7 +253,7 @@ struct Life {
   std::int64_t away = 0;
 };
 
-// One run of two lives; what broke, if anything.
+// Runs a fleet with those two crashes; returns what broke, or nothing.
 std::string run_lives(int nodes, const Life& one, const Life& two, ExploreResult& result) {
   constexpr int kLease = 20;
   std::vector<NodeId> ids;

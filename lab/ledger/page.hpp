@@ -1,4 +1,5 @@
-// A page that draws convergence, budget use and message cost of traced runs; no scripts, one file.
+// Writes a page that draws the convergence, the budget use and the message cost of traced runs: one
+// file, without scripts.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ namespace laird::lab {
 [[nodiscard]] std::string ledger_page(const ConvergenceConfig& config,
                                       const std::vector<ConvergenceResult>& runs);
 
-// One line chart of several series over their index; values at or below zero are left out when
-// `log_scale`, which draws the exponent.
+// Draws several series over their index in one chart. With `log_scale` it draws the decimal
+// exponents and leaves out values at or below zero.
 [[nodiscard]] std::string line_chart(const std::string& title,
                                      const std::vector<std::vector<double>>& series,
                                      const std::string& y_unit, bool log_scale);

@@ -9,7 +9,7 @@ namespace laird::lab {
 
 ReclaimResult run_reclaim(const ReclaimConfig& config, std::uint64_t seed) {
   Random random(seed ^ 0x2EC1A1);
-  const auto graph = make_graph(Graph::kOverlay, config.nodes, random);
+  const auto graph = make_graph(Graph::kNeighbours, config.nodes, random);
   consensus::LedgerConfig ledger;
   ledger.lease = config.lease_ticks * ledger.tick;
   World world(ledger, graph, config.network, seed);

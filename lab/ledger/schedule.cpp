@@ -59,10 +59,9 @@ class Schedule {
   std::uint64_t seed_;
   int nodes_ = 0;
   std::int64_t calm_at_ = 0;
-  std::int64_t fault_at_ =
-      0;  // when something last crashed, came back, was cut, mended, split, healed
-  std::shared_ptr<const NeighbourGraph> overlay_;
-  std::shared_ptr<const NeighbourGraph> wider_;
+  std::int64_t fault_at_ = 0;  // when a board or a link last failed or came back
+  std::shared_ptr<const NeighbourGraph> graph_;
+  std::shared_ptr<const NeighbourGraph> wider_graph_;
   std::vector<NodeId> victims_;
   std::vector<Event> events_;
   std::vector<std::pair<Account, std::int64_t>> down_since_;
@@ -74,10 +73,10 @@ NodeId Schedule::victim(int already) {
   const NodeId any = random_.below(static_cast<std::uint32_t>(nodes_));
   if (already == 0) return any;
   const NodeId last = victims_.back();
-  const auto near = overlay_->neighbours(last);
+  const auto near = graph_->neighbours(last);
   switch (random_.below(4)) {
     case 0: return any;
-    case 1: return near.front();  // who settles first
+    case 1: return near.front();  // its first heir
     default: return near[random_.below(static_cast<std::uint32_t>(near.size()))];
   }
 }
@@ -97,7 +96,7 @@ void Schedule::plan_crashes() {
     if (how != Return::kNever) {
       events_.push_back({at + away, Event::Kind::kReturn, node, 0, how});
     }
-    // Together, or while the last one is being settled, or later.
+    // The next crash comes at once, or while this board is being settled, or later.
     const std::uint32_t gap = random_.below(3);
     at += gap == 0   ? random_.between(0, 2)
           : gap == 1 ? limits_.lease_ticks + random_.between(-4, 12)
@@ -116,7 +115,7 @@ void Schedule::plan_network() {
   const auto cuts = random_.below(static_cast<std::uint32_t>(limits_.cuts_max + 1));
   for (std::uint32_t k = 0; k < cuts; ++k) {
     const NodeId a = random_.below(static_cast<std::uint32_t>(nodes_));
-    const auto near = overlay_->neighbours(a);
+    const auto near = graph_->neighbours(a);
     const NodeId b = near[random_.below(static_cast<std::uint32_t>(near.size()))];
     const std::int64_t at = random_.between(5, 150);
     events_.push_back({at, Event::Kind::kCut, a, b, Return::kNever});
@@ -141,9 +140,9 @@ void Schedule::plan_network() {
 void Schedule::plan_joins() {
   if (limits_.joins_max == 0 || !random_.chance(0.3)) return;
   const NodeId fresh = static_cast<NodeId>(nodes_);
-  std::vector<NodeId> list = overlay_->members();
+  std::vector<NodeId> list = graph_->members();
   list.push_back(fresh);
-  wider_ = std::make_shared<NeighbourGraph>(list);
+  wider_graph_ = std::make_shared<NeighbourGraph>(list);
   const std::int64_t at = random_.between(10, 150);
   events_.push_back({at, Event::Kind::kJoin, fresh, 0, Return::kNever});
   // The others hear of the new member list one by one.
@@ -201,7 +200,7 @@ void Schedule::apply(World& world, const Event& e) {
     case Event::Kind::kCut: world.cut(e.a, e.b, true); break;
     case Event::Kind::kMend: world.cut(e.a, e.b, false); break;
     case Event::Kind::kSplit: {
-      // One board alone, a pair, a few, or half.
+      // The partition separates one board, two, three, or half of the fleet.
       const std::uint32_t sizes[] = {1, 2, 3, static_cast<std::uint32_t>(nodes_) / 2};
       for (std::uint32_t k = 0; k < sizes[e.a]; ++k) {
         world.boards()[random_.below(static_cast<std::uint32_t>(nodes_))].partition = 1;
@@ -212,10 +211,10 @@ void Schedule::apply(World& world, const Event& e) {
       for (Board& b : world.boards()) b.partition = 0;
       break;
     case Event::Kind::kJoin:
-      world.add_board(e.a, wider_);
+      world.add_board(e.a, wider_graph_);
       new_demand(world, e.a);
       break;
-    case Event::Kind::kMembers: world.set_members(e.a, wider_); break;
+    case Event::Kind::kMembers: world.set_members(e.a, wider_graph_); break;
     case Event::Kind::kDemand:
       for (NodeId n = 0; n < world.boards().size(); ++n) {
         if (random_.chance(0.5)) new_demand(world, n);
@@ -242,23 +241,23 @@ std::string name(const Account& a) {
   return std::to_string(a.node) + "." + std::to_string(a.incarnation);
 }
 
-// What a new version of the register changed, in a line.
-void tell_version(const World& world, std::uint32_t epoch, const consensus::Register& before,
-                  const consensus::Register& now) {
+// Prints in one line what a new version of the register has changed.
+void tell_version(const World& world, std::uint32_t founding_epoch,
+                  const consensus::Register& before, const consensus::Register& now) {
   std::printf("tick %lld: version %u of epoch %u by %s:", static_cast<long long>(world.tick()),
-              now.version, epoch, name(now.owner).c_str());
+              now.version, founding_epoch, name(now.owner).c_str());
   for (const consensus::Entry& e : now.entries) {
     const consensus::Entry* old = before.find(e.account);
     if (old == nullptr) std::printf(" enter %s,", name(e.account).c_str());
-    if (e.dead && (old == nullptr || !old->dead || (e.certain && !old->certain))) {
-      std::printf(" dead%s %s,", e.certain ? " for certain" : "", name(e.account).c_str());
+    if (e.dead && (old == nullptr || !old->dead || (e.confirmed_dead && !old->confirmed_dead))) {
+      std::printf(" dead%s %s,", e.confirmed_dead ? " for certain" : "", name(e.account).c_str());
     }
     if (old != nullptr && e.quorum != old->quorum) {
       std::printf(" quorum %s %d,", name(e.account).c_str(), e.quorum);
     }
     for (const consensus::Tie& t : e.ties) {
       const consensus::Tie* was = old == nullptr ? nullptr : old->tie_to(t.peer);
-      if (e.account < t.peer && (was == nullptr || was->life != t.life)) {
+      if (e.account < t.peer && (was == nullptr || was->edge_number != t.edge_number)) {
         std::printf(" open %s-%s,", name(e.account).c_str(), name(t.peer).c_str());
       }
     }
@@ -269,7 +268,7 @@ void tell_version(const World& world, std::uint32_t epoch, const consensus::Regi
     for (const consensus::Tie& t : e.ties) {
       const bool inside = left == nullptr && now.find(t.peer) == nullptr;
       const consensus::Tie* is = left == nullptr ? nullptr : left->tie_to(t.peer);
-      if (e.account < t.peer && !inside && (is == nullptr || is->life != t.life)) {
+      if (e.account < t.peer && !inside && (is == nullptr || is->edge_number != t.edge_number)) {
         std::printf(" close %s-%s,", name(e.account).c_str(), name(t.peer).c_str());
       }
     }
@@ -279,21 +278,21 @@ void tell_version(const World& world, std::uint32_t epoch, const consensus::Regi
   std::printf("\n");
 }
 
-// The fleet as it ended: the newest register, and each board's own view.
+// Prints the end of a run: the newest register, and each board's own view.
 void tell_end(const World& world) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return;
   const consensus::Register& reg = newest->registered();
   std::printf("tick %lld: register %u of epoch %u, owner %s, keepers",
-              static_cast<long long>(world.tick()), reg.version, newest->epoch(),
+              static_cast<long long>(world.tick()), reg.version, newest->founding_epoch(),
               name(reg.owner).c_str());
   for (const Account& k : reg.keepers) std::printf(" %s", name(k).c_str());
   std::printf("\n");
   for (const consensus::Entry& e : reg.entries) {
     std::printf("  %s%s base %lld, quorum %d, ties", name(e.account).c_str(),
-                e.certain ? " (dead for certain)"
-                : e.dead  ? " (dead)"
-                          : "",
+                e.confirmed_dead ? " (dead for certain)"
+                : e.dead         ? " (dead)"
+                                 : "",
                 static_cast<long long>(e.base[0]), e.quorum);
     for (const consensus::Tie& t : e.ties) std::printf(" %s", name(t.peer).c_str());
     std::printf("\n");
@@ -319,16 +318,18 @@ void tell_end(const World& world) {
 void Schedule::tell_news(const World& world) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return;
-  if (newest->epoch() == told_epoch_ && newest->registered().version == told_.version) return;
-  if (told_epoch_ != 0) tell_version(world, newest->epoch(), told_, newest->registered());
-  told_epoch_ = newest->epoch();
+  if (newest->founding_epoch() == told_epoch_ && newest->registered().version == told_.version)
+    return;
+  if (told_epoch_ != 0) tell_version(world, newest->founding_epoch(), told_, newest->registered());
+  told_epoch_ = newest->founding_epoch();
   told_ = newest->registered();
 }
 
 ScheduleResult Schedule::run() {
   ScheduleResult result;
   result.seed = seed_;
-  // Between log-uniform and smaller: small fleets have the odd corners, large ones the traffic.
+  // The size is drawn log-uniformly with a preference for small fleets: the rare cases are in small
+  // fleets, the traffic is in large ones.
   const double span = std::log(static_cast<double>(limits_.nodes_max + 1) / limits_.nodes_min);
   nodes_ = std::min(
       limits_.nodes_max,
@@ -336,7 +337,7 @@ ScheduleResult Schedule::run() {
   std::vector<NodeId> ids;
   ids.reserve(static_cast<std::size_t>(nodes_));
   for (int i = 0; i < nodes_; ++i) ids.push_back(static_cast<NodeId>(i));
-  overlay_ = std::make_shared<NeighbourGraph>(ids);
+  graph_ = std::make_shared<NeighbourGraph>(ids);
   plan_crashes();
   plan_network();
   plan_joins();
@@ -358,7 +359,7 @@ ScheduleResult Schedule::run() {
     network = *limits_.network;
     network.stale = stale;
   }
-  World world(config, overlay_, network, seed_);
+  World world(config, graph_, network, seed_);
   for (NodeId n = 0; n < static_cast<NodeId>(nodes_); ++n) new_demand(world, n);
 
   Checker checker;

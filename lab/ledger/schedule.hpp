@@ -1,6 +1,7 @@
-// Random fault schedules: crashes of random, adjacent and first-heir boards, restarts with and
-// without journal, cut links, partitions, drifting clocks, a bad network, packets kept back for
-// much later, boards that join. One seed is one schedule, and replays alone.
+// Random fault schedules: boards crash (random ones, neighbours of the last, its first heir) and
+// restart with or without their journals, links are cut, the fleet is partitioned, clocks drift,
+// the network loses messages and delivers some much later, boards join and leave. A seed determines
+// one schedule, which can be replayed alone. docs/ledger.md, "Measured".
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct ScheduleLimits {
   int lease_ticks = 30;
   std::uint32_t drift_ppm = 10'000;
   consensus::LedgerFaults faults;
-  std::optional<NetworkConfig> network;  // nothing: drawn
+  std::optional<NetworkConfig> network;  // absent: drawn from the seed
   bool tell = false;                     // print the schedule as it runs
 };
 
@@ -32,12 +33,12 @@ struct ScheduleResult {
   int nodes = 0;
   int crashes = 0;
   Parts excess_max = 0;
-  double stranded = 0.0;  // worst resource, as a part of the whole, at the end
+  double stranded = 0.0;  // at the end, fraction of the whole, of the worst resource
   std::int64_t ticks = 0;
   std::int64_t versions = 0;   // of the register
-  std::string needs_operator;  // empty: everything must be recovered
-  // Ticks to the settlement of the account of a board that stays down, from its crash or the last
-  // fault after it, whichever is later; the longest of the run. -1: none.
+  std::string needs_operator;  // why; empty: the fleet must recover everything itself
+  // The longest time in which a board that stays down was settled, in ticks, counted from its crash
+  // or from the last fault after the crash. -1: no board was settled.
   std::int64_t reclaim_ticks = -1;
   std::string first_break;
 };

@@ -100,7 +100,7 @@ struct EventWords {
     for (const PeerMessage& m : e.messages) line.add("from", m.from);
   }
   void operator()(const BudgetChanged& e) {
-    line.add("request", e.request).add("rev", e.budget.rev).add("epoch", e.budget.epoch);
+    line.add("request", e.request).add("rev", e.budget.rev).add("epoch", e.budget.founding_epoch);
     line.add("members", e.budget.members.size());
     line.add("power_mw", e.budget.total[static_cast<std::size_t>(Resource::kPower)]);
   }

@@ -7,6 +7,22 @@ namespace {
 
 __extension__ using Wide = __int128;
 
+// The waits of the ledger at the shortest lease the settings allow (consensus/timing.hpp).
+constexpr DurationNs kShortestLease = kLeaseTicksMin * kSecond;
+constexpr DurationNs kShortestSilence = consensus::silence_limit(kShortestLease, kSecond);
+static_assert(kLeaseTicksMin >= consensus::kLedgerLeaseTicksMin, "the ledger accepts every lease");
+static_assert(kShortestSilence + consensus::kSettlementTicks * kSecond <=
+                  kShortestLease + consensus::kSettlementSlackTicks * kSecond,
+              "a dead board is settled within the lease and the slack on every lease");
+static_assert(consensus::kUnresponsiveTicks * kSecond <=
+                  consensus::suspicion_lead(kShortestSilence, kSecond) +
+                      consensus::kGatherTicks * kSecond,
+              "a version waits long enough for the voters to know who is unresponsive");
+static_assert(kShortestLease / kFenceMarginPart <
+                  consensus::fence_age(kShortestSilence, kSecond,
+                                       consensus::LedgerConfig{}.drift_ppm),
+              "a board that lets go of its share early still has time to use it");
+
 }  // namespace
 
 std::string_view name(Resource resource) {
@@ -25,7 +41,7 @@ void FleetMember::archive(Archive& ar) {
 
 void FleetBudget::archive(Archive& ar) {
   ar(rev);
-  ar(epoch);
+  ar(founding_epoch);
   ar.sequence(founders, kMembersMax);
   ar.sequence(members, kMembersMax);
   for (std::int64_t& amount : total) ar(amount);
@@ -91,7 +107,7 @@ const std::string* name_of(const FleetBudget& budget, consensus::NodeId number) 
 }
 
 Status check_fleet_budget(const FleetBudget& budget) {
-  if (budget.epoch == 0) return {};
+  if (budget.founding_epoch == 0) return {};
   if (budget.founders.empty() || budget.members.empty() || budget.founders.size() > kMembersMax ||
       budget.members.size() > kMembersMax) {
     return fail(Code::kInvalid,
@@ -133,7 +149,7 @@ Status check_fleet_budget(const FleetBudget& budget) {
       budget.power_for_now_until_wall < 0 || budget.power_for_now_until_wall > kTimeMax) {
     return fail(Code::kInvalid, "the power budget for now is out of range");
   }
-  // Floors are promised to every member, so no budget may be smaller than all of them together.
+  // Every member is promised its floor, so no budget may be smaller than all floors together.
   for (std::size_t r = 0; r < kResources; ++r) {
     Wide floors = 0;
     for (const FleetMember& m : budget.members) floors += m.floor[r];
@@ -153,11 +169,17 @@ Status check_fleet_budget(const FleetBudget& budget) {
   return {};
 }
 
-DurationNs fence_margin(DurationNs slice, DurationNs lease) { return std::min(slice, lease / 4); }
+DurationNs fence_margin(DurationNs slice, DurationNs lease) {
+  return std::min(slice, lease / kFenceMarginPart);
+}
 
-consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t epoch) {
+DurationNs earlier_lease_wait(const FleetConfig& config) {
+  return config.lease + kEarlierLeaseMarginTicks * config.tick;
+}
+
+consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t founding_epoch) {
   consensus::LedgerConfig out;
-  out.epoch = epoch;
+  out.founding_epoch = founding_epoch;
   out.tick = config.tick;
   out.lease = config.lease;
   return out;
@@ -165,7 +187,7 @@ consensus::LedgerConfig ledger_config(const FleetConfig& config, std::uint32_t e
 
 namespace {
 
-std::shared_ptr<const consensus::NeighbourGraph> overlay_of(std::vector<consensus::NodeId> nodes) {
+std::shared_ptr<const consensus::NeighbourGraph> graph_of(std::vector<consensus::NodeId> nodes) {
   return std::make_shared<const consensus::NeighbourGraph>(std::move(nodes));
 }
 
@@ -174,13 +196,13 @@ std::shared_ptr<const consensus::NeighbourGraph> overlay_of(std::vector<consensu
 std::shared_ptr<const consensus::NeighbourGraph> graph_of_founders(const FleetBudget& budget) {
   std::vector<consensus::NodeId> nodes;
   for (const std::string& id : budget.founders) nodes.push_back(node_number(id));
-  return overlay_of(std::move(nodes));
+  return graph_of(std::move(nodes));
 }
 
 std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetBudget& budget) {
   std::vector<consensus::NodeId> nodes;
   for (const FleetMember& m : budget.members) nodes.push_back(node_number(m.id));
-  return overlay_of(std::move(nodes));
+  return graph_of(std::move(nodes));
 }
 
 void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view self) {
@@ -199,11 +221,11 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
   if (ar.reading()) {
     ledger.reset();
     if (joined) {
-      if (budget.epoch == 0 || !check_fleet_budget(budget)) {
+      if (budget.founding_epoch == 0 || !check_fleet_budget(budget)) {
         ar.fail();
         return;
       }
-      ledger = std::make_unique<consensus::Ledger>(ledger_config(config, budget.epoch),
+      ledger = std::make_unique<consensus::Ledger>(ledger_config(config, budget.founding_epoch),
                                                    node_number(self), 2, graph_of_founders(budget),
                                                    graph_of_members(budget), 0);
     }

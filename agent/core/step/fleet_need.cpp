@@ -1,14 +1,13 @@
-// From forecasts to demand: what this board's tasks need of the fleet so that those that can still
-// meet their deadlines do.
+// From forecasts to demand: how much of each resource this board's tasks need so that every task
+// that can still meet its deadline does.
 //
-// Source: ours, for the costs f_i of the co-optimization paper (Doostmohammadian et al. 2025); the
-// cost function itself is in consensus/ledger/demand.hpp.
-// Symbols: need = samples until the target by the forecast, rate = samples per second while the
-// task runs, time at full speed = need / rate, full = what its lane takes of the resource while a
-// task runs (mW, thousandths of a core, millionths of a gpu).
-// A task that cannot make its deadline even at full speed counts with a tenth of its lane at the
-// lowest urgency: enough to keep looking, as forecasts err. One that nothing is known of yet counts
-// with half its lane.
+// Source: our own, for the costs f_i of the co-optimization paper (Doostmohammadian et al. 2025).
+// The cost function is in consensus/ledger/demand.hpp; docs/ledger.md, "Price and grant". Symbols:
+// need = samples until the target by the forecast, rate = samples per second while the task runs,
+// time at full speed = need / rate, full = what its lane takes of the resource while a task runs
+// (mW, thousandths of a core, millionths of a gpu). A task that cannot meet its deadline even at
+// full speed counts with a tenth of its lane at the lowest urgency: forecasts err, and that much is
+// enough to find out. A task whose need is not known yet counts with half of its lane.
 #include <algorithm>
 
 #include "agent/core/step/stepper.hpp"
@@ -18,12 +17,13 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// The ledger's work is parts times seconds in 64 bits; longer tasks scale both times down alike.
+// The ledger counts work in parts times seconds, in 64 bits. For longer tasks both times are scaled
+// down by the same factor.
 constexpr DurationNs kTimeScaleMax = 1'000'000 * kSecond;
 constexpr std::int64_t kUnknownPart = 2;    // a half
 constexpr std::int64_t kUnlikelyPart = 10;  // a tenth
 
-// What a running task of the lane takes of the resource.
+// The amount of the resource that the lane takes while a task runs on it.
 std::int64_t full_of(const CoreConfig& config, const LaneConfig& lane, Resource resource) {
   switch (resource) {
     case Resource::kCpu: return lane.cores_milli;

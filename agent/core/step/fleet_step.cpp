@@ -1,4 +1,6 @@
-// The fleet's part of a step: joining, the ledger's ticks, the shares, operators' commands.
+// The steps of a board in its fleet: it joins and leaves, runs the ledger's ticks, enforces the
+// shares, and carries out the operators' commands. The ledger itself is in consensus/ledger;
+// docs/ledger.md explains it.
 #include <algorithm>
 
 #include "agent/core/step/stepper.hpp"
@@ -10,7 +12,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// Incarnations must grow even when a board has lost its journal: they count seconds from here.
+// Incarnations must grow even when a board has lost its journal, so they count seconds from here.
 constexpr TimeNs kIncarnationsBegin = 1'577'836'800LL * kSecond;  // 2020-01-01
 
 std::uint32_t incarnation_at(TimeNs wall_ns) {
@@ -21,16 +23,19 @@ std::uint32_t incarnation_at(TimeNs wall_ns) {
 
 }  // namespace
 
-// A ledger lives on only within one boot of the machine and one build of the agent. Its numbers are
-// in the journal before they are sent, which a crash of the agent cannot undo but a power cut can,
-// and after one not even the clock says how long the board was away. And what was sent follows from
-// the journalled events only for the build that sent it: another may work out other grants.
+// A ledger goes on after a restart only within one boot of the machine and one build of the agent.
+// - Its numbers are written to the journal before they are sent. A crash of the agent cannot undo
+// the
+//   write, but a power cut can; and after a power cut no clock tells how long the board was away.
+// - What was sent follows from the journalled events only for the build that sent it: another build
+//   may compute other grants.
 void Stepper::boot_fleet(const Booted& e) {
   Fleet& fleet = s_.fleet;
   const FleetBudget& given = e.config.fleet.budget;
-  const bool newer = given.epoch > fleet.budget.epoch || given.epoch == 0 ||
-                     (fleet.budget.rev == 0 && given.epoch == fleet.budget.epoch);
-  const bool other_epoch = newer && given.epoch != fleet.budget.epoch;
+  const bool newer = given.founding_epoch > fleet.budget.founding_epoch ||
+                     given.founding_epoch == 0 ||
+                     (fleet.budget.rev == 0 && given.founding_epoch == fleet.budget.founding_epoch);
+  const bool other_epoch = newer && given.founding_epoch != fleet.budget.founding_epoch;
   const bool goes_on =
       e.machine_boot != 0 && e.machine_boot == fleet.machine_boot && e.program == fleet.program;
   if (newer) fleet.budget = given;
@@ -39,7 +44,7 @@ void Stepper::boot_fleet(const Booted& e) {
   fleet.tick_at = kNever;
   fleet.told_fenced = true;
   if (!fleet.member()) {
-    // It may have been in one before this start.
+    // The board may have been in a fleet before this start.
     fleet.enforced = {kUnlimited, kUnlimited, kUnlimited};
     apply_shares();
   }
@@ -64,18 +69,18 @@ void Stepper::boot_fleet(const Booted& e) {
 void Stepper::begin_ledger(std::uint32_t incarnation) {
   Fleet& fleet = s_.fleet;
   fleet.ledger = std::make_unique<consensus::Ledger>(
-      ledger_config(s_.config.fleet, fleet.budget.epoch), node_number(s_.config.node), incarnation,
-      graph_of_founders(fleet.budget), graph_of_members(fleet.budget), s_.now);
+      ledger_config(s_.config.fleet, fleet.budget.founding_epoch), node_number(s_.config.node),
+      incarnation, graph_of_founders(fleet.budget), graph_of_members(fleet.budget), s_.now);
   fleet.tick_at = s_.now;
 }
 
-// Under the next incarnation, with nothing.
+// Begins a new account of this board, which holds nothing.
 void Stepper::begin_again(std::uint32_t last) {
   begin_ledger(std::max(last + 1, incarnation_at(wall_now())));
 }
 
-// Only a founder that was never seen before takes its genesis; everyone else starts with nothing
-// and is given its share by its peers.
+// Only a founder that was never seen before starts with a founder's equal share. Every other board
+// starts with nothing, and its peers grant it a share.
 void Stepper::found_or_join(bool seen_before) {
   Fleet& fleet = s_.fleet;
   const std::vector<std::string>& founders = fleet.budget.founders;
@@ -88,11 +93,11 @@ void Stepper::on(const FleetJoined& e) {
   Fleet& fleet = s_.fleet;
   if (fleet.ledger || fleet.left_fleet || fleet.budget.member(s_.config.node) == nullptr) return;
   fleet.found_at_start = !e.seen_before;
-  // Somebody of this name was here, and this journal knows nothing of its share: it may run on
-  // until its lease ends, and the register takes whoever comes under its name for its successor.
+  // The broker has seen a board of this name, and this journal knows nothing of that board's share.
+  // The earlier agent may use its share until its lease ends, while the register takes the next
+  // account of that name for its successor. So wait until the lease has ended.
   if (e.seen_before) {
-    fleet.start_at =
-        std::max(fleet.start_at, s_.now + s_.config.fleet.lease + 4 * s_.config.fleet.tick);
+    fleet.start_at = std::max(fleet.start_at, s_.now + earlier_lease_wait(s_.config.fleet));
   }
   if (s_.now < fleet.start_at) {
     fleet.tick_at = fleet.start_at;
@@ -108,16 +113,16 @@ void Stepper::on(const Displaced&) {
 
 void Stepper::adopt_budget(const FleetBudget& budget) {
   Fleet& fleet = s_.fleet;
-  const bool other_epoch = budget.epoch != fleet.budget.epoch;
+  const bool other_epoch = budget.founding_epoch != fleet.budget.founding_epoch;
   fleet.budget = budget;
   const bool in = budget.member(s_.config.node) != nullptr;
   if (other_epoch || !in) {
-    // Whoever has not heard of the new founding is fenced once its lease ends: wait for that.
+    // A board that has not heard of the new founding is fenced once its lease ends. Wait for that.
     const bool had_ledger = fleet.ledger != nullptr || fleet.left_fleet;
     fleet.ledger.reset();
     fleet.left_fleet = false;
     fleet.found_at_start = true;
-    fleet.start_at = s_.now + s_.config.fleet.lease + 4 * s_.config.fleet.tick;
+    fleet.start_at = s_.now + earlier_lease_wait(s_.config.fleet);
     fleet.tick_at = in && (had_ledger || fleet.tick_at != kNever) ? fleet.start_at : kNever;
     return;
   }
@@ -130,8 +135,8 @@ void Stepper::on(const BudgetChanged& e) {
     refuse(e.request, Code::kRefused, "this board is in no fleet; see \"fleet\" in its config");
     return;
   }
-  if (e.budget.epoch < fleet.budget.epoch ||
-      (e.budget.epoch == fleet.budget.epoch && e.budget.rev < fleet.budget.rev)) {
+  if (e.budget.founding_epoch < fleet.budget.founding_epoch ||
+      (e.budget.founding_epoch == fleet.budget.founding_epoch && e.budget.rev < fleet.budget.rev)) {
     refuse(e.request, Code::kRefused,
            "the plan is older than revision " + std::to_string(fleet.budget.rev) + " in force");
     return;
@@ -140,12 +145,13 @@ void Stepper::on(const BudgetChanged& e) {
     answer(e.request, 0, "in force already");
     return;
   }
-  if (e.budget.epoch == fleet.budget.epoch && e.budget.rev == fleet.budget.rev) {
+  if (e.budget.founding_epoch == fleet.budget.founding_epoch && e.budget.rev == fleet.budget.rev) {
     refuse(e.request, Code::kExists,
            "another plan has revision " + std::to_string(e.budget.rev) + "; raise it");
     return;
   }
-  if (e.budget.epoch == fleet.budget.epoch && e.budget.founders != fleet.budget.founders) {
+  if (e.budget.founding_epoch == fleet.budget.founding_epoch &&
+      e.budget.founders != fleet.budget.founders) {
     refuse(e.request, Code::kRefused, "the founders of an epoch never change; raise the epoch");
     return;
   }
@@ -167,9 +173,9 @@ void Stepper::on(const DrainRequested& e) {
   answer(e.request, 0, text);
 }
 
-// A drained board with nothing left to do hands over what it holds, its place among the keepers of
-// the register too, and closes its account: then it can be switched off, alone or with many others,
-// and nobody waits for its lease or misses its vote.
+// A drained board that has finished its tasks hands over its share and its seat among the keepers
+// of the register, and closes its account. Then it can be switched off, alone or with many others,
+// and nobody waits for its lease or its vote.
 void Stepper::leave_fleet() {
   Fleet& fleet = s_.fleet;
   if (!s_.draining || !s_.live.empty()) return;
@@ -198,7 +204,7 @@ void Stepper::on(const PeersHeard& e) {
   for (const PeerMessage& m : e.messages) {
     ++fleet.counters.peer_messages;
     const Result<consensus::Message> message = consensus::decode(m.bytes);
-    // A peer we no longer or do not yet count as one may still have something to settle.
+    // Founders that are no members (any more) are heard too: they may have an edge to close.
     const consensus::NodeId from = node_number(m.from);
     if (!message || !fleet.ledger || name_of(fleet.budget, from) == nullptr) {
       ++fleet.counters.peer_messages_refused;
@@ -215,8 +221,8 @@ void Stepper::send(const consensus::Out& out) {
     if (to == nullptr) continue;
     Bytes bytes;
     consensus::encode(o.message, bytes);
-    // Only the records of very large fleets grow beyond what a broker takes: such a message is
-    // lost like any other, and counted.
+    // Only registers of very large fleets are longer than a broker's message may be. Such a message
+    // counts as lost, and is counted.
     if (bytes.size() > kPeerMessageBytesMax) {
       ++s_.fleet.counters.peer_messages_refused;
       continue;
@@ -284,7 +290,7 @@ void Stepper::fleet_tick() {
   enforce_shares();
 }
 
-// A tick that comes late is not made up for: the next one is a whole tick away.
+// A late tick is not made up for: the next tick follows a whole interval after it.
 void Stepper::set_fleet_tick() {
   Fleet& fleet = s_.fleet;
   fleet.tick_at = std::max(fleet.tick_at + s_.config.fleet.tick, s_.now + 1);
@@ -320,8 +326,8 @@ void Stepper::enforce_shares() {
   }
 }
 
-// Power becomes a cap of the governor's, cpu and gpu a ceiling on the lanes' time: that works on
-// every board, with or without control groups.
+// The power share becomes a cap of the governor; the cpu and gpu shares limit the lanes' time. That
+// works on every board, with or without control groups.
 void Stepper::apply_shares() {
   const Amounts& enforced = s_.fleet.enforced;
   const std::int64_t power_mw = enforced[static_cast<std::size_t>(Resource::kPower)];

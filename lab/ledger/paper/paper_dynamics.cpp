@@ -121,7 +121,7 @@ PaperResult run_ratio_consensus(const consensus::NeighbourGraph& graph,
     const std::vector<double> z0 = z;
     for (std::size_t i = 0; i < n; ++i) {
       if (!random.chance(active)) continue;
-      // Quantized mass splitting: what rounding leaves stays with the sender.
+      // The mass is split in quantized portions; the sender keeps what rounding leaves.
       const double dy = rounded(y0[i] / (1 + p.degree[i]));
       const double dz = rounded(z0[i] / (1 + p.degree[i]));
       for (const NodeId j : graph.neighbours(static_cast<NodeId>(i))) {

@@ -1,14 +1,15 @@
-// The paper's own resource dynamics, and the schemes it compares with, as references in doubles.
+// The paper's own resource dynamics and the schemes that it compares with, computed in doubles, as
+// references for the ledger.
 //
 // Source: Doostmohammadian, Gabidullina, Rabiee, "Machine Learning and CPU Scheduling
 // Co-Optimization over a Network of Computing Centers" (2025), equation (30) with the box penalty
-// f^Xi and the quantizers of (33)-(34); synchronous, forward Euler (the paper gives the ODE only).
+// f^Xi and the quantizers of (33)-(34); synchronous, forward Euler (the paper only gives the ODE).
 //   x_i+ = x_i - eta sum_j w_ij ( q(g_i) - q(g_j) ),  g_i = f_i'(x_i) + xi'(x_i)
 //   xi(x) = c/2 ([x - cap]+^2 + [floor - x]+^2)
 // Symbols: x in units of the fair share, gradients in urgency times fair shares, eta the step.
-// The ratio-consensus schemes are our implementations of what the paper cites (quantized and
-// asynchronous average consensus on numerator and denominator of the optimal price), from public
-// descriptions; boxes are outside them, so shares are clipped at the end.
+// The ratio-consensus schemes are our implementations, from public descriptions, of what the paper
+// cites: quantized and asynchronous average consensus on the numerator and the denominator of the
+// optimal price. These schemes know no boxes, so the shares are clipped at the end.
 #pragma once
 
 #include <cstdint>

@@ -12,10 +12,10 @@ using consensus::kWhole;
 using consensus::Register;
 using consensus::Tie;
 
-const Edge* edge_of(const Ledger* ledger, const Account& peer, std::uint32_t life) {
+const Edge* edge_of(const Ledger* ledger, const Account& peer, std::uint32_t edge_number) {
   if (ledger == nullptr) return nullptr;
   for (const Edge& e : ledger->edges()) {
-    if (e.peer == peer && e.life == life) return &e;
+    if (e.peer == peer && e.edge_number == edge_number) return &e;
   }
   return nullptr;
 }
@@ -25,21 +25,24 @@ std::string name(const Account& a) {
 }
 
 bool takes_part(const Ledger& ledger, const Ledger& newest) {
-  return ledger.epoch() == newest.epoch() && newest.registered().alive(ledger.account());
+  return ledger.founding_epoch() == newest.founding_epoch() &&
+         newest.registered().alive(ledger.account());
 }
 
-// Shares granted and not yet heard, over all edges the register has. One who has left the epoch
-// will hear nothing any more.
+// The shares that were granted and not heard yet, over all edges of the register. A board that has
+// left the founding epoch hears nothing any more.
 Shares in_flight(const World& world, const Ledger& newest) {
   const Register& reg = newest.registered();
   Shares sum{};
   for (const Entry& entry : reg.entries) {
     const Ledger* one = world.find(entry.account);
     for (const Tie& t : entry.ties) {
-      const Edge* there = edge_of(one, t.peer, t.life);
+      const Edge* there = edge_of(one, t.peer, t.edge_number);
       const Ledger* other = world.find(t.peer);
-      const Edge* back = edge_of(other, entry.account, t.life);
-      if (there == nullptr || other == nullptr || other->epoch() != newest.epoch()) continue;
+      const Edge* back = edge_of(other, entry.account, t.edge_number);
+      if (there == nullptr || other == nullptr ||
+          other->founding_epoch() != newest.founding_epoch())
+        continue;
       for (std::size_t r = 0; r < kResources; ++r) {
         sum[r] += there->sent[r] - (back == nullptr ? 0 : back->heard[r]);
       }
@@ -70,8 +73,8 @@ void Checker::check_register(const World& world, const Ledger& newest) {
   for (const Entry& entry : reg.entries) {
     const Ledger* one = world.find(entry.account);
     for (const Tie& t : entry.ties) {
-      const Edge* here = edge_of(one, t.peer, t.life);
-      const Edge* back = edge_of(world.find(t.peer), entry.account, t.life);
+      const Edge* here = edge_of(one, t.peer, t.edge_number);
+      const Edge* back = edge_of(world.find(t.peer), entry.account, t.edge_number);
       if (here == nullptr || back == nullptr) continue;
       for (std::size_t r = 0; r < kResources; ++r) {
         if (here->heard[r] <= back->sent[r]) continue;
@@ -113,7 +116,7 @@ void Checker::check(const World& world) {
 Parts stranded(const World& world, std::size_t resource) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return kWhole;
-  // What one that leaves holds is of no use while there are others.
+  // While there are others, what a leaving board still holds is of no use to anybody.
   const bool others = std::any_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
     return b.ledger != nullptr && b.up && !b.ledger->leaving();
   });
@@ -126,7 +129,7 @@ Parts stranded(const World& world, std::size_t resource) {
     for (const Edge& e : b.ledger->edges()) {
       if (e.closing) continue;
       const Ledger* peer = world.find(e.peer);
-      const Edge* back = edge_of(peer, b.ledger->account(), e.life);
+      const Edge* back = edge_of(peer, b.ledger->account(), e.edge_number);
       const bool up = e.peer.node < world.boards().size() && world.boards()[e.peer.node].up;
       if (!up || back == nullptr || back->closing || !takes_part(*peer, *newest)) continue;
       there += e.sent[resource] - back->heard[resource];
@@ -137,15 +140,17 @@ Parts stranded(const World& world, std::size_t resource) {
 
 namespace {
 
-bool there(const World& world, const Account& a, std::uint32_t epoch) {
+bool there(const World& world, const Account& a, std::uint32_t founding_epoch) {
   const Board& b = world.boards()[a.node];
-  return b.up && !b.ledger->left() && b.ledger->account() == a && b.ledger->epoch() == epoch;
+  return b.up && !b.ledger->left() && b.ledger->account() == a &&
+         b.ledger->founding_epoch() == founding_epoch;
 }
 
-// What stands in the way of everything being settled from this register on.
-std::string obstacle(const World& world, const Register& reg, std::uint32_t epoch) {
-  const auto standing = std::count_if(reg.keepers.begin(), reg.keepers.end(),
-                                      [&](const Account& k) { return there(world, k, epoch); });
+// What keeps the fleet from settling everything, starting from this register; empty: nothing does.
+std::string obstacle(const World& world, const Register& reg, std::uint32_t founding_epoch) {
+  const auto standing =
+      std::count_if(reg.keepers.begin(), reg.keepers.end(),
+                    [&](const Account& k) { return there(world, k, founding_epoch); });
   const bool all_up = std::all_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
     return b.ledger == nullptr || (b.up && !b.ledger->left());
   });
@@ -171,17 +176,17 @@ std::string obstacle(const World& world, const Register& reg, std::uint32_t epoc
 }  // namespace
 
 std::string needs_operator(const World& world) {
-  // The newest register that is left: only its keepers can carry on. A next version that one of
-  // them has voted for may be decided already.
+  // Only the keepers of the newest register that is left can go on. A next version for which one of
+  // them has voted may be decided already, so it must allow a recovery as well.
   const Ledger* newest = world.newest(true);
   if (newest == nullptr) return obstacle(world, Register{}, 0);
   const Register& reg = newest->registered();
-  std::string reason = obstacle(world, reg, newest->epoch());
+  std::string reason = obstacle(world, reg, newest->founding_epoch());
   for (const Account& k : reg.keepers) {
-    if (!reason.empty() || !there(world, k, newest->epoch())) continue;
+    if (!reason.empty() || !there(world, k, newest->founding_epoch())) continue;
     const Ledger& ledger = *world.boards()[k.node].ledger;
     if (ledger.voted_for() == nullptr || ledger.registered().version != reg.version) continue;
-    reason = obstacle(world, *ledger.voted_for(), newest->epoch());
+    reason = obstacle(world, *ledger.voted_for(), newest->founding_epoch());
   }
   return reason;
 }

@@ -1,5 +1,5 @@
-// The centralized answer the ledger is measured against: minimise sum a_i/2 (x_i - d_i)^2 over
-// floor_i <= x_i <= cap_i with sum x_i = whole, by bisection on the price.
+// The centralized optimum with which the ledger is compared: it minimises sum a_i/2 (x_i - d_i)^2
+// over floor_i <= x_i <= cap_i with sum x_i = whole, by bisection on the price.
 #pragma once
 
 #include <vector>

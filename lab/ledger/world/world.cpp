@@ -7,7 +7,7 @@
 
 namespace laird::lab {
 namespace {
-constexpr std::size_t kHorizon = 64;  // ticks a packet can be under way
+constexpr std::size_t kHorizon = 64;  // the most ticks that a packet can be under way
 constexpr std::size_t kStaleMax = 4096;
 }  // namespace
 
@@ -39,7 +39,9 @@ const Ledger* World::newest(bool only_up) const {
   const Ledger* best = nullptr;
   const auto consider = [&](const Ledger* l) {
     if (l == nullptr || l->registered().version == 0) return;
-    const auto key = [](const Ledger& x) { return std::pair{x.epoch(), x.registered().version}; };
+    const auto key = [](const Ledger& x) {
+      return std::pair{x.founding_epoch(), x.registered().version};
+    };
     if (best == nullptr || key(*l) > key(*best)) best = l;
   };
   for (const Board& b : boards_) {

@@ -1,5 +1,6 @@
-// A fleet of real ledgers in one process: virtual time in ticks, clocks that drift, a network that
-// loses, repeats, delays, reorders, cuts and partitions, boards that crash and come back.
+// A simulated fleet of real ledgers in one process. Time is virtual and counted in ticks, clocks
+// drift, the network loses, repeats, delays and reorders packets, links are cut, the fleet is
+// partitioned, boards crash and come back. Everything follows from the seed.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ struct NetworkConfig {
   double duplicate = 0.0;
   int delay_min = 1;  // ticks
   int delay_max = 1;
-  double stale = 0.0;  // chance that a copy is kept and delivered much later
+  double stale = 0.0;  // chance that a copy of a packet is kept for release_stale()
 };
 
 struct Board {
@@ -31,12 +32,12 @@ struct Board {
   bool up = true;
   std::int64_t drift_ppm = 0;  // of this board's clock
   std::string journal;         // the archived ledger at the crash
-  Shares left_on{};            // the quotas a crashed agent leaves set
-  TimeNs watchdog_at = 0;      // local time at which the watchdog drops them
+  Shares left_on{};            // the shares that a crashed agent leaves enforced
+  TimeNs watchdog_at = 0;      // local time at which the watchdog ends that
   std::uint32_t partition = 0;
 };
 
-// The last state of an account whose board has moved on.
+// The last state of an account whose board goes on under a later incarnation.
 struct Ghost {
   Account account;
   std::unique_ptr<Ledger> ledger;
@@ -47,7 +48,7 @@ class World {
   World(const consensus::LedgerConfig& config, std::shared_ptr<const NeighbourGraph> founders,
         const NetworkConfig& network, std::uint64_t seed);
 
-  // One tick: what is due arrives, every board ticks.
+  // One tick: packets that are due arrive, then every board's ledger ticks.
   void step();
   void crash(NodeId node);
   void restart_with_journal(NodeId node);
@@ -55,8 +56,9 @@ class World {
   void add_board(NodeId node, std::shared_ptr<const NeighbourGraph> members);
   void set_members(NodeId node, std::shared_ptr<const NeighbourGraph> members);
   void cut(NodeId a, NodeId b, bool broken);
-  void release_stale();  // deliver every copy kept back
-  // Every board stands still while its clock runs on: nothing ticks or arrives for so long.
+  void release_stale();  // delivers every copy that was kept back
+  // All boards stand still for that long while their clocks run on: no ledger ticks, nothing
+  // arrives.
   void blackout(std::int64_t ticks) { still_ += ticks; }
 
   [[nodiscard]] TimeNs local_time(const Board& board) const;
@@ -64,10 +66,10 @@ class World {
   [[nodiscard]] std::vector<Board>& boards() { return boards_; }
   [[nodiscard]] const std::vector<Board>& boards() const { return boards_; }
   [[nodiscard]] const std::vector<Ghost>& ghosts() const { return ghosts_; }
-  // The newest register anyone has: of the latest epoch, the highest version. Never nullptr after
-  // the founding.
+  // The ledger with the newest register, running or not: the highest version of the latest founding
+  // epoch. Never nullptr after the founding.
   [[nodiscard]] const Ledger* newest(bool only_up = false) const;
-  // In the newest register, dead or alive: not settled yet.
+  // Whether the account is in the newest register, dead or alive, so that it is not settled yet.
   [[nodiscard]] bool unsettled(const Account& account) const;
   [[nodiscard]] std::uint64_t payload_bytes() const { return payload_bytes_; }
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
@@ -75,7 +77,7 @@ class World {
   [[nodiscard]] NetworkConfig& network() { return network_; }
   [[nodiscard]] Random& random() { return random_; }
   [[nodiscard]] std::shared_ptr<const NeighbourGraph> graph() const { return founders_; }
-  // The account's present ledger, on its board or as a ghost; nullptr when there is none.
+  // The account's ledger, on its board or as a ghost; nullptr: there is none.
   [[nodiscard]] const Ledger* find(const Account& account) const;
 
  private:
@@ -95,7 +97,7 @@ class World {
   NetworkConfig network_;
   Random random_;
   std::int64_t tick_ = 0;
-  std::int64_t still_ = 0;     // ticks stood still
+  std::int64_t still_ = 0;     // ticks for which all boards stood still
   std::vector<Board> boards_;  // by node id
   std::vector<Ghost> ghosts_;
   std::vector<std::vector<Packet>> due_;  // by tick modulo the size

@@ -58,7 +58,7 @@ EdgeBody on_edge(Feed& feed, const Ledger& ledger) {
   const auto& edges = ledger.edges();
   if (!edges.empty()) {
     const Edge& e = edges[feed.below(static_cast<std::uint32_t>(edges.size()))];
-    out.life = e.life;
+    out.edge_number = e.edge_number;
     out.seq = near(feed, e.seq_heard + 2);
     out.ack = near(feed, e.seq);
   }
@@ -90,7 +90,7 @@ Register bent(Feed& feed, const Ledger& ledger) {
     Entry& e = out.entries[feed.byte() % out.entries.size()];
     if (what == 3 || what == 4) e.account = account(feed, ledger);
     if (what == 5) e.base = {signed_parts(feed), signed_parts(feed), signed_parts(feed)};
-    if (what == 6) e.dead = e.certain = feed.below(2) == 0;
+    if (what == 6) e.dead = e.confirmed_dead = feed.below(2) == 0;
     if (what == 7) e.ties.assign(feed.below(4), {account(feed, ledger), feed.byte()});
     e.quorum = feed.below(4) == 0 ? feed.byte() : e.quorum;
   }
@@ -103,7 +103,7 @@ RequestBody request(Feed& feed, const Ledger& ledger) {
   out.serial = feed.byte();
   out.echo = feed.below(4);
   out.members = feed.byte();
-  out.term = feed.byte();
+  out.quorum_revision = feed.byte();
   out.quorum = feed.byte();
   out.leave = feed.below(8) == 0;
   for (std::uint32_t n = feed.below(4); n > 0; --n)
@@ -123,7 +123,7 @@ StatementBody statement(Feed& feed, const Ledger& ledger) {
   out.alone = feed.below(8) == 0;
   out.base = {signed_parts(feed), signed_parts(feed), signed_parts(feed)};
   out.quorum = feed.byte();
-  out.term = feed.byte();
+  out.quorum_revision = feed.byte();
   for (std::uint32_t n = feed.below(8); n > 0; --n) {
     out.ties.push_back(
         {account(feed, ledger), feed.byte(), feed.below(4) == 0, feed.below(4) == 0});
@@ -169,7 +169,7 @@ core::PeerMessage peer_message(Feed& feed, const core::State& state) {
   }
   const Ledger& ledger = *state.fleet.ledger;
   Message message;
-  message.epoch = feed.below(16) == 0 ? feed.byte() : ledger.epoch();
+  message.founding_epoch = feed.below(16) == 0 ? feed.byte() : ledger.founding_epoch();
   message.body = body(feed, ledger);
   if (!std::holds_alternative<EdgeBody>(message.body)) message.from_incarnation = near(feed, 3) % 8;
   Bytes bytes;
@@ -183,7 +183,7 @@ core::PeerMessage peer_message(Feed& feed, const core::State& state) {
 core::FleetBudget budget(Feed& feed, const core::State& state) {
   core::FleetBudget out = state.fleet.budget;
   out.rev = near(feed, static_cast<std::uint32_t>(out.rev) + 2);
-  if (feed.below(8) == 0) out.epoch = near(feed, out.epoch + 1);
+  if (feed.below(8) == 0) out.founding_epoch = near(feed, out.founding_epoch + 1);
   switch (feed.below(8)) {
     case 0: out.members.clear(); break;
     case 1: out.founders.push_back("n-9"); break;
@@ -191,7 +191,7 @@ core::FleetBudget budget(Feed& feed, const core::State& state) {
     case 3:
       if (!out.members.empty()) out.members.erase(out.members.begin());
       break;
-    case 4: out.budget = {signed_parts(feed), signed_parts(feed), signed_parts(feed)}; break;
+    case 4: out.total = {signed_parts(feed), signed_parts(feed), signed_parts(feed)}; break;
     case 5:
       for (core::FleetMember& m : out.members) m.floor[2] = feed.byte() * 100;
       break;
@@ -224,13 +224,13 @@ core::OperatorCommand commanded(Feed& feed, const core::State& state) {
 void join_fleet(core::CoreConfig& config, Feed& feed) {
   config.node = board(0);
   core::FleetBudget& to = config.fleet.budget;
-  to.epoch = 1;
+  to.founding_epoch = 1;
   const std::uint32_t boards = 1 + feed.below(kBoards);
   for (std::uint32_t i = 0; i < boards; ++i) {
     to.founders.push_back(board(i));
     to.members.push_back({board(i), {0, 0, 1'000}});
   }
-  to.budget = {feed.below(2) == 0 ? core::kUnlimited : 8'000, 2'000'000, 40'000};
+  to.total = {feed.below(2) == 0 ? core::kUnlimited : 8'000, 2'000'000, 40'000};
 }
 
 core::EventBody fleet_says(Feed& feed, const core::State& state) {

@@ -1,4 +1,4 @@
-// A few ledgers on a perfect network, for the ledger's own tests.
+// A few ledgers on a perfect network, for the tests of the ledger and of the register voter.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline std::shared_ptr<const NeighbourGraph> graph_of(NodeId n) {
   return std::make_shared<NeighbourGraph>(ids);
 }
 
-// A few ledgers on a perfect network with a delay of one tick; nodes can be silenced.
+// Every message takes one tick. Nodes can be silenced and links cut.
 struct Bench {
   explicit Bench(NodeId n) : graph(graph_of(n)), silent(n, false) {
     for (NodeId i = 0; i < n; ++i) ledgers.emplace_back(config, i, 1, graph, graph, now);
@@ -54,7 +54,7 @@ struct Bench {
     const std::uint32_t next = ledgers[node].account().incarnation + 1;
     ledgers[node] = Ledger(config, node, next, graph, graph, now);
   }
-  // Ticks until it is settled; `most` if it is not.
+  // Runs until the node's first account is settled, for `most` ticks at most; returns the ticks.
   int wait_for_settlement(NodeId node, int most) {
     int waited = 0;
     while (!settled(node) && waited < most) {
@@ -74,8 +74,8 @@ struct Bench {
     return sum;
   }
 
-  // The account's answer to a question: the same words may be said again later.
-  Message word_of(NodeId node) {
+  // The node's answer to an old probe, which a test can deliver again later.
+  Message answer_of(NodeId node) {
     Out out;
     ledgers[node].on_message(0, Message{1, 1, ProbeBody{1, 7}}, now, out);
     TEST_ASSERT_EQUAL_UINT64(1, out.messages.size());
@@ -84,7 +84,7 @@ struct Bench {
 
   LedgerConfig config;
   TimeNs now = kDay;
-  std::function<void()> between;  // what arrived was heard, and nobody has ticked yet
+  std::function<void()> between;  // called in each tick after the messages have arrived
   std::shared_ptr<const NeighbourGraph> graph;
   std::vector<bool> silent;
   std::set<std::pair<NodeId, NodeId>> cuts;
@@ -99,7 +99,7 @@ inline Demand wants(Parts demand, std::uint16_t urgency = kUrgencyOne) {
   return d;
 }
 
-// It has left, so its process may stop, and the others come to use all of it.
+// The node has left, so its process may stop, and the others come to use its share.
 inline void expect_left_to_the_others(Bench& b, NodeId gone) {
   TEST_ASSERT_TRUE(b.ledgers[gone].left());
   b.silent[gone] = true;

@@ -14,18 +14,18 @@ Register sample_register() {
   Register r;
   r.version = 9;
   r.owner = {4, 1};
-  r.lives = 300;
+  r.edges_opened = 300;
   r.keepers = {{4, 1}, {70000, 3}};
   Entry first;
   first.account = {4, 1};
   first.base = {-5, kWhole, 77};
   first.quorum = 3;
-  first.term = 2;
+  first.quorum_revision = 2;
   first.changed = 9;
   first.ties = {{{70000, 3}, 299}};
   Entry second;
   second.account = {70000, 3};
-  second.dead = second.certain = true;
+  second.dead = second.confirmed_dead = true;
   second.ties = {{{4, 1}, 299}};
   r.entries = {first, second};
   r.buried = {{1, 1}, {2, 5}};
@@ -36,7 +36,7 @@ EdgeBody sample_edge() {
   EdgeBody b;
   b.seq = 300;
   b.ack = 299;
-  b.life = 7;
+  b.edge_number = 7;
   b.has_terms = true;
   b.degree = 8;
   b.urgency = {256, 1, 65535};
@@ -59,7 +59,7 @@ std::vector<Message> samples() {
   statement.alone = true;
   statement.base = {-1, 2, kWhole};
   statement.quorum = 1;
-  statement.term = 6;
+  statement.quorum_revision = 6;
   statement.ties = {{{4, 1}, 9, true, true}};
   statement.keepers = {{1, 1}};
   const Ballot ballot{3, 70000};
@@ -138,18 +138,18 @@ TEST(hostile_lengths_and_numbers_are_refused) {
   const auto refused = [](unsigned kind, const std::string& rest) {
     return !decode(opening(kind) + rest).has_value();
   };
-  // A referral whose keeper list is said to be 2^35 long, and one of eight where seven is the most.
+  // A referral that claims 2^35 keepers, and one with eight keepers where seven are allowed.
   constexpr unsigned kRefer = 3;
   TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\xFF\xFF\xFF\xFF\x7F")));
   TEST_ASSERT_FALSE(refused(kRefer, std::string("\x01\x01\x01\x07") + std::string(14, '\x01')));
   TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\x08") + std::string(16, '\x01')));
-  // A number with a second way to say it, and one beyond 64 bits.
+  // A number in a second encoding, and a number beyond 64 bits.
   constexpr unsigned kProbe = 4;
   TEST_ASSERT_FALSE(refused(kProbe, std::string("\x01\x01\x05\x06")));
   TEST_ASSERT_TRUE(refused(kProbe, std::string("\x01\x81\x00\x05\x06", 5)));
   TEST_ASSERT_TRUE(refused(kProbe, std::string(11, '\xFF')));
   TEST_ASSERT_TRUE(refused(0, std::string(kMessageBytesMax, '\x01')));
-  // Nobody but an edge speaks as incarnation 0.
+  // Only messages on an edge may have incarnation 0.
   TEST_ASSERT_TRUE(refused(kProbe, std::string("\x01\x00\x05\x06", 4)));
 }
 
@@ -182,7 +182,8 @@ TEST(an_ordinary_edge_message_is_small) {
   TEST_ASSERT_TRUE(written({1, 0, b}).size() <= 12);
 }
 
-// What every search in a register relies on: a peer that breaks it is refused, not believed.
+// Every search in a register relies on the order of its lists, so a register that breaks it is
+// refused.
 TEST(refuses_a_register_out_of_order) {
   const auto decodes = [](const Register& value) {
     Bytes bytes;
@@ -207,7 +208,7 @@ TEST(refuses_a_register_out_of_order) {
   TEST_ASSERT_FALSE(decodes(kept_by_nobody));
 }
 
-TEST(refuses_keepers_that_are_nobody) {
+TEST(refuses_an_empty_list_of_keepers) {
   const auto decodes = [](const Body& body) {
     Bytes bytes;
     encode({1, 1, body}, bytes);
@@ -221,31 +222,32 @@ TEST(refuses_keepers_that_are_nobody) {
   TEST_ASSERT_FALSE(decodes(statement));
 }
 
-// What a broker carries is 64 KiB; a fleet has up to 1024 members (agent/core/state/limits.hpp).
+// A broker carries messages of 64 KiB; a fleet has up to 1024 members
+// (agent/core/state/limits.hpp).
 TEST(the_register_of_a_thousand_boards_fits_one_mqtt_message) {
   std::vector<NodeId> nodes;
   std::vector<Account> accounts;
-  // Numbers as hashes of names are: all over the range, five bytes each.
+  // Node numbers are hashes of names: they lie anywhere in the range and take five bytes each.
   for (std::uint32_t i = 0; i < 1024; ++i) nodes.push_back(i * 4'194'301U + 7);
   std::sort(nodes.begin(), nodes.end());
-  // Half of them have started anew: their incarnation counts seconds.
+  // Half of the boards have restarted without a journal: their incarnations count seconds.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     accounts.push_back({nodes[i], i % 2 == 0 ? 1 : 217'000'000U});
   }
   Register r = founding_register(NeighbourGraph(nodes), accounts);
   r.version = 3'000;
-  r.lives = 9'000;
-  std::uint32_t life = 0;
+  r.edges_opened = 9'000;
+  std::uint32_t edge_number = 0;
   for (Entry& e : r.entries) {
     e.base = {976'562'500, 976'562'500, -1'200'345'678};
     e.changed = 2'999;
-    e.term = 2;
+    e.quorum_revision = 2;
     for (Tie& t : e.ties) {
       if (t.peer < e.account) continue;
-      t.life = ++life % 9'000;
+      t.edge_number = ++edge_number % 9'000;
       Entry& other = *r.find(t.peer);
       for (Tie& back : other.ties) {
-        if (back.peer == e.account) back.life = t.life;
+        if (back.peer == e.account) back.edge_number = t.edge_number;
       }
     }
   }

@@ -36,7 +36,7 @@ std::size_t reached(const NeighbourGraph& graph, NodeId from) {
 
 }  // namespace
 
-TEST(overlay_is_connected_and_symmetric_at_every_size) {
+TEST(the_neighbour_graph_is_connected_and_symmetric_at_every_size) {
   for (const NodeId n : {2U, 3U, 4U, 5U, 7U, 8U, 20U, 100U, 500U}) {
     const NeighbourGraph graph(first(n));
     TEST_ASSERT_EQUAL_UINT64(n, reached(graph, 0));
@@ -52,7 +52,7 @@ TEST(overlay_is_connected_and_symmetric_at_every_size) {
   }
 }
 
-TEST(overlay_does_not_depend_on_the_order_of_the_list) {
+TEST(the_neighbour_graph_does_not_depend_on_the_order_of_the_list) {
   std::vector<NodeId> backwards = first(50);
   std::reverse(backwards.begin(), backwards.end());
   backwards.push_back(7);

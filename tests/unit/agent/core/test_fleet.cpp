@@ -21,7 +21,7 @@ constexpr std::size_t kPowerAt = static_cast<std::size_t>(Resource::kPower);
 
 FleetBudget plan_of(std::size_t boards, std::int64_t budget_mw, std::int64_t floor_mw) {
   FleetBudget budget;
-  budget.epoch = 1;
+  budget.founding_epoch = 1;
   for (std::size_t i = 0; i < boards; ++i) {
     const std::string id = "n-" + std::to_string(i);
     budget.founders.push_back(id);

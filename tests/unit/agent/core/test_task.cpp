@@ -43,7 +43,7 @@ TEST(every_event_and_command_survives_its_encoding) {
   booted.config.lanes.push_back({"cpu0", LaneKind::kCpu, 500});
   FleetBudget budget;
   budget.rev = 3;
-  budget.epoch = 2;
+  budget.founding_epoch = 2;
   budget.founders = {"n-1"};
   budget.members = {{"n-1", {1, 2, 3}}};
   budget.total = {4, 5, 6};

@@ -40,7 +40,7 @@ TEST(a_plan_is_read_in_the_cores_units_and_in_order) {
   const auto got = budget(kWhole);
   TEST_ASSERT_TRUE(got.has_value());
   TEST_ASSERT_EQUAL_UINT64(7, got->rev);
-  TEST_ASSERT_EQUAL_UINT32(2, got->epoch);
+  TEST_ASSERT_EQUAL_UINT32(2, got->founding_epoch);
   TEST_ASSERT_EQUAL_STRING("n-1", got->founders[0].c_str());
   TEST_ASSERT_EQUAL_UINT64(3, got->members.size());
   const core::FleetMember* one = got->member("n-1");

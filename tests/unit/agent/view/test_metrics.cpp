@@ -107,7 +107,7 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   board.state.live.back().state = core::TaskState::kRunning;
   board.state.wall_minus_agent = 1000 * kSecond;
   board.state.config.power.cap_mw = 15'000;
-  board.state.fleet.budget.epoch = 1;
+  board.state.fleet.budget.founding_epoch = 1;
   board.state.fleet.budget.rev = 7;
   board.state.fleet.budget.total[2] = 60'000;
   board.state.fleet.enforced[2] = 12'500;
@@ -143,7 +143,7 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
 TEST(how_the_agreement_stands_is_in_it) {
   Board board;
   core::Fleet& fleet = board.state.fleet;
-  fleet.budget.epoch = 1;
+  fleet.budget.founding_epoch = 1;
   fleet.budget.founders = {"n-1", "n-2", "n-3"};
   for (const std::string& id : fleet.budget.founders) fleet.budget.members.push_back({id, {}});
   fleet.budget.total[2] = 60'000;

@@ -26,7 +26,7 @@ RoundsConfig config_with(std::uint32_t rounds, std::uint32_t dimension = kDimens
 }
 
 // Boards that are all each other's neighbours; board i with loss |y - target_i|^2 / 2. A message
-// takes one step of 10 ms; `lose` says which do not come.
+// takes one step of 10 ms; `lose` says which messages are lost.
 struct Group {
   explicit Group(std::size_t n, std::uint32_t rounds)
       : config(config_with(rounds)), at_work(n, true) {
@@ -145,7 +145,7 @@ TEST(a_board_that_stops_is_waited_for_and_then_left_behind) {
   TEST_ASSERT_TRUE(g.error() < 1e-5);
 }
 
-TEST(a_short_stop_costs_nobody_its_place) {
+TEST(a_board_that_stops_for_a_short_time_is_not_left_behind) {
   Group g(3, 0);
   g.steps(50);
   const std::uint32_t epoch = g.boards[0].epoch();
@@ -171,7 +171,7 @@ TEST(a_board_that_is_killed_and_comes_back_with_an_old_model_takes_over_the_newe
   g.connect();
   g.steps(20);
   TEST_ASSERT_TRUE(g.boards[3].round() + 1 >= g.boards[0].round());
-  // The others were not thrown back to where it had stopped.
+  // The others did not go back to the round at which it had stopped.
   for (std::size_t k = 0; k < kDimension; ++k) {
     TEST_ASSERT_TRUE(std::abs(g.boards[0].y()[k] - before[k]) < 0.3);
   }
@@ -179,7 +179,7 @@ TEST(a_board_that_is_killed_and_comes_back_with_an_old_model_takes_over_the_newe
   TEST_ASSERT_TRUE(g.error() < 1e-5);
 }
 
-TEST(alone_it_waits_unless_it_may_go_on_by_itself) {
+TEST(a_board_without_neighbours_waits_unless_it_may_train_alone) {
   RoundsConfig c = config_with(0);
   CoTrainRounds waits(c, 0, std::vector<double>(kDimension), 1, 0, 1);
   waits.set_neighbours({}, false, kSecond);
@@ -190,7 +190,7 @@ TEST(alone_it_waits_unless_it_may_go_on_by_itself) {
   TEST_ASSERT_TRUE(goes_on.may_begin(kHour));
 }
 
-TEST(all_end_with_the_planned_round_and_the_last_one_when_the_others_have) {
+TEST(all_boards_end_with_the_planned_round_and_a_late_one_when_the_others_have_ended) {
   Group g(3, 30);
   g.steps(20);
   g.paused[2] = true;
@@ -202,7 +202,7 @@ TEST(all_end_with_the_planned_round_and_the_last_one_when_the_others_have) {
   TEST_ASSERT_FALSE(g.boards[2].may_begin(g.now));
 }
 
-TEST(a_model_longer_than_a_part_travels_in_parts) {
+TEST(a_model_longer_than_a_fragment_travels_in_fragments) {
   constexpr std::uint32_t kMany = 9000;
   RoundsConfig c = config_with(0, kMany);
   std::vector<double> start(kMany, 0.5);
@@ -213,18 +213,18 @@ TEST(a_model_longer_than_a_part_travels_in_parts) {
   const auto carry = [](CoTrainRounds& from, CoTrainRounds& to, NodeId id) {
     std::size_t count = 0;
     for (const ToPeer& out : from.take_outgoing()) {
-      TEST_ASSERT_TRUE(out.bytes.size() <= kPartBytesMax + kPartHeadBytesMax);
+      TEST_ASSERT_TRUE(out.bytes.size() <= kFragmentBytesMax + kFragmentHeadBytesMax);
       TEST_ASSERT_TRUE(to.hear(id, text(out.bytes), kSecond).has_value());
       ++count;
     }
     return count;
   };
   TEST_ASSERT_EQUAL_UINT64(1, carry(a, b, 0));      // a question
-  TEST_ASSERT_EQUAL_UINT64(1 + 3, carry(b, a, 1));  // its own, and 72 kB of the start
+  TEST_ASSERT_EQUAL_UINT64(1 + 3, carry(b, a, 1));  // b's question, and a snapshot of 72 kB
   TEST_ASSERT_TRUE(a.may_begin(kSecond));
 }
 
-TEST(what_is_malformed_or_from_strangers_is_refused_and_changes_nothing) {
+TEST(messages_that_are_malformed_or_from_strangers_are_refused_and_change_nothing) {
   Group g(3, 0);
   g.steps(20);
   g.work(1);
@@ -232,7 +232,7 @@ TEST(what_is_malformed_or_from_strangers_is_refused_and_changes_nothing) {
   TEST_ASSERT_EQUAL_UINT64(1, out.size());
   const std::vector<double> before = g.boards[0].y();
   const std::string_view good = text(out[0].bytes);
-  for (std::size_t n = 0; n < kPartHeadBytesMin; ++n) {
+  for (std::size_t n = 0; n < kFragmentHeadBytesMin; ++n) {
     TEST_ASSERT_FALSE(g.boards[0].hear(1, good.substr(0, n), g.now).has_value());
   }
   TEST_ASSERT_FALSE(g.boards[0].hear(9, good, g.now).has_value());

@@ -13,7 +13,7 @@ TEST(demand_is_what_the_feasible_tasks_need_by_their_deadlines) {
   TEST_ASSERT_EQUAL_INT64(kWhole / 20 + kWhole / 50, d.demand);
 }
 
-TEST(urgency_rises_as_slack_goes) {
+TEST(urgency_rises_as_slack_shrinks) {
   const auto urgency = [](DurationNs left) {
     return demand_from({{kWhole, left, 100 * kSecond}}, {}).urgency;
   };
@@ -31,7 +31,7 @@ TEST(a_board_without_tasks_wants_its_floor_only) {
   TEST_ASSERT_EQUAL_UINT32(kUrgencyOne, d.urgency);
 }
 
-TEST(absurd_needs_stay_within_the_whole) {
+TEST(needs_beyond_every_bound_stay_within_the_whole) {
   const Demand d = demand_from({{INT64_MAX, 1, 1}, {INT64_MAX, -5, kDay}, {-4, 0, 0}}, {});
   TEST_ASSERT_EQUAL_INT64(kWhole, d.demand);
   TEST_ASSERT_TRUE(d.urgency >= kUrgencyOne);

@@ -9,7 +9,7 @@ namespace {
 core::FleetBudget budget() {
   core::FleetBudget out;
   out.rev = 4;
-  out.epoch = 1;
+  out.founding_epoch = 1;
   out.founders = {"n-1", "n-2"};
   out.members = {{"n-1", {0, 0, 2'000}}, {"n-2", {0, 0, 3'000}}};
   out.total = {core::kUnlimited, core::kUnlimited, 60'000};

@@ -15,7 +15,7 @@ namespace {
 core::FleetBudget budget() {
   core::FleetBudget out;
   out.rev = 4;
-  out.epoch = 2;
+  out.founding_epoch = 2;
   out.founders = {"n-1", "n-2"};
   out.members = {{"n-1", {0, 0, 2'000}}, {"n-2", {500, 250'000, 3'000}}};
   out.total = {core::kUnlimited, core::kUnlimited, 60'000};

@@ -20,7 +20,7 @@ core::CoreConfig alone_in_its_fleet(const std::string& node) {
   config.node = node;
   config.meter.gpu_weight = 100'000;
   config.meter.cpu_weight = 100'000;
-  config.fleet.budget.epoch = 1;
+  config.fleet.budget.founding_epoch = 1;
   config.fleet.budget.founders = {node};
   config.fleet.budget.members = {{node, {0, 0, kFloorMw}}};
   config.fleet.budget.total = {core::kUnlimited, core::kUnlimited, 21'000};

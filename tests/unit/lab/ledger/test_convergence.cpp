@@ -8,7 +8,7 @@ using namespace laird::lab;
 using laird::consensus::Demand;
 using laird::consensus::kWhole;
 
-TEST(the_overlay_converges_under_loss_within_the_bounds_we_state) {
+TEST(the_ledger_converges_under_loss_within_the_stated_bounds) {
   ConvergenceConfig config;
   config.nodes = 20;
   config.network.loss = 0.3;
@@ -48,7 +48,7 @@ TEST(the_central_optimum_meets_its_conditions) {
   TEST_ASSERT_DOUBLE_WITHIN(1e3, static_cast<double>(kWhole), sum);
 }
 
-TEST(the_page_draws_gap_use_and_cost) {
+TEST(the_page_draws_the_gap_the_budget_use_and_the_bytes) {
   ConvergenceConfig config;
   config.nodes = 6;
   config.ticks_max = 40;

@@ -17,8 +17,8 @@ int breaks(const ScheduleLimits& limits, std::uint64_t first, std::uint64_t coun
   return broken;
 }
 
-// Nothing in use twice, and nothing lost that could be recovered.
-void holds(const ScheduleLimits& limits, std::uint64_t seed) {
+// No share is in use twice, and none is lost that could be recovered.
+void expect_safe_and_recovered(const ScheduleLimits& limits, std::uint64_t seed) {
   const ScheduleResult r = run_schedule(limits, seed);
   TEST_ASSERT_EQUAL_STRING_MESSAGE("", r.first_break.c_str(), std::to_string(seed).c_str());
   if (!r.needs_operator.empty()) return;
@@ -34,20 +34,21 @@ ScheduleLimits small() {
 }  // namespace
 
 TEST(no_schedule_exceeds_the_budget_or_strands_a_share) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) holds(small(), seed);
-  for (std::uint64_t seed = 61; seed <= 70; ++seed) holds(ScheduleLimits{}, seed);
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) expect_safe_and_recovered(small(), seed);
+  for (std::uint64_t seed = 61; seed <= 70; ++seed)
+    expect_safe_and_recovered(ScheduleLimits{}, seed);
 }
 
-// Seeds that broke or stranded earlier versions of the rules.
-TEST(schedules_that_once_failed_hold) {
+// With these seeds earlier versions of the rules exceeded the budget or stranded a share.
+TEST(schedules_that_failed_earlier_rules_pass) {
   for (const std::uint64_t seed : {2002571ULL, 2002594ULL, 2005075ULL, 6003653ULL}) {
-    holds(ScheduleLimits{}, seed);
+    expect_safe_and_recovered(ScheduleLimits{}, seed);
   }
 }
 
-// Seeds of which earlier versions of the rules settled a dead board too late, most of them under
+// With these seeds earlier versions of the rules settled a dead board too late, most of them at
 // losses of 30 to 40% with two or three faults at once.
-TEST(schedules_that_once_were_late_are_settled_within_the_lease_and_ten_ticks) {
+TEST(schedules_that_were_late_under_earlier_rules_settle_within_the_lease_and_ten_ticks) {
   const ScheduleLimits limits;
   for (const std::uint64_t seed :
        {9700569ULL, 9703063ULL, 9705181ULL, 9708110ULL, 1200312ULL, 2201699ULL, 2202359ULL,
@@ -74,7 +75,7 @@ TEST(the_checker_notices_a_ledger_without_the_fence) {
   TEST_ASSERT_TRUE(breaks(limits, 1, 25) > 0);
 }
 
-TEST(the_checker_notices_closings_that_are_not_tagged_with_life_and_incarnation) {
+TEST(the_checker_notices_closings_that_count_whichever_edge_and_incarnation_they_name) {
   ScheduleLimits limits;
   limits.nodes_max = 6;
   limits.faults.untagged_closings = true;

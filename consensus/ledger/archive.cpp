@@ -1,29 +1,29 @@
-// What of a ledger is journalled and hashed: everything but the neighbour graphs, which follow from
-// the member list.
+// The part of a ledger that is journalled and hashed: everything but the neighbour graphs, which
+// follow from the member list. The order of the fields is the journal's format and never changes.
 #include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {
 
 void Ledger::archive(Archive& ar) {
-  ar(config_.epoch);
+  ar(config_.founding_epoch);
   ar(config_.tick);
   ar(config_.lease);
   ar(config_.drift_ppm);
   ar(config_.theta_permille);
   ar(self_);
-  ar(epoch_);
+  ar(founding_epoch_);
   for (Demand& d : demand_) ar(d);
   archive_shares(ar, base_);
   ar.sequence(edges_, kEdgesMax);
   ar(version_);
   ar(alone_);
   ar(quorum_);
-  ar(term_);
+  ar(quorum_revision_);
   ar(quorum_next_);
   ar(asked_);
   ar.sequence(keepers_, kKeepersMax);
   ar(keepers_version_);
-  ar(keeper_);
+  ar(voter_);
   ar(founding_);
   ar(outside_since_);
   ar(urgent_since_);
@@ -34,11 +34,11 @@ void Ledger::archive(Archive& ar) {
   ar(leaving_);
   ar(left_);
   ar(dead_);
-  ar(lives_told_);
+  ar(newest_edge_told_);
   ar(behind_);
   ar(ticks_);
   ar(rejected_);
-  if (ar.reading() && !ar.failed()) configure_keeper();
+  if (ar.reading() && !ar.failed()) configure_voter();
 }
 
 }  // namespace laird::consensus

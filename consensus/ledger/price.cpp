@@ -1,18 +1,20 @@
-// Prices and grants.
+// Prices and grants: how shares move to where they are needed most. docs/ledger.md, "Price and
+// grant".
 //
 // Source: equation (30) of the co-optimization paper with Hessian-scaled weights; box constraints
-// by best response instead of the paper's penalty.
-// Symbols: h holding, d demand, a urgency, [floor, cap] the box; m the mean price of the
-// neighbours; lambda the price; theta the step (permille in the configuration).
+// by best response instead of the paper's penalty. Symbols: h holding, d demand, a urgency, [floor,
+// cap] the box; m the mean price of the neighbours; lambda the price; theta the step (permille in
+// the configuration).
 //   x*(m)  = clip(d + m/a, floor, cap)          what this board would take at the price m
 //   lambda = m + a (h - x*(m))                  inside the box this is a (h - d)
 //   flow   = theta (lambda_i - lambda_j) / (max(deg_i, deg_j) (a_i + a_j)), downhill only
-// A board at its cap thus quotes its neighbours' price plus what it has too much, and so passes
-// shares on without a multiplier that has to be integrated up. Both ends see the peer's price late;
-// each corrects it by what it has granted since (a_j times the grants the price cannot yet know).
-// Where the whole is more than all caps together no price balances, and each round would add what
-// is too much to everybody's: m is held at twice the most a board inside its box can quote, or a
-// fleet that was idle for a night would take as long to find its prices again.
+// A board at its cap thus quotes its neighbours' price plus a times its surplus, and so passes
+// shares on without a multiplier that would have to be integrated up. Both ends see the price of
+// the other late; each corrects it by what it has granted since (a_j times the grants that the
+// price cannot reflect yet). Where the whole is more than all caps together no price balances, and
+// each round would add the surplus to everybody's price. So m is limited to twice the highest price
+// that a board inside its box can quote; otherwise a fleet that was idle for a night would need as
+// long to find its prices.
 #include <algorithm>
 
 #include "consensus/ledger/ledger.hpp"
@@ -21,8 +23,8 @@
 namespace laird::consensus {
 namespace {
 
-// In whole budgets times the greatest urgency around. Inside its box a board quotes at most one of
-// its own urgency.
+// The limit of m, in units of the whole times the greatest urgency among this board and its
+// neighbours. A board inside its box quotes at most one whole times its own urgency.
 constexpr Wide kPriceCeiling = 2;
 
 std::int64_t predicted_price(const Edge& e, std::size_t r) {
@@ -35,7 +37,7 @@ bool priced(const Edge& e) {
 
 }  // namespace
 
-// A board that leaves wants nothing and holds on to nothing.
+// A board that leaves wants nothing and keeps nothing back.
 Demand Ledger::demand_of(std::size_t r) const {
   if (!leaving_) return demand_[r];
   Demand none = demand_[r];
@@ -69,8 +71,8 @@ Prices Ledger::prices() const {
 }
 
 // Moving x from i to j lowers lambda_i by a_i x and raises lambda_j by a_j x: they meet at
-// x = |lambda_i - lambda_j| / (a_i + a_j). Prices above nothing count as nothing: there every wish
-// is met, and where a fleet has more than it wants they mean no more than that.
+// x = |lambda_i - lambda_j| / (a_i + a_j). Prices above zero count as zero: they say only that a
+// board has all it wants, and how large the surplus is does not matter.
 std::optional<Parts> Ledger::disagreement(std::size_t resource) const {
   const auto lack = [](std::int64_t price) { return std::min<Wide>(price, 0); };
   const Wide own = lack(prices()[resource]);

@@ -1,13 +1,76 @@
-#include "consensus/voting/keeper.hpp"
+#include "consensus/voting/register_voter.hpp"
 
 #include "tests/unit/consensus/ledger_bench.hpp"
 
 using namespace laird;
 using namespace laird::consensus;
 
-// Board 0 of ten has four neighbours, three of which die and stay members. Those that take their
-// place have enough of their own, and must not drop it: it would be given to them again, for ever.
-TEST(the_register_comes_to_rest_though_a_boards_own_neighbours_stay_away) {
+namespace {
+
+constexpr TimeNs kStart = kDay;
+
+// The only keeper of two accounts: its own vote is a majority.
+RegisterVoter only_keeper() {
+  RegisterVoter voter;
+  voter.configure({}, 1, false);
+  voter.begin({0, 1}, founding_register(NeighbourGraph({0, 1}), {{0, 1}, {1, 1}}), kStart);
+  return voter;
+}
+
+RequestBody closing_of_0_to_1() {
+  RequestBody body;
+  body.version = 1;
+  body.serial = 5;
+  body.closings = {{{1, 1}, 0, {30, 0, 0}, {10, 0, 0}}};
+  return body;
+}
+
+}  // namespace
+
+TEST(a_keeper_enters_a_request_once_it_knows_whether_the_closed_upon_lives) {
+  RegisterVoter voter = only_keeper();
+  TEST_ASSERT_TRUE(voter.seated());
+  Out out;
+  voter.on_request({0, 1}, closing_of_0_to_1(), kStart, out);
+  voter.on_tick(kStart + kSecond, out);
+  TEST_ASSERT_EQUAL_UINT32(1, voter.value().version);  // the peer is being probed
+  const auto probes = std::count_if(out.messages.begin(), out.messages.end(), [](const auto& o) {
+    return o.to == 1 && std::holds_alternative<ProbeBody>(o.message.body);
+  });
+  TEST_ASSERT_EQUAL_INT64(1, probes);
+  for (int k = 2; k <= kUnresponsiveTicks + 1; ++k) voter.on_tick(kStart + k * kSecond, out);
+  TEST_ASSERT_EQUAL_UINT32(2, voter.value().version);
+  // The peer had a quorum of one neighbour, which has closed: it is dead, and its base is settled.
+  TEST_ASSERT_EQUAL_UINT64(1, voter.value().entries.size());
+  TEST_ASSERT_EQUAL_INT64(kWhole, voter.value().entries[0].base[0]);
+  TEST_ASSERT_TRUE(voter.statement_for({1, 1}, kStart)->confirmed_dead);
+  TEST_ASSERT_FALSE(voter.statement_for({1, 2}, kStart).has_value());
+}
+
+TEST(a_request_that_is_not_repeated_is_dropped) {
+  RegisterVoter voter = only_keeper();
+  Out out;
+  voter.on_request({0, 1}, closing_of_0_to_1(), kStart, out);
+  voter.on_tick(kStart + (kRequestTicks + 1) * kSecond, out);
+  voter.on_tick(kStart + (kRequestTicks + 2) * kSecond, out);
+  TEST_ASSERT_EQUAL_UINT32(1, voter.value().version);
+}
+
+TEST(an_account_without_a_seat_neither_votes_nor_proposes) {
+  RegisterVoter voter;
+  voter.configure({}, 1, false);
+  voter.begin({1, 1}, only_keeper().value(), kStart);
+  TEST_ASSERT_FALSE(voter.seated());
+  Out out;
+  voter.on_request({0, 1}, closing_of_0_to_1(), kStart, out);
+  voter.on_tick(kStart + kSecond, out);
+  TEST_ASSERT_TRUE(out.messages.empty());
+}
+
+// Board 0 of ten has four neighbours, three of which die and stay on the member list. The boards
+// that the register gives it instead have enough neighbours of their own. They must not drop board
+// 0: the register would tie them again, for ever.
+TEST(the_register_stops_changing_while_dead_neighbours_stay_on_the_member_list) {
   Bench b(10);
   b.ticks(20);
   const std::vector<NodeId> near = b.graph->neighbours(0);
@@ -34,7 +97,7 @@ TEST(a_board_that_leaves_hands_over_what_it_holds) {
   b.ledgers[2].leave();
   TEST_ASSERT_EQUAL_INT64(0, b.ledgers[2].effective(b.now)[0]);
   b.ticks(30);
-  // Most of it is back at work long before the account is closed.
+  // Most of its share is in use elsewhere long before its account is closed.
   TEST_ASSERT_FALSE(b.ledgers[2].left());
   TEST_ASSERT_TRUE(b.total(0) > kWhole / 100 * 90);
   int waited = 30;
@@ -48,13 +111,13 @@ TEST(a_board_that_leaves_hands_over_what_it_holds) {
   TEST_ASSERT_TRUE(b.settled(2));
 }
 
-TEST(the_last_keeper_leaves_only_once_its_successor_knows) {
+TEST(the_last_keeper_leaves_only_after_its_successor_has_the_register) {
   Bench b(2);
   b.ticks(20);
   TEST_ASSERT_EQUAL_UINT64(1, b.ledgers[0].registered().keepers.size());
   TEST_ASSERT_EQUAL_UINT32(0, b.ledgers[0].registered().keepers[0].node);
   b.ledgers[0].leave();
-  // The first five times it says who follows, nobody hears it.
+  // The first five messages in which it names its successor are lost.
   int lost = 0;
   for (int waited = 0; waited < 150 && !b.ledgers[0].left(); ++waited) {
     b.tick();
@@ -72,10 +135,10 @@ TEST(the_last_keeper_leaves_only_once_its_successor_knows) {
   expect_left_to_the_others(b, 0);
 }
 
-TEST(the_last_one_there_does_not_leave_before_somebody_comes) {
+TEST(the_last_living_board_does_not_leave_before_another_has_entered) {
   Bench b(2);
   b.ticks(20);
-  // The other dies, and the only keeper wants to leave in the version that says so.
+  // The other board dies, and the only keeper wants to leave in the version that enters the death.
   b.silent[1] = true;
   b.ledgers[0].leave();
   b.ticks(150);
@@ -86,7 +149,7 @@ TEST(the_last_one_there_does_not_leave_before_somebody_comes) {
   expect_left_to_the_others(b, 0);
 }
 
-TEST(a_heir_that_dies_hands_on_what_it_inherited) {
+TEST(what_a_dead_heir_had_inherited_is_settled_too) {
   Bench b(7);
   b.ticks(10);
   b.silent[5] = true;
@@ -106,7 +169,7 @@ TEST(a_heir_that_dies_hands_on_what_it_inherited) {
   TEST_ASSERT_EQUAL_INT64(kWhole, left);
 }
 
-TEST(three_neighbours_that_die_at_once_are_settled_as_one) {
+TEST(three_neighbours_that_die_at_once_are_settled_together) {
   Bench b(8);
   b.ledgers[0].set_demand(0, wants(kWhole));
   b.ticks(20);
@@ -117,9 +180,9 @@ TEST(three_neighbours_that_die_at_once_are_settled_as_one) {
   TEST_ASSERT_EQUAL_INT64(kWhole, left);
 }
 
-// The neighbours' closings are due 42 ticks after the last word (lease 60). By then the keepers
-// have heard of the silence, and another one has the floor if it is the owner that is silent.
-TEST(a_death_is_entered_soon_after_the_term_even_if_the_owner_of_the_register_died) {
+// The silence limit is 42 ticks (lease 60): the neighbours report their closings then. By that time
+// the keepers have probed the silent board, and if it is the owner, another keeper has the floor.
+TEST(a_death_is_entered_soon_after_the_silence_limit_even_if_the_owner_died) {
   for (const NodeId victim : {NodeId{0}, NodeId{4}}) {
     Bench b(8);
     b.ticks(20);
@@ -130,7 +193,7 @@ TEST(a_death_is_entered_soon_after_the_term_even_if_the_owner_of_the_register_di
   }
 }
 
-TEST(a_closing_reaches_a_proposer_that_its_author_cannot) {
+TEST(a_closing_reaches_a_proposer_to_which_its_author_has_no_link) {
   Bench b(4);
   b.ticks(20);
   b.cut(0, 3);  // 0 owns the register
@@ -139,11 +202,11 @@ TEST(a_closing_reaches_a_proposer_that_its_author_cannot) {
   TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 10, std::to_string(waited).c_str());
 }
 
-// What an account said last before it died, or long before, arrives at the keepers again and again.
-TEST(old_words_do_not_make_a_dead_board_look_alive) {
+// A message that the board sent before it died arrives at the keepers again and again.
+TEST(old_messages_do_not_make_a_dead_board_look_alive) {
   Bench b(8);
   b.ticks(20);
-  const Message old = b.word_of(5);
+  const Message old = b.answer_of(5);
   b.silent[5] = true;
   b.between = [&] {
     Out out;
@@ -156,8 +219,9 @@ TEST(old_words_do_not_make_a_dead_board_look_alive) {
 TEST(a_request_that_was_overtaken_by_a_newer_one_does_not_take_its_place) {
   Bench b(4);
   b.ticks(20);
-  Message old = b.word_of(3);
-  std::get<RequestBody>(old.body).term = 1;  // a wish, long granted
+  Message old = b.answer_of(3);
+  std::get<RequestBody>(old.body).quorum_revision =
+      1;  // a change of its quorum that was entered long ago
   b.silent[2] = true;
   b.between = [&] {
     Out out;
@@ -167,9 +231,9 @@ TEST(a_request_that_was_overtaken_by_a_newer_one_does_not_take_its_place) {
   TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 6, std::to_string(waited).c_str());
 }
 
-// Two of five keepers are dead, all of the others are needed, and two of those do not hear each
-// other: the third hands on what the one proposes, and counts the votes of both.
-TEST(voters_decide_what_its_proposer_cannot_bring_to_a_majority) {
+// Two of five keepers are dead, so all the others are needed for a majority, and two of those do
+// not hear each other. The third passes the proposal on and counts the votes of both.
+TEST(voters_decide_a_proposal_that_its_proposer_cannot_bring_to_a_majority) {
   Bench b(5);
   b.ticks(20);
   b.cut(0, 4);  // 0 owns the register
@@ -182,7 +246,7 @@ TEST(voters_decide_what_its_proposer_cannot_bring_to_a_majority) {
   TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 14, std::to_string(waited).c_str());
 }
 
-TEST(an_edge_on_which_nothing_was_ever_heard_does_not_wait_for_the_term) {
+TEST(an_edge_whose_peer_was_never_heard_is_closed_before_the_silence_limit) {
   Bench b(4);
   b.ticks(20);
   b.cut(0, 3);
@@ -191,8 +255,9 @@ TEST(an_edge_on_which_nothing_was_ever_heard_does_not_wait_for_the_term) {
   for (int k = 0; k < 120 && !closed; ++k) {
     b.tick();
     const auto& edges = b.ledgers[0].edges();
-    const auto edge = std::find_if(edges.begin(), edges.end(),
-                                   [](const Edge& e) { return e.peer.node == 3 && e.life != 0; });
+    const auto edge = std::find_if(edges.begin(), edges.end(), [](const Edge& e) {
+      return e.peer.node == 3 && e.edge_number != 0;
+    });
     if (edge == edges.end()) continue;
     if (opened == 0) opened = b.now;
     closed = edge->closing;
@@ -201,14 +266,14 @@ TEST(an_edge_on_which_nothing_was_ever_heard_does_not_wait_for_the_term) {
   TEST_ASSERT_TRUE(b.now - opened <= 14 * b.config.tick);
 }
 
-// Two of three members are there and know of no register. The third, which they cannot reach, was
-// left alone by it and is at work with everything.
-TEST(boards_that_lost_their_journals_do_not_found_without_one_that_may_be_at_work) {
+// Two of three members have lost their journals and know of no register. They cannot reach the
+// third, which is the last living account of the register and uses the whole.
+TEST(boards_without_journals_do_not_found_a_fleet_while_another_may_be_at_work) {
   Bench b(3);
   b.ticks(10);
   b.silent[1] = true;
   b.wait_for_settlement(1, 200);
-  b.ticks(2);  // the other voter sees the majority first
+  b.ticks(2);  // the other keeper sees the majority of votes first
   b.silent[2] = true;
   b.wait_for_settlement(2, 200);
   b.ticks(100);
@@ -226,7 +291,7 @@ TEST(boards_that_lost_their_journals_do_not_found_without_one_that_may_be_at_wor
   TEST_ASSERT_EQUAL_INT64(kWhole, b.total(0));
 }
 
-TEST(a_fleet_that_knows_of_no_founding_is_founded_once_all_are_there) {
+TEST(a_fleet_without_a_register_is_founded_once_all_members_are_present) {
   Bench b(3);
   b.ledgers.clear();
   for (NodeId i = 0; i < 3; ++i)
@@ -237,7 +302,7 @@ TEST(a_fleet_that_knows_of_no_founding_is_founded_once_all_are_there) {
   b.silent[1] = false;
   b.ticks(300);
   TEST_ASSERT_EQUAL_INT64(kWhole, b.total(0));
-  TEST_ASSERT_EQUAL_UINT32(b.config.epoch + 7 + 8 + 9, b.ledgers[2].epoch());
+  TEST_ASSERT_EQUAL_UINT32(b.config.founding_epoch + 7 + 8 + 9, b.ledgers[2].founding_epoch());
 }
 
 TEST(quorums_follow_the_size_and_the_degree) {
