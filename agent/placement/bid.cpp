@@ -1,11 +1,10 @@
 #include "agent/placement/bid.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
-#include "agent/core/step/step.hpp"
-
-namespace laird::agent {
+namespace laird::placement {
 namespace {
 
 using core::Outcome;
@@ -47,9 +46,9 @@ double owed_share(const core::State& state, core::LaneKind kind, TimeNs now) {
 
 }  // namespace
 
-Bid bid_for(const core::State& state, const core::TaskSpec& spec, TimeNs now) {
+Bid bid_for(const core::State& state, const core::TaskSpec& spec, Status admits, TimeNs now) {
   Bid bid;
-  bid.admits = core::admits(state, spec);
+  bid.admits = std::move(admits);
   if (!bid.admits) return bid;
   std::vector<double> rates;
   std::vector<double> works;
@@ -100,4 +99,4 @@ json::Value bid_json(const Bid& bid) {
       .set("basis", Value::string(bid.basis));
 }
 
-}  // namespace laird::agent
+}  // namespace laird::placement

@@ -51,9 +51,9 @@ void Foresight::LaneMemory::archive(Archive& ar) {
   ar(trust);
 }
 
-const ProspectSet& Foresight::constants_for(core::TaskKey key) const {
+const placement::ProspectSet& Foresight::constants_for(core::TaskKey key) const {
   const auto judged = judged_with_.find(key);
-  return judged == judged_with_.end() ? shipped_prospects() : *judged->second;
+  return judged == judged_with_.end() ? placement::shipped_prospects() : *judged->second;
 }
 
 void Foresight::refresh(const core::Task& task, Outlook& outlook) const {
@@ -67,7 +67,7 @@ void Foresight::refresh(const core::Task& task, Outlook& outlook) const {
   outlook.planned_samples = task.planned_samples;
   outlook.deadline_at = task.deadline_at;
   outlook.rate = task.rate;
-  const Prospect seen = prospect_of(task, constants_for(task.key));
+  const placement::Prospect seen = placement::prospect_of(task, constants_for(task.key));
   const auto reached = std::lround(seen.reach * static_cast<double>(kScenarios));
   const auto count = std::min(kScenarios, static_cast<std::size_t>(reached));
   outlook.reach = seen.reach;
@@ -231,7 +231,7 @@ void Foresight::forget(core::TaskKey key) {
   judged_with_.erase(key);
 }
 
-void Foresight::judge_with(core::TaskKey key, const ProspectSet& constants) {
+void Foresight::judge_with(core::TaskKey key, const placement::ProspectSet& constants) {
   judged_with_[key] = &constants;
 }
 
@@ -262,7 +262,7 @@ std::string Foresight::explain(const core::Task& task) const {
            shortened(chosen->plan_value) + " successes";
   }
   if (!is_known(task)) return out + "; nothing is known of it yet";
-  const Prospect seen = prospect_of(task, constants_for(task.key));
+  const placement::Prospect seen = placement::prospect_of(task, constants_for(task.key));
   out += "; its target is reached with probability " + shortened(seen.reach) +
          ", then after about " + shortened(seen.need_quantile(0.5) / task.rate) + " s of work";
   if (task.restore_ns > 0) {

@@ -1,7 +1,7 @@
 // Our policy: plan with probability forecasts, reachability first.
 //
 // Source: ours; the planner is agent/policies/lane_plan.hpp, the forecasts are
-// estimators/model/forecaster.hpp and agent/policies/prospect.hpp. Each decision:
+// estimators/model/forecaster.hpp and agent/placement/prospect.hpp. Each decision:
 //  1. A task nobody has heard two reports of is probed first, the nearest deadline before others:
 //     two reports cost little and a forecast needs them.
 //  2. Each task's remaining need is kScenarios equally likely numbers of seconds, by its measured
@@ -27,9 +27,9 @@
 #include <map>
 #include <vector>
 
+#include "agent/placement/prospect.hpp"
 #include "agent/policies/lane_plan.hpp"
 #include "agent/policies/policy.hpp"
-#include "agent/policies/prospect.hpp"
 
 namespace laird::policies {
 
@@ -40,7 +40,7 @@ class Foresight final : public Policy {
   void forget(core::TaskKey key) override;
   // Constants for one task in place of the shipped ones, for judging the policy with such as have
   // not seen the task's curve. Not part of the archive; `constants` outlive the policy.
-  void judge_with(core::TaskKey key, const ProspectSet& constants);
+  void judge_with(core::TaskKey key, const placement::ProspectSet& constants);
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
 
@@ -88,7 +88,7 @@ class Foresight final : public Policy {
     const core::Task* served_least = nullptr;
   };
 
-  [[nodiscard]] const ProspectSet& constants_for(core::TaskKey key) const;
+  [[nodiscard]] const placement::ProspectSet& constants_for(core::TaskKey key) const;
   void refresh(const core::Task& task, Outlook& outlook) const;
   [[nodiscard]] Survey survey(const LaneView& view);
   void keep_best(const Ranked& one);
@@ -99,7 +99,7 @@ class Foresight final : public Policy {
 
   std::vector<LaneMemory> lanes_ = std::vector<LaneMemory>(core::kLanesMax);
   std::vector<Outlook> outlooks_;  // ascending by key
-  std::map<core::TaskKey, const ProspectSet*> judged_with_;
+  std::map<core::TaskKey, const placement::ProspectSet*> judged_with_;
   Planner planner_;
   std::vector<Ranked> best_;        // of the decision under way, at most kPlanTasksMax
   std::vector<PlannedTask> tasks_;  // the same order

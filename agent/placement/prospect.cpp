@@ -1,10 +1,10 @@
-#include "agent/policies/prospect.hpp"
+#include "agent/placement/prospect.hpp"
 
 #include <algorithm>
 
 #include "base/exact_math.hpp"
 
-namespace laird::policies {
+namespace laird::placement {
 namespace {
 
 constexpr double kProbabilityMin = 0.004;  // a forecast is never believed beyond this
@@ -95,4 +95,4 @@ Prospect prospect_of(const core::Task& task, const ProspectSet& constants) {
                   length);
 }
 
-}  // namespace laird::policies
+}  // namespace laird::placement

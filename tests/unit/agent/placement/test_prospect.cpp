@@ -1,10 +1,10 @@
-#include "agent/policies/prospect.hpp"
+#include "agent/placement/prospect.hpp"
 
 #include "base/exact_math.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using namespace laird::policies;
+using namespace laird::placement;
 
 namespace {
 

@@ -24,7 +24,7 @@
 
 #include "agent/core/state/task.hpp"
 
-namespace laird::policies {
+namespace laird::placement {
 
 inline constexpr std::size_t kProspectFeatures = 7;
 // Parts of the length within which the rest of the work may lie.
@@ -73,4 +73,4 @@ struct Prospect {
 // Of a task with at least one report and a measured rate.
 [[nodiscard]] Prospect prospect_of(const core::Task& task, const ProspectSet& constants);
 
-}  // namespace laird::policies
+}  // namespace laird::placement
