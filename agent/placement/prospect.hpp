@@ -66,11 +66,15 @@ struct Prospect {
 
   // Further samples that suffice with probability u, given that the target is reached.
   [[nodiscard]] double need_quantile(double u) const;
+  // The probability that so many further samples suffice, given that the target is reached: the
+  // other way round. What lies beyond the last part of the length lies at its end.
+  [[nodiscard]] double within_samples(double samples) const;
 };
 [[nodiscard]] Prospect prospect(const ProspectConstants& constants,
                                 const ProspectFeatures& features, double length);
 
-// Of a task with at least one report and a measured rate.
-[[nodiscard]] Prospect prospect_of(const core::Task& task, const ProspectSet& constants);
+// Of a task with at least one report; `speed` is in samples per second with the whole lane.
+[[nodiscard]] Prospect prospect_of(const core::Task& task, double speed,
+                                   const ProspectSet& constants);
 
 }  // namespace laird::placement

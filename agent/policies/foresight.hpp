@@ -1,12 +1,11 @@
 // Our policy: plan with probability forecasts, reachability first.
 //
 // Source: ours; the planner is agent/policies/lane_plan.hpp, the forecasts are
-// estimators/model/forecaster.hpp and agent/placement/prospect.hpp. Each decision:
+// estimators/model/forecaster.hpp and agent/placement/need.hpp. Each decision:
 //  1. A task nobody has heard two reports of is probed first, the nearest deadline before others:
 //     two reports cost little and a forecast needs them.
-//  2. Each task's remaining need is kScenarios equally likely numbers of seconds, by its measured
-//     rate and its prospect (prospect.hpp): the probability that the target is reached at all, and
-//     how the work left is spread if it is, both learned from curves of other sources. A task whose
+//  2. Each task's remaining need (agent/placement/need.hpp) is kScenarios equally likely numbers of
+//     seconds at its measured rate. A task whose
 //     trainer is not in memory also needs its own measured time to restore and to make room.
 //  3. The plan with the most expected successes is searched for; among equals the one that needs
 //     less of the lane, and so less energy. Its first task runs for a quarter of its cutoff, 3 to
@@ -27,7 +26,7 @@
 #include <map>
 #include <vector>
 
-#include "agent/placement/prospect.hpp"
+#include "agent/placement/need.hpp"
 #include "agent/policies/lane_plan.hpp"
 #include "agent/policies/policy.hpp"
 
@@ -89,7 +88,7 @@ class Foresight final : public Policy {
   };
 
   [[nodiscard]] const placement::ProspectSet& constants_for(core::TaskKey key) const;
-  void refresh(const core::Task& task, Outlook& outlook) const;
+  void refresh(const core::Task& task, TimeNs now, Outlook& outlook) const;
   [[nodiscard]] Survey survey(const LaneView& view);
   void keep_best(const Ranked& one);
   void judge_forecast(const LaneView& view, LaneMemory& memory) const;

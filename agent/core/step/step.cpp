@@ -1,6 +1,7 @@
 #include "agent/core/step/step.hpp"
 
 #include "agent/core/step/stepper.hpp"
+#include "agent/placement/need.hpp"
 #include "base/require.hpp"
 
 namespace laird::core {
@@ -133,6 +134,7 @@ Result<std::string> explain(const State& state, std::string_view task) {
   std::string out(name(found->state));
   if (!found->reason.empty()) out += " (" + found->reason + ")";
   if (state.policy != nullptr) out += "; " + state.policy->explain(*found);
+  out += "; " + placement::describe(placement::need_of(*found, found->rate, state.now));
   return out;
 }
 
