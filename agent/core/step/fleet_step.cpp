@@ -1,6 +1,7 @@
 // The fleet's part of a step: joining, the ledger's ticks, the shares, operators' commands.
 #include <algorithm>
 
+#include "agent/core/step/fleet_need.hpp"
 #include "agent/core/step/stepper.hpp"
 #include "base/require.hpp"
 #include "consensus/codec.hpp"
@@ -273,7 +274,7 @@ void Stepper::fleet_tick() {
       found_or_join(!fleet.found_at_start);
     }
     for (std::size_t r = 0; r < kResources; ++r) {
-      fleet.ledger->set_demand(r, demand_for(static_cast<Resource>(r)));
+      fleet.ledger->set_demand(r, demand_of(s_, static_cast<Resource>(r)));
     }
     consensus::Out out;
     fleet.ledger->on_tick(s_.now, out);

@@ -97,8 +97,6 @@ class Stepper {
   void apply_shares();
   void send(const consensus::Out& out);
   [[nodiscard]] TimeNs wall_now() const { return s_.now + s_.wall_minus_agent; }
-  // What the tasks of this board need of the fleet (fleet_need.cpp).
-  [[nodiscard]] consensus::Demand demand_for(Resource resource) const;
 
   // The cap and what holds it (power.cpp).
   void boot_power(const PowerConfig& before);
