@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/placement/need.hpp"
+
 namespace laird::placement {
 namespace {
 
@@ -28,18 +30,12 @@ double median(std::vector<double> values) {
 }
 
 // What the live tasks of that kind of lane still ask of it, in whole lanes.
+// A paused task counts: it is owed its lane once it is resumed.
 double owed_share(const core::State& state, core::LaneKind kind, TimeNs now) {
   double owed = 0.0;
   for (const Task& task : state.live) {
     if (task.spec.lane != kind || task.outcome != Outcome::kNone) continue;
-    const double left = std::max(1.0, seconds(task.deadline_at - now));
-    double needed = left / 2.0;
-    if (task.rate > 0.0 && task.forecast.reports() > 1) {
-      const auto need = task.forecast.samples_to_reach(task.spec.target_loss,
-                                                       static_cast<double>(task.planned_samples));
-      needed = need.samples / task.rate;
-    }
-    owed += needed > left ? 0.1 : needed / left;
+    owed += pace_of(need_of(task, task.rate, now)).lane_share();
   }
   return owed;
 }
