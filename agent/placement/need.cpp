@@ -9,11 +9,19 @@ constexpr double kLow = 0.1;
 constexpr double kMiddle = 0.5;
 constexpr double kHigh = 0.9;
 constexpr double kSecondsMax = 1e9;
+// Lowest loss so far over target. Of questions asked of real curves as for docs/experiments.md,
+// those 12 to 170 times away from their target reached it in 145 of 276 cases, those further away
+// in none of 32.
+constexpr double kDropKnownMax = 170.0;
 constexpr std::int64_t kUnknownPart = 2;    // a half
 constexpr std::int64_t kUnlikelyPart = 10;  // a tenth
 
 [[nodiscard]] NeedRange scaled(const NeedRange& range, double by) {
   return {range.low * by, range.median * by, range.high * by};
+}
+
+[[nodiscard]] bool is_beyond_experience(const core::Task& task) {
+  return task.forecast.loss_best() > kDropKnownMax * task.spec.target_loss;
 }
 
 // The part of N that time allows: all of it when the run ends first.
@@ -74,6 +82,12 @@ Need need_of(const core::Task& task, double speed, TimeNs now, const ProspectSet
   need.basis = NeedBasis::kForecast;
   need.prospect = prospect_of(task, speed, constants);
   need.reach = need.prospect.reach;
+  if (is_beyond_experience(task)) {
+    const double end = need.prospect.length;
+    const auto planned = static_cast<double>(task.planned_samples);
+    need.reach =
+        std::min(need.reach, task.forecast.probability_below(task.spec.target_loss, end, planned));
+  }
   need.probability = need.left > 0 ? need.reach * in_time(task, need, left_seconds) : 0.0;
   need.samples = {need.prospect.need_quantile(kLow), need.prospect.need_quantile(kMiddle),
                   need.prospect.need_quantile(kHigh)};

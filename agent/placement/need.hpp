@@ -17,6 +17,10 @@
 //    be anywhere in the time left with equal probability, and reach and probability are a half.
 //  - Reached: nothing is needed, the probability is 1. The core decides this with the report that
 //    reaches the target, so it is an outcome and never a forecast.
+//  - Beyond experience: the prospect was learned from targets that runs come near to. For one that
+//  is
+//    more than 170 times below the lowest loss so far, the forecaster's own probability is the most
+//    that is believed.
 //  - Infeasible: a task with a forecast and a probability below kFeasibleMin. Its quantiles still
 //    say what it would take. After the deadline every task is.
 // Deterministic: base/exact_math only, to the bit the same on every machine.

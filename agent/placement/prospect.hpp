@@ -21,6 +21,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 
 #include "agent/core/state/task.hpp"
 
@@ -52,6 +53,22 @@ struct ProspectSet {
   ProspectConstants unplanned;  // nobody did
 };
 [[nodiscard]] const ProspectSet& shipped_prospects();
+
+// Constants of single tasks in place of the shipped ones: the lab judges policies with such as have
+// not seen the task's curve. Empty on a board.
+class ProspectsByTask {
+ public:
+  // `constants` outlive this.
+  void set(core::TaskKey key, const ProspectSet& constants) { by_key_[key] = &constants; }
+  void forget(core::TaskKey key) { by_key_.erase(key); }
+  [[nodiscard]] const ProspectSet& of(core::TaskKey key) const {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? shipped_prospects() : *found->second;
+  }
+
+ private:
+  std::map<core::TaskKey, const ProspectSet*> by_key_;
+};
 
 // The features before they are standardised. `length` in samples, at least 1; the forecaster has at
 // least one report.

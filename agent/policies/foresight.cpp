@@ -49,11 +49,6 @@ void Foresight::LaneMemory::archive(Archive& ar) {
   ar(trust);
 }
 
-const placement::ProspectSet& Foresight::constants_for(core::TaskKey key) const {
-  const auto judged = judged_with_.find(key);
-  return judged == judged_with_.end() ? placement::shipped_prospects() : *judged->second;
-}
-
 void Foresight::refresh(const core::Task& task, TimeNs now, Outlook& outlook) const {
   if (outlook.reports == task.forecast.reports() && outlook.rate == task.rate &&
       outlook.samples == task.samples && outlook.planned_samples == task.planned_samples &&
@@ -65,7 +60,7 @@ void Foresight::refresh(const core::Task& task, TimeNs now, Outlook& outlook) co
   outlook.planned_samples = task.planned_samples;
   outlook.deadline_at = task.deadline_at;
   outlook.rate = task.rate;
-  const placement::Need need = placement::need_of(task, task.rate, now, constants_for(task.key));
+  const placement::Need need = placement::need_of(task, task.rate, now, prospects_.of(task.key));
   const auto reached = std::lround(need.reach * static_cast<double>(kScenarios));
   const auto count = std::min(kScenarios, static_cast<std::size_t>(reached));
   outlook.reach = need.reach;
@@ -226,11 +221,7 @@ void Foresight::decide(const LaneView& view, Decision& out) {
 
 void Foresight::forget(core::TaskKey key) {
   std::erase_if(outlooks_, [key](const Outlook& o) { return o.key == key; });
-  judged_with_.erase(key);
-}
-
-void Foresight::judge_with(core::TaskKey key, const placement::ProspectSet& constants) {
-  judged_with_[key] = &constants;
+  prospects_.forget(key);
 }
 
 void Foresight::archive(Archive& ar) {

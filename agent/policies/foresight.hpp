@@ -23,7 +23,6 @@
 // Deterministic; what is kept between decisions and not computed from tasks is in archive().
 #pragma once
 
-#include <map>
 #include <vector>
 
 #include "agent/placement/need.hpp"
@@ -37,9 +36,9 @@ class Foresight final : public Policy {
   [[nodiscard]] std::string_view name() const override { return "foresight"; }
   void decide(const LaneView& view, Decision& out) override;
   void forget(core::TaskKey key) override;
-  // Constants for one task in place of the shipped ones, for judging the policy with such as have
-  // not seen the task's curve. Not part of the archive; `constants` outlive the policy.
-  void judge_with(core::TaskKey key, const placement::ProspectSet& constants);
+  void judge_with(core::TaskKey key, const placement::ProspectSet& constants) override {
+    prospects_.set(key, constants);
+  }
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
 
@@ -87,7 +86,6 @@ class Foresight final : public Policy {
     const core::Task* served_least = nullptr;
   };
 
-  [[nodiscard]] const placement::ProspectSet& constants_for(core::TaskKey key) const;
   void refresh(const core::Task& task, TimeNs now, Outlook& outlook) const;
   [[nodiscard]] Survey survey(const LaneView& view);
   void keep_best(const Ranked& one);
@@ -98,7 +96,7 @@ class Foresight final : public Policy {
 
   std::vector<LaneMemory> lanes_ = std::vector<LaneMemory>(core::kLanesMax);
   std::vector<Outlook> outlooks_;  // ascending by key
-  std::map<core::TaskKey, const placement::ProspectSet*> judged_with_;
+  placement::ProspectsByTask prospects_;
   Planner planner_;
   std::vector<Ranked> best_;        // of the decision under way, at most kPlanTasksMax
   std::vector<PlannedTask> tasks_;  // the same order

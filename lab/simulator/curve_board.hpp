@@ -34,7 +34,7 @@ struct SimulatedTask {
   // What the task's own forecaster starts from; nothing: as the core made it. For judging a policy
   // with constants that have not seen the task's curve.
   const estimators::ForecastConstants* forecast_constants = nullptr;
-  const placement::ProspectSet* prospects = nullptr;  // the same for our policy's own constants
+  const placement::ProspectSet* prospects = nullptr;  // the same for the task's need
 };
 
 // Units of lane time until the curve first meets the target; negative when it never does.
