@@ -60,14 +60,14 @@ void Foresight::refresh(const core::Task& task, TimeNs now, Outlook& outlook) co
   outlook.planned_samples = task.planned_samples;
   outlook.deadline_at = task.deadline_at;
   outlook.rate = task.rate;
-  const placement::Need need = placement::need_of(task, task.rate, now, prospects_.of(task.key));
-  const auto reached = std::lround(need.reach * static_cast<double>(kScenarios));
+  const placement::Need seen = need(task, now);
+  const auto reached = std::lround(seen.reach * static_cast<double>(kScenarios));
   const auto count = std::min(kScenarios, static_cast<std::size_t>(reached));
-  outlook.reach = need.reach;
+  outlook.reach = seen.reach;
   outlook.seconds.fill(kNeverSeconds);
   for (std::size_t i = 0; i < count; ++i) {
     const double u = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-    outlook.seconds[i] = need.seconds_at(u);
+    outlook.seconds[i] = seen.seconds_at(u);
   }
   outlook.longest = count > 0 ? outlook.seconds[count - 1] : 0.0;
   outlook.index = success_index({outlook.seconds, kNeverSeconds});

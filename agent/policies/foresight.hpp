@@ -39,6 +39,10 @@ class Foresight final : public Policy {
   void judge_with(core::TaskKey key, const placement::ProspectSet& constants) override {
     prospects_.set(key, constants);
   }
+  // What it plans a task with.
+  [[nodiscard]] placement::Need need(const core::Task& task, TimeNs now) const {
+    return placement::need_of(task, task.rate, now, prospects_.of(task.key));
+  }
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
 

@@ -73,7 +73,7 @@ LAYERS = {
                                   "power/helper", "agent/core/state", "agent/os", "agent/settings"],
     "agent/view": PLAIN + ["os", "mqtt/codec", "mqtt/client/client.hpp", "power/model",
                            "power/report", "agent/core/state", "agent/core/step", "agent/os",
-                           "agent/settings"],
+                           "agent/placement", "agent/settings"],
     "agent/commands": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "mqtt/client/message.hpp",
                                "agent/agent.hpp", "agent/core/state", "agent/os", "agent/placement",
                                "agent/settings", "agent/view"],
