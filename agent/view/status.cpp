@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdio>
 
-#include "agent/settings/cotrain_task.hpp"
-
 namespace laird::agent {
 namespace {
 
@@ -47,7 +45,7 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
   row.need = placement::need_of(task, task.rate, now);
   if (!row.ended) add_forecast(task, row);
   row.reason = task.reason;
-  row.fleet = is_cotrain_task(task.spec);
+  row.fleet = task.spec.cotrain;
   return row;
 }
 
