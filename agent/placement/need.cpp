@@ -89,6 +89,12 @@ Need need_of(const core::Task& task, double speed, TimeNs now, const ProspectSet
         std::min(need.reach, task.forecast.probability_below(task.spec.target_loss, end, planned));
   }
   need.probability = need.left > 0 ? need.reach * in_time(task, need, left_seconds) : 0.0;
+  if (need.probability < kFeasibleMin) {
+    const double end = static_cast<double>(task.samples) + need.speed * left_seconds;
+    const double by_curve = task.forecast.probability_below(
+        task.spec.target_loss, end, static_cast<double>(task.planned_samples));
+    need.ruled_out = by_curve < kFeasibleMin;
+  }
   need.samples = {need.prospect.need_quantile(kLow), need.prospect.need_quantile(kMiddle),
                   need.prospect.need_quantile(kHigh)};
   need.seconds = {need.seconds_at(kLow), need.seconds_at(kMiddle), need.seconds_at(kHigh)};

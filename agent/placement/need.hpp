@@ -21,8 +21,10 @@
 //  is
 //    more than 170 times below the lowest loss so far, the forecaster's own probability is the most
 //    that is believed.
-//  - Infeasible: a task with a forecast and a probability below kFeasibleMin. Its quantiles still
-//    say what it would take. After the deadline every task is.
+//  - Infeasible: a task with a forecast that both the need and the curve alone, as the forecaster
+//    sees it, give less than kFeasibleMin. The curve has a say because the need is learned from
+//    noisy runs and doubts a clean one that will just make it. The quantiles of an infeasible task
+//    still say what it would take. After the deadline every task is infeasible.
 // Deterministic: base/exact_math only, to the bit the same on every machine.
 #pragma once
 
@@ -58,14 +60,13 @@ struct Need {
   double probability = 0.5;  // that it is reached by the deadline, with the whole lane until then
   NeedRange samples;         // all 0 while the speed is not known
   NeedRange seconds;         // of the whole lane
+  bool ruled_out = false;    // the rule for infeasible holds
   Prospect prospect;         // of basis kForecast: the whole distribution
 
   // Seconds of the whole lane that suffice with probability u, given that the target is reached.
   // Only of basis kForecast.
   [[nodiscard]] double seconds_at(double u) const { return prospect.need_quantile(u) / speed; }
-  [[nodiscard]] bool feasible() const {
-    return left > 0 && (basis != NeedBasis::kForecast || probability >= kFeasibleMin);
-  }
+  [[nodiscard]] bool feasible() const { return left > 0 && !ruled_out; }
 };
 
 // Whether there is a forecast to judge the task by.

@@ -177,6 +177,17 @@ TEST(an_infeasible_task_counts_with_a_tenth_of_its_lane) {
   TEST_ASSERT_TRUE(judged(task).probability == 0.0);
 }
 
+TEST(a_clean_curve_that_will_just_make_it_is_never_given_up) {
+  const auto steep = [](double samples) { return 1000.0 / samples; };
+  int doubted = 0;
+  for (double done = 4000; done < 50'000; done += kEvery) {  // reached at 50 000
+    const Need need = judged(followed(steep, 0.02, done, 0, 50'250 * kMillisecond));
+    TEST_ASSERT_TRUE(need.feasible());
+    doubted += need.probability < kFeasibleMin ? 1 : 0;
+  }
+  TEST_ASSERT_TRUE(doubted > 0);
+}
+
 TEST(being_throttled_or_paused_changes_nothing_about_the_need) {
   core::Task task = followed(power_law, 0.12, 30'000, kPlanned);
   const Need free = judged(task);
