@@ -78,6 +78,7 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
   if (!journal) return tl::make_unexpected(journal.error());
   agent->journal_ = std::move(*journal);
   agent->state_ = std::move(recovery.state);
+  mark_cotrain_tasks(agent->state_);
   for (const std::string& note : recovery.notes) agent->log_(2, "journal: " + note);
   if (recovery.events_replayed > 0) {
     agent->log_(1, "journal: brought back " + std::to_string(agent->state_.live.size()) +

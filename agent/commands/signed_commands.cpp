@@ -222,7 +222,9 @@ bool SignedCommands::answer_question(const mqtt::Command& command, const Asker& 
            task == nullptr ? "bid needs \"task\"" : all_problems(problems));
     return true;
   }
-  answer(asker, ReplyCode::kOk, "bid", bid_json(bid_for(state, spec, agent_.now())));
+  const placement::Bid bid =
+      placement::bid_for(state, spec, core::admits(state, spec), agent_.now());
+  answer(asker, ReplyCode::kOk, "bid", placement::bid_json(bid));
   return true;
 }
 

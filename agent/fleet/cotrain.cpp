@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "agent/core/state/fleet.hpp"
-#include "agent/settings/cotrain_task.hpp"
 #include "config/schema.hpp"
 #include "consensus/neighbour_graph.hpp"
 #include "mqtt/codec/coop.hpp"
@@ -62,7 +61,7 @@ std::vector<std::pair<std::string, double>> neighbours_in(const std::vector<std:
 
 bool has_fleet_task(const core::State& state) {
   return std::any_of(state.live.begin(), state.live.end(),
-                     [](const core::Task& task) { return is_cotrain_task(task.spec); });
+                     [](const core::Task& task) { return task.spec.cotrain; });
 }
 
 GroupTracker::Peer* GroupTracker::peer(const std::string& node) {
@@ -137,7 +136,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
   std::map<std::string, Group> kept;
   for (const core::Task& task : state.live) {
     if (kept.size() == kWordTasksMax || !is_at_work(task.state)) continue;
-    if (!is_cotrain_task(task.spec)) continue;
+    if (!task.spec.cotrain) continue;
     tasks.set(task.spec.name, Value::string(std::string(kAtWork)));
     kept[task.spec.name] = std::move(groups_[task.spec.name]);
   }
@@ -146,7 +145,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
        ++task) {
     const bool as_planned =
         task->outcome == core::Outcome::kSucceeded || task->outcome == core::Outcome::kExhausted;
-    if (!as_planned || now > told_until(*task) || !is_cotrain_task(task->spec)) continue;
+    if (!as_planned || now > told_until(*task) || !task->spec.cotrain) continue;
     if (kept.count(task->spec.name) != 0) continue;
     tasks.set(task->spec.name, Value::string(std::string(kDone)));
     ++told;

@@ -1,11 +1,12 @@
 #include "agent/placement/bid.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
-#include "agent/core/step/step.hpp"
+#include "agent/placement/need.hpp"
 
-namespace laird::agent {
+namespace laird::placement {
 namespace {
 
 using core::Outcome;
@@ -29,27 +30,21 @@ double median(std::vector<double> values) {
 }
 
 // What the live tasks of that kind of lane still ask of it, in whole lanes.
+// A paused task counts: it is owed its lane once it is resumed.
 double owed_share(const core::State& state, core::LaneKind kind, TimeNs now) {
   double owed = 0.0;
   for (const Task& task : state.live) {
     if (task.spec.lane != kind || task.outcome != Outcome::kNone) continue;
-    const double left = std::max(1.0, seconds(task.deadline_at - now));
-    double needed = left / 2.0;
-    if (task.rate > 0.0 && task.forecast.reports() > 1) {
-      const auto need = task.forecast.samples_to_reach(task.spec.target_loss,
-                                                       static_cast<double>(task.planned_samples));
-      needed = need.samples / task.rate;
-    }
-    owed += needed > left ? 0.1 : needed / left;
+    owed += pace_of(need_of(task, task.rate, now)).lane_share();
   }
   return owed;
 }
 
 }  // namespace
 
-Bid bid_for(const core::State& state, const core::TaskSpec& spec, TimeNs now) {
+Bid bid_for(const core::State& state, const core::TaskSpec& spec, Status admits, TimeNs now) {
   Bid bid;
-  bid.admits = core::admits(state, spec);
+  bid.admits = std::move(admits);
   if (!bid.admits) return bid;
   std::vector<double> rates;
   std::vector<double> works;
@@ -100,4 +95,4 @@ json::Value bid_json(const Bid& bid) {
       .set("basis", Value::string(bid.basis));
 }
 
-}  // namespace laird::agent
+}  // namespace laird::placement

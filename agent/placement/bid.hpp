@@ -4,7 +4,7 @@
 #include "agent/core/state/state.hpp"
 #include "json/value.hpp"
 
-namespace laird::agent {
+namespace laird::placement {
 
 struct Bid {
   Status admits;              // why not, if not
@@ -18,7 +18,9 @@ struct Bid {
 };
 
 // From tasks of the same trainer this board has run, else from what the task says of itself.
-[[nodiscard]] Bid bid_for(const core::State& state, const core::TaskSpec& spec, TimeNs now);
+// `admits`: whether the board would take the task at all (core::admits).
+[[nodiscard]] Bid bid_for(const core::State& state, const core::TaskSpec& spec, Status admits,
+                          TimeNs now);
 [[nodiscard]] json::Value bid_json(const Bid& bid);
 
-}  // namespace laird::agent
+}  // namespace laird::placement

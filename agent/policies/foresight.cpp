@@ -9,8 +9,6 @@
 namespace laird::policies {
 namespace {
 
-constexpr std::uint64_t kProbeReports = 2;
-
 // Round numbers of ours; neighbours of each change the successes on bundles of real curves by less
 // than one percent of the oracle's (docs/experiments.md).
 constexpr double kSlicePart = 0.25;  // of the cutoff: then think again
@@ -28,7 +26,7 @@ constexpr double kExpectedSlack = 0.02;
 [[nodiscard]] double seconds(DurationNs ns) { return static_cast<double>(ns) / 1e9; }
 
 [[nodiscard]] bool is_known(const core::Task& task) {
-  return task.forecast.reports() >= kProbeReports && task.rate > 0.0;
+  return placement::has_forecast(task, task.rate);
 }
 
 // What it takes before the task can go on: nothing while its trainer is in memory.
@@ -51,12 +49,7 @@ void Foresight::LaneMemory::archive(Archive& ar) {
   ar(trust);
 }
 
-const ProspectSet& Foresight::constants_for(core::TaskKey key) const {
-  const auto judged = judged_with_.find(key);
-  return judged == judged_with_.end() ? shipped_prospects() : *judged->second;
-}
-
-void Foresight::refresh(const core::Task& task, Outlook& outlook) const {
+void Foresight::refresh(const core::Task& task, TimeNs now, Outlook& outlook) const {
   if (outlook.reports == task.forecast.reports() && outlook.rate == task.rate &&
       outlook.samples == task.samples && outlook.planned_samples == task.planned_samples &&
       outlook.deadline_at == task.deadline_at) {
@@ -67,14 +60,14 @@ void Foresight::refresh(const core::Task& task, Outlook& outlook) const {
   outlook.planned_samples = task.planned_samples;
   outlook.deadline_at = task.deadline_at;
   outlook.rate = task.rate;
-  const Prospect seen = prospect_of(task, constants_for(task.key));
+  const placement::Need seen = need(task, now);
   const auto reached = std::lround(seen.reach * static_cast<double>(kScenarios));
   const auto count = std::min(kScenarios, static_cast<std::size_t>(reached));
   outlook.reach = seen.reach;
   outlook.seconds.fill(kNeverSeconds);
   for (std::size_t i = 0; i < count; ++i) {
     const double u = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-    outlook.seconds[i] = seen.need_quantile(u) / task.rate;
+    outlook.seconds[i] = seen.seconds_at(u);
   }
   outlook.longest = count > 0 ? outlook.seconds[count - 1] : 0.0;
   outlook.index = success_index({outlook.seconds, kNeverSeconds});
@@ -118,7 +111,7 @@ Foresight::Survey Foresight::survey(const LaneView& view) {
       static_cast<void>(entry_of(outlooks_, task.key));  // goes in right here
     }
     Outlook& outlook = outlooks_[at];
-    refresh(task, outlook);
+    refresh(task, view.now, outlook);
     if (outlook.longest == 0.0) {  // ruled out
       const DurationNs waits = view.now - task.grant_at;
       const bool longer = found.overdue == nullptr || task.grant_at < found.overdue->grant_at;
@@ -228,11 +221,7 @@ void Foresight::decide(const LaneView& view, Decision& out) {
 
 void Foresight::forget(core::TaskKey key) {
   std::erase_if(outlooks_, [key](const Outlook& o) { return o.key == key; });
-  judged_with_.erase(key);
-}
-
-void Foresight::judge_with(core::TaskKey key, const ProspectSet& constants) {
-  judged_with_[key] = &constants;
+  prospects_.forget(key);
 }
 
 void Foresight::archive(Archive& ar) {
@@ -261,10 +250,6 @@ std::string Foresight::explain(const core::Task& task) const {
            shortened(chosen->cutoff_seconds) + " s more; the plan expects " +
            shortened(chosen->plan_value) + " successes";
   }
-  if (!is_known(task)) return out + "; nothing is known of it yet";
-  const Prospect seen = prospect_of(task, constants_for(task.key));
-  out += "; its target is reached with probability " + shortened(seen.reach) +
-         ", then after about " + shortened(seen.need_quantile(0.5) / task.rate) + " s of work";
   if (task.restore_ns > 0) {
     out += "; starting it takes " + shortened(seconds(task.restore_ns)) + " s";
   }

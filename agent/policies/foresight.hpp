@@ -1,12 +1,11 @@
 // Our policy: plan with probability forecasts, reachability first.
 //
 // Source: ours; the planner is agent/policies/lane_plan.hpp, the forecasts are
-// estimators/model/forecaster.hpp and agent/policies/prospect.hpp. Each decision:
+// estimators/model/forecaster.hpp and agent/placement/need.hpp. Each decision:
 //  1. A task nobody has heard two reports of is probed first, the nearest deadline before others:
 //     two reports cost little and a forecast needs them.
-//  2. Each task's remaining need is kScenarios equally likely numbers of seconds, by its measured
-//     rate and its prospect (prospect.hpp): the probability that the target is reached at all, and
-//     how the work left is spread if it is, both learned from curves of other sources. A task whose
+//  2. Each task's remaining need (agent/placement/need.hpp) is kScenarios equally likely numbers of
+//     seconds at its measured rate. A task whose
 //     trainer is not in memory also needs its own measured time to restore and to make room.
 //  3. The plan with the most expected successes is searched for; among equals the one that needs
 //     less of the lane, and so less energy. Its first task runs for a quarter of its cutoff, 3 to
@@ -24,12 +23,11 @@
 // Deterministic; what is kept between decisions and not computed from tasks is in archive().
 #pragma once
 
-#include <map>
 #include <vector>
 
+#include "agent/placement/need.hpp"
 #include "agent/policies/lane_plan.hpp"
 #include "agent/policies/policy.hpp"
-#include "agent/policies/prospect.hpp"
 
 namespace laird::policies {
 
@@ -38,9 +36,13 @@ class Foresight final : public Policy {
   [[nodiscard]] std::string_view name() const override { return "foresight"; }
   void decide(const LaneView& view, Decision& out) override;
   void forget(core::TaskKey key) override;
-  // Constants for one task in place of the shipped ones, for judging the policy with such as have
-  // not seen the task's curve. Not part of the archive; `constants` outlive the policy.
-  void judge_with(core::TaskKey key, const ProspectSet& constants);
+  void judge_with(core::TaskKey key, const placement::ProspectSet& constants) override {
+    prospects_.set(key, constants);
+  }
+  // What it plans a task with.
+  [[nodiscard]] placement::Need need(const core::Task& task, TimeNs now) const {
+    return placement::need_of(task, task.rate, now, prospects_.of(task.key));
+  }
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
 
@@ -88,8 +90,7 @@ class Foresight final : public Policy {
     const core::Task* served_least = nullptr;
   };
 
-  [[nodiscard]] const ProspectSet& constants_for(core::TaskKey key) const;
-  void refresh(const core::Task& task, Outlook& outlook) const;
+  void refresh(const core::Task& task, TimeNs now, Outlook& outlook) const;
   [[nodiscard]] Survey survey(const LaneView& view);
   void keep_best(const Ranked& one);
   void judge_forecast(const LaneView& view, LaneMemory& memory) const;
@@ -99,7 +100,7 @@ class Foresight final : public Policy {
 
   std::vector<LaneMemory> lanes_ = std::vector<LaneMemory>(core::kLanesMax);
   std::vector<Outlook> outlooks_;  // ascending by key
-  std::map<core::TaskKey, const ProspectSet*> judged_with_;
+  placement::ProspectsByTask prospects_;
   Planner planner_;
   std::vector<Ranked> best_;        // of the decision under way, at most kPlanTasksMax
   std::vector<PlannedTask> tasks_;  // the same order

@@ -9,16 +9,7 @@ namespace {
 
 // Ours.
 constexpr std::uint64_t kJudgeReports = 4;  // before that no forecast is trusted
-constexpr double kFeasibleMin = 0.05;
 constexpr std::uint64_t kReprobeEvery = 20;
-
-[[nodiscard]] bool is_feasible(const core::Task& task, TimeNs now) {
-  if (task.forecast.reports() < kJudgeReports || !(task.rate > 0.0)) return true;
-  const double more = task.rate * static_cast<double>(task.deadline_at - now) / 1e9;
-  return task.forecast.probability_below(task.spec.target_loss,
-                                         static_cast<double>(task.samples) + more,
-                                         static_cast<double>(task.planned_samples)) >= kFeasibleMin;
-}
 
 }  // namespace
 
@@ -38,6 +29,11 @@ Uara::Given& Uara::given_to(core::TaskKey key) {
   Given fresh;
   fresh.key = key;
   return *given_.insert(at, fresh);
+}
+
+bool Uara::is_feasible(const core::Task& task, TimeNs now) const {
+  if (task.forecast.reports() < kJudgeReports || !(task.rate > 0.0)) return true;
+  return placement::need_of(task, task.rate, now, prospects_.of(task.key)).feasible();
 }
 
 void Uara::cap(Decision& out, std::uint32_t total) const {
@@ -109,6 +105,7 @@ void Uara::decide(const LaneView& view, Decision& out) {
 
 void Uara::forget(core::TaskKey key) {
   inner_->forget(key);
+  prospects_.forget(key);
   std::erase_if(given_, [key](const Given& g) { return g.key == key; });
 }
 

@@ -18,14 +18,15 @@
 //  3. The throttle acts where it costs nothing: a task whose forecast no longer reaches its target
 //     by its deadline gets nothing, and a lane with only such tasks idles. Each kReprobeEvery-th
 //     decision trusts no forecast, so that one wrong "infeasible" is not for ever.
-// A task is feasible while its forecast gives it at least kFeasibleMin, or is too young to be
-// trusted: the robust answer while forecasts are unreliable.
-// Symbols: shares in millionths of the lane.
+// A task is feasible by its need (agent/placement/need.hpp), or while its forecast is too young to
+// be trusted: the robust answer while forecasts are unreliable. Symbols: shares in millionths of
+// the lane.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "agent/placement/need.hpp"
 #include "agent/policies/policy.hpp"
 
 namespace laird::policies {
@@ -53,6 +54,10 @@ class Uara final : public Policy {
   void decide(const LaneView& view, Decision& out) override;
   void observe(const core::Task& task) override { inner_->observe(task); }
   void forget(core::TaskKey key) override;
+  void judge_with(core::TaskKey key, const placement::ProspectSet& constants) override {
+    prospects_.set(key, constants);
+    inner_->judge_with(key, constants);
+  }
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
 
@@ -67,6 +72,7 @@ class Uara final : public Policy {
     void archive(Archive& ar);
   };
 
+  [[nodiscard]] bool is_feasible(const core::Task& task, TimeNs now) const;
   void cap(Decision& out, std::uint32_t total) const;
   void normalise(const LaneView& view, Decision& out);
   [[nodiscard]] const core::Task* overdue(const LaneView& view, DurationNs& turn);
@@ -76,6 +82,7 @@ class Uara final : public Policy {
   std::unique_ptr<Policy> inner_;
   std::uint64_t decisions_ = 0;
   std::vector<Given> given_;  // ascending by key
+  placement::ProspectsByTask prospects_;
 };
 
 }  // namespace laird::policies

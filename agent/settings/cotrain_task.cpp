@@ -1,22 +1,27 @@
 #include "agent/settings/cotrain_task.hpp"
 
 #include <filesystem>
-
-#include "json/value.hpp"
+#include <vector>
 
 namespace laird::agent {
 
-bool is_cotrain_task(const core::TaskSpec& spec) {
-  // Most tasks are none, and this is asked of all of them every second.
-  if (spec.params.find("\"fleet\"") == std::string::npos) return false;
-  const Result<json::Value> params = json::parse(spec.params, "params");
-  return params && params->find("fleet", json::Kind::kObject) != nullptr;
+bool has_cotrain_mark(const json::Value& params) {
+  return params.find("fleet", json::Kind::kObject) != nullptr;
+}
+
+void mark_cotrain_tasks(core::State& state) {
+  for (std::vector<core::Task>* tasks : {&state.live, &state.ended}) {
+    for (core::Task& task : *tasks) {
+      const Result<json::Value> params = json::parse(task.spec.params, "params");
+      task.spec.cotrain = params && has_cotrain_mark(*params);
+    }
+  }
 }
 
 std::string cotrain_task_problem(const core::TaskSpec& spec,
                                  const std::map<std::string, TrainerProgram>& trainers,
                                  bool board_in_fleet) {
-  if (!is_cotrain_task(spec)) return {};
+  if (!spec.cotrain) return {};
   if (!board_in_fleet) {
     return "a fleet task needs a board in a fleet; add the section \"fleet\" to its config";
   }

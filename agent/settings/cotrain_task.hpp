@@ -5,12 +5,16 @@
 #include <map>
 #include <string>
 
-#include "agent/core/state/task.hpp"
+#include "agent/core/state/state.hpp"
 #include "agent/settings/trainer_program.hpp"
+#include "json/value.hpp"
 
 namespace laird::agent {
 
-[[nodiscard]] bool is_cotrain_task(const core::TaskSpec& spec);
+[[nodiscard]] bool has_cotrain_mark(const json::Value& params);
+
+// Sets TaskSpec::cotrain of every task of a state that was read from a journal.
+void mark_cotrain_tasks(core::State& state);
 
 // Why this board cannot run a fleet task, with the remedy; empty when it can or it is none.
 [[nodiscard]] std::string cotrain_task_problem(

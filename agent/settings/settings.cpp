@@ -103,6 +103,7 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
     params.set("fleet", Value::object());
   }
   spec.params = json::to_text(params);
+  spec.cotrain = has_cotrain_mark(params);
   if (spec.params.size() > core::kParamsBytesMax) {
     problems.push_back(Problem{std::string(source), given.line(), path + "/params",
                                "longer than " + std::to_string(core::kParamsBytesMax) +

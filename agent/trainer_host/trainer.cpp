@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "agent/settings/cotrain_task.hpp"
-
 namespace laird::agent {
 namespace {
 
@@ -35,7 +33,7 @@ Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spe
     : host_(host),
       ref_(process),
       spec_(std::move(spec)),
-      in_fleet_(is_cotrain_task(spec_)),
+      in_fleet_(spec_.cotrain),
       lines_only_(lines_only),
       group_(std::move(group)),
       handle_(std::move(handle)),

@@ -27,10 +27,11 @@ std::string loss_text(bool known, double loss) {
   return format(loss < 0.001 ? "%.2e" : "%.4f", loss);
 }
 
-// "0.41, 87%": the loss expected at the deadline, and the chance to reach the target by then.
+// "0.41, 87%": the loss expected at the deadline, and the chance to reach the target by then with
+// the whole lane.
 std::string forecast_text(const TaskRow& row) {
   if (!row.forecast_known) return "-";
-  return loss_text(true, row.forecast_loss) + format(", %.0f%%", row.forecast_probability * 100);
+  return loss_text(true, row.forecast_loss) + format(", %.0f%%", row.need.probability * 100);
 }
 
 std::string energy_text(std::int64_t energy_uj) {

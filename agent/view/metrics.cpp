@@ -79,8 +79,18 @@ void add_tasks(OpenMetrics& text, const MetricsInput& in) {
     text.sample(task + ",quantile=\"0.5\"", row.forecast_loss);
     text.sample(task + ",quantile=\"0.95\"", row.forecast_high);
   }
-  each("laird_task_success_probability_ratio", "ratio", "Of reaching the target in time.", forecast,
-       [](const TaskRow& row) { return row.forecast_probability; });
+  each("laird_task_success_probability_ratio", "ratio",
+       "Of reaching the target in time, with the whole lane until then.", forecast,
+       [](const TaskRow& row) { return row.need.probability; });
+  text.family("laird_task_need_seconds", "gauge", "seconds",
+              "Of its whole lane until the target, if it is reached, by quantile.");
+  for (const TaskRow& row : rows) {
+    if (row.need.basis != placement::NeedBasis::kForecast) continue;
+    const std::string task = label("task", row.name);
+    text.sample(task + ",quantile=\"0.1\"", row.need.seconds.low);
+    text.sample(task + ",quantile=\"0.5\"", row.need.seconds.median);
+    text.sample(task + ",quantile=\"0.9\"", row.need.seconds.high);
+  }
   const double wall_s =
       static_cast<double>(in.now + in.state->wall_minus_agent) / static_cast<double>(kSecond);
   each("laird_task_deadline_timestamp_seconds", "seconds", "When it is due, Unix time.", always,

@@ -1,9 +1,8 @@
 #include "agent/view/status.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
-
-#include "agent/settings/cotrain_task.hpp"
 
 namespace laird::agent {
 namespace {
@@ -21,7 +20,6 @@ void add_forecast(const core::Task& task, TaskRow& row) {
   row.forecast_loss = forecast->loss;
   row.forecast_low = forecast->low;
   row.forecast_high = forecast->high;
-  row.forecast_probability = task.forecast.probability_below(row.target_loss, at, planned);
 }
 
 TaskRow row_of(const core::Task& task, TimeNs now) {
@@ -44,9 +42,10 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
   row.share = static_cast<double>(row.busy_ns) / static_cast<double>(row.took_ns);
   row.switches = task.switches;
   row.energy_uj = task.energy_uj;
+  row.need = placement::need_of(task, task.rate, now);
   if (!row.ended) add_forecast(task, row);
   row.reason = task.reason;
-  row.fleet = is_cotrain_task(task.spec);
+  row.fleet = task.spec.cotrain;
   return row;
 }
 
@@ -70,6 +69,29 @@ std::vector<TaskRow> task_rows(const core::State& state, TimeNs now) {
   return rows;
 }
 
+namespace {
+
+json::Value need_json(const placement::Need& need) {
+  using json::Value;
+  // Rounded: the digits behind say nothing, and every task is published again and again.
+  const auto range = [](const placement::NeedRange& of, double steps) {
+    const auto rounded = [steps](double value) {
+      return Value::number(std::round(value * steps) / steps);
+    };
+    return Value::object()
+        .set("low", rounded(of.low))
+        .set("median", rounded(of.median))
+        .set("high", rounded(of.high));
+  };
+  return Value::object()
+      .set("probability", Value::number(need.probability))
+      .set("reach", Value::number(need.reach))
+      .set("samples", range(need.samples, 1.0))
+      .set("seconds", range(need.seconds, 1000.0));
+}
+
+}  // namespace
+
 json::Value task_json(const TaskRow& row) {
   using json::Value;
   Value out = Value::object();
@@ -85,7 +107,10 @@ json::Value task_json(const TaskRow& row) {
                             .set("loss", Value::number(row.forecast_loss))
                             .set("low", Value::number(row.forecast_low))
                             .set("high", Value::number(row.forecast_high))
-                            .set("probability", Value::number(row.forecast_probability)));
+                            .set("probability", Value::number(row.need.probability)));
+  }
+  if (!row.ended && row.need.basis == placement::NeedBasis::kForecast) {
+    out.set("need", need_json(row.need));
   }
   out.set("energy_j",
           row.energy_uj < 0 ? Value() : Value::number(static_cast<double>(row.energy_uj) * 1e-6));

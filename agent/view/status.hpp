@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent/core/state/state.hpp"
+#include "agent/placement/need.hpp"
 #include "json/value.hpp"
 
 namespace laird::agent {
@@ -18,15 +19,15 @@ struct TaskRow {
   bool loss_known = false;
   double loss = 0.0;
   double target_loss = 0.0;
-  // At the deadline, if it keeps the share of time it has had so far.
+  // The loss at the deadline, if it keeps the share of time it has had so far.
   bool forecast_known = false;
   double forecast_loss = 0.0;
   double forecast_low = 0.0;
   double forecast_high = 0.0;
-  double forecast_probability = 0.0;  // of reaching the target in time
-  std::int64_t energy_uj = -1;        // -1: not metered
-  DurationNs deadline_in = 0;         // negative: passed
-  double share = 0.0;                 // of the board's lane time since acceptance
+  placement::Need need;         // of a task that is not over
+  std::int64_t energy_uj = -1;  // -1: not metered
+  DurationNs deadline_in = 0;   // negative: passed
+  double share = 0.0;           // of the board's lane time since acceptance
   DurationNs busy_ns = 0;
   DurationNs took_ns = 0;  // from acceptance to the end, or until now
   std::uint32_t switches = 0;

@@ -248,6 +248,12 @@ std::string describe_task(const TaskView& task) {
                          short_number(task.number("forecast/high")) + "; met with " +
                          percent(task.number("forecast/probability")));
   }
+  if (task.number("need/seconds/median")) {
+    line("needs", span_text(task.number("need/seconds/median")) + " of its lane, between " +
+                      span_text(task.number("need/seconds/low")) + " and " +
+                      span_text(task.number("need/seconds/high")) + "; reached at all with " +
+                      percent(task.number("need/reach")));
+  }
   if (!task.is_ended()) line("deadline", "in " + span_text(task.number("deadline_in_s")));
   line("share", percent(task.number("share")) + " of its lane, " +
                     fixed(task.number("busy_s"), 1, " s busy") + ", " +

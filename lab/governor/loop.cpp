@@ -36,16 +36,17 @@ power::PowerModel believed(const Board& board) {
 
 std::int32_t permille(double share) { return static_cast<std::int32_t>(std::lround(share * 1000)); }
 
-// What the gate lets through of each lane's demand; `full_mw` is the budget at full level.
+// What the gate lets through of each lane's demand, by the arithmetic the core uses; `full_mw` is
+// the budget at full level. The core then carries a ceiling out in turns, pieces and rests
+// (agent/core/step/gate.hpp). A load here is a use between 0 and 1 that is granted to nobody, so
+// the ceiling acts at once and nothing is left of a turn.
 LoadPoint through_gate(const power::LaneWeights& weights, std::int64_t full_mw, GateKind kind,
                        const LoadPoint& demand, std::int32_t level) {
   const double share = static_cast<double>(level) * 1e-3;
   if (kind == GateKind::kDuty) return {demand.at, demand.gpu * share, demand.cpu * share};
-  if (level >= power::kLevelFull) return demand;
   const power::LaneDemand lanes[] = {{weights.gpu_part_mw(full_mw), permille(demand.gpu)},
                                      {weights.cpu_part_mw(full_mw), permille(demand.cpu)}};
-  const std::int64_t budget_mw = full_mw * level / power::kLevelFull;
-  const double ceiling = static_cast<double>(power::gate_ceiling(lanes, budget_mw)) * 1e-3;
+  const double ceiling = static_cast<double>(power::ceiling_at_level(lanes, full_mw, level)) * 1e-3;
   return {demand.at, std::min(demand.gpu, ceiling), std::min(demand.cpu, ceiling)};
 }
 
@@ -54,9 +55,8 @@ LoadPoint through_gate(const power::LaneWeights& weights, std::int64_t full_mw, 
 class SeenUse {
  public:
   void add(const LoadPoint& use) {
-    static const double kKeep = std::exp(-seconds(kTick) / seconds(kBelievedLag));
-    gpu_ = use.gpu + (gpu_ - use.gpu) * kKeep;
-    cpu_ = use.cpu + (cpu_ - use.cpu) * kKeep;
+    gpu_ = power::seen_after(gpu_, use.gpu, kTick, kBelievedLag).use;
+    cpu_ = power::seen_after(cpu_, use.cpu, kTick, kBelievedLag).use;
   }
   void teach(power::LaneWeights& weights, std::int64_t total_mw) const {
     weights.observe(permille(gpu_), permille(cpu_), total_mw);

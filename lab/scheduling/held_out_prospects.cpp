@@ -6,8 +6,8 @@
 
 namespace laird::lab {
 
-const policies::ProspectSet& prospects_without(const std::string& source) {
-  static const std::map<std::string, policies::ProspectSet> kWithout = {
+const placement::ProspectSet& prospects_without(const std::string& source) {
+  static const std::map<std::string, placement::ProspectSet> kWithout = {
       {"Efaythegreat/char-rnn.pytorch", {
           .planned =
           {.mean = {0.6624, 0.1034, -3.242, 0.8622, -0.7337, 1.25, -1.199},
@@ -129,7 +129,7 @@ const policies::ProspectSet& prospects_without(const std::string& source) {
            .need = {0.5101, 0.142, -1.047, 0.8063, -1.508, 0.8456, 0.5011}}}},
   };
   const auto found = kWithout.find(source);
-  return found == kWithout.end() ? policies::shipped_prospects() : found->second;
+  return found == kWithout.end() ? placement::shipped_prospects() : found->second;
 }
 
 }  // namespace laird::lab

@@ -15,12 +15,12 @@
 namespace laird::lab {
 namespace {
 
-using policies::kNeedParts;
-using policies::kProspectFeatures;
-using policies::kProspectProducts;
-using policies::ProspectConstants;
-using policies::ProspectFeatures;
-using policies::ProspectSet;
+using placement::kNeedParts;
+using placement::kProspectFeatures;
+using placement::kProspectProducts;
+using placement::ProspectConstants;
+using placement::ProspectFeatures;
+using placement::ProspectSet;
 
 constexpr std::size_t kQuestions = 150;  // per curve
 constexpr double kRidge = 0.0015;        // per unit of total weight
@@ -70,10 +70,10 @@ void ask(const Curve& curve, double weight, Random& random, Rows& rows) {
     const double allowed = planned * draw.deadline_units / draw.duration_units;
     const double need = reached ? kPerReport * static_cast<double>(answered + 1 - seen) : 0.0;
     rows.planned.push_back(
-        {policies::prospect_features(forecast, draw.target_loss, samples, planned, planned), weight,
-         reached, need / planned});
+        {placement::prospect_features(forecast, draw.target_loss, samples, planned, planned),
+         weight, reached, need / planned});
     rows.unplanned.push_back(
-        {policies::prospect_features(forecast, draw.target_loss, samples, allowed, 0.0), weight,
+        {placement::prospect_features(forecast, draw.target_loss, samples, allowed, 0.0), weight,
          reached, need / allowed});
   }
 }
@@ -166,7 +166,7 @@ template <class Inputs, class Answer>
 }
 
 [[nodiscard]] Eigen::VectorXd inputs_with_products(const Row& row) {
-  const policies::ProspectProducts products = policies::products_of(row.features);
+  const placement::ProspectProducts products = placement::products_of(row.features);
   Eigen::VectorXd out(kProspectFeatures + kProspectProducts);
   out << plain_inputs(row), Eigen::Map<const Eigen::VectorXd>(products.data(), kProspectProducts);
   return out;
@@ -251,25 +251,25 @@ Status tune_prospects_and_write(const std::vector<Curve>& curves, const std::str
   std::fprintf(stderr, "fitting to all %zu curves\n", curves.size());
   std::string text = kWrittenBy;
   text +=
-      "#include \"agent/policies/prospect.hpp\"\n\nnamespace laird::policies {\n\n"
+      "#include \"agent/placement/prospect.hpp\"\n\nnamespace laird::placement {\n\n"
       "const ProspectSet& shipped_prospects() {\n  static constexpr ProspectSet kSet = " +
       text_of(tune_prospects(curves, "")) +
-      ";\n  return kSet;\n}\n\n}  // namespace laird::policies\n";
-  auto written = config::write_file(checkout + "/agent/policies/prospect_constants.cpp", text);
+      ";\n  return kSet;\n}\n\n}  // namespace laird::placement\n";
+  auto written = config::write_file(checkout + "/agent/placement/prospect_constants.cpp", text);
   if (!written) return written;
 
   text = kWrittenBy;
   text +=
       "#include <map>\n\n#include \"lab/scheduling/tune_prospects.hpp\"\n\nnamespace laird::lab "
-      "{\n\nconst policies::ProspectSet& prospects_without(const std::string& source) {\n"
-      "  static const std::map<std::string, policies::ProspectSet> kWithout = {\n";
+      "{\n\nconst placement::ProspectSet& prospects_without(const std::string& source) {\n"
+      "  static const std::map<std::string, placement::ProspectSet> kWithout = {\n";
   for (const std::string& source : sources) {
     std::fprintf(stderr, "fitting without %s\n", source.c_str());
     text += "      {\"" + source + "\", " + text_of(tune_prospects(curves, source)) + "},\n";
   }
   text +=
       "  };\n  const auto found = kWithout.find(source);\n"
-      "  return found == kWithout.end() ? policies::shipped_prospects() : found->second;\n}\n\n"
+      "  return found == kWithout.end() ? placement::shipped_prospects() : found->second;\n}\n\n"
       "}  // namespace laird::lab\n";
   return config::write_file(checkout + "/lab/scheduling/held_out_prospects.cpp", text);
 }

@@ -1,4 +1,4 @@
-// Finds the constants of agent/policies/prospect.hpp on real curves, for all sources and with each
+// Finds the constants of agent/placement/prospect.hpp on real curves, for all sources and with each
 // source left out.
 //
 // Questions: kQuestions targets per curve, drawn as bundles draw them, each asked at four moments
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/policies/prospect.hpp"
+#include "agent/placement/prospect.hpp"
 #include "base/error.hpp"
 #include "lab/forecast/curves.hpp"
 
@@ -19,13 +19,13 @@ namespace laird::lab {
 
 // The constants to judge a curve of this source with: those found without it, or the shipped ones
 // for a source nobody has seen (held_out_prospects.cpp).
-[[nodiscard]] const policies::ProspectSet& prospects_without(const std::string& source);
+[[nodiscard]] const placement::ProspectSet& prospects_without(const std::string& source);
 
 // Fitted to every curve whose source is not `left_out`.
-[[nodiscard]] policies::ProspectSet tune_prospects(const std::vector<Curve>& curves,
-                                                   const std::string& left_out);
+[[nodiscard]] placement::ProspectSet tune_prospects(const std::vector<Curve>& curves,
+                                                    const std::string& left_out);
 
-// Writes agent/policies/prospect_constants.cpp and lab/scheduling/held_out_prospects.cpp below
+// Writes agent/placement/prospect_constants.cpp and lab/scheduling/held_out_prospects.cpp below
 // `checkout`.
 [[nodiscard]] Status tune_prospects_and_write(const std::vector<Curve>& curves,
                                               const std::string& checkout);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "agent/policies/foresight.hpp"
 #include "base/require.hpp"
 
 namespace laird::lab {
@@ -149,9 +148,7 @@ void CurveBoard::submit(std::uint32_t index) {
   index_of_.resize(std::max<std::size_t>(index_of_.size(), key + 1), kNobody);
   index_of_[key] = index;
   apply(core::Submitted{1, std::move(spec)});
-  if (auto* ours = dynamic_cast<policies::Foresight*>(state_.policy.get())) {
-    if (task.prospects != nullptr) ours->judge_with(key, *task.prospects);
-  }
+  if (task.prospects != nullptr) state_.policy->judge_with(key, *task.prospects);
   if (task.forecast_constants == nullptr) return;
   core::Task* accepted = state_.find_live(key);
   LAIRD_REQUIRE(accepted != nullptr, "an accepted task is live");

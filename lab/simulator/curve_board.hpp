@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "agent/core/step/step.hpp"
-#include "agent/policies/prospect.hpp"
+#include "agent/placement/prospect.hpp"
 
 namespace laird::lab {
 
@@ -34,7 +34,7 @@ struct SimulatedTask {
   // What the task's own forecaster starts from; nothing: as the core made it. For judging a policy
   // with constants that have not seen the task's curve.
   const estimators::ForecastConstants* forecast_constants = nullptr;
-  const policies::ProspectSet* prospects = nullptr;  // the same for our policy's own constants
+  const placement::ProspectSet* prospects = nullptr;  // the same for the task's need
 };
 
 // Units of lane time until the curve first meets the target; negative when it never does.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/exact_math.hpp"
 #include "power/model/governor.hpp"
 
 namespace laird::power {
@@ -26,6 +27,20 @@ std::int32_t gate_ceiling(std::span<const LaneDemand> lanes, std::int64_t budget
     (spent(middle) <= budget ? fits : exceeds) = middle;
   }
   return fits;
+}
+
+std::int32_t ceiling_at_level(std::span<const LaneDemand> lanes, std::int64_t full_mw,
+                              std::int32_t level_permille) {
+  if (level_permille >= kLevelFull || full_mw <= 0) return level_permille;
+  return gate_ceiling(lanes, full_mw * level_permille / kLevelFull);
+}
+
+SeenUse seen_after(double seen, double use, DurationNs passed, DurationNs lag) {
+  const double ratio = static_cast<double>(passed) / static_cast<double>(lag);
+  const double left = exact::exp(-ratio);
+  const double sum =
+      use * static_cast<double>(passed) + (seen - use) * static_cast<double>(lag) * (1.0 - left);
+  return {std::clamp(use + (seen - use) * left, 0.0, 1.0), std::max(sum, 0.0)};
 }
 
 }  // namespace laird::power

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/time.hpp"
+
 namespace laird::power {
 
 struct LaneDemand {
@@ -25,5 +27,19 @@ inline constexpr std::size_t kGateLanesMax = 64;
 
 // 1000 when everything fits. Lanes beyond kGateLanesMax are left out.
 [[nodiscard]] std::int32_t gate_ceiling(std::span<const LaneDemand> lanes, std::int64_t budget_mw);
+
+// The same for the governor's gate level, in thousandths of the dynamic power `full_mw`. Lanes do
+// not matter at full level; a board whose dynamic power is unknown (0) has nothing to share by, and
+// the level itself is the ceiling.
+[[nodiscard]] std::int32_t ceiling_at_level(std::span<const LaneDemand> lanes, std::int64_t full_mw,
+                                            std::int32_t level_permille);
+
+// A lane's use as a reading shows it, 0 to 1: the use itself through a first-order lag.
+struct SeenUse {
+  double use = 0.0;
+  double sum_ns = 0.0;  // its integral over the time that passed
+};
+// `use` held all the time since `seen` was true.
+[[nodiscard]] SeenUse seen_after(double seen, double use, DurationNs passed, DurationNs lag);
 
 }  // namespace laird::power

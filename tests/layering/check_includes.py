@@ -54,9 +54,11 @@ LAYERS = {
     "trainers/model": PLAIN + ["consensus", "consensus/cotrain", "trainers/data"],
     "trainers": PLAIN + ["cli", "mqtt/codec", "trainers/data", "trainers/model"],
     # The core: words and memory, then the steps. Policies see the words.
-    "agent/core/state": ["base", "agent/policies/policy.hpp", "agent/core/step/stepper.hpp"] + MODELS,
-    "agent/core/step": ["base", "agent/core/state", "agent/policies"] + MODELS,
-    "agent/policies": ["base", "agent/core/state"] + MODELS,
+    "agent/core/state": ["base", "agent/policies/policy.hpp"] + MODELS,
+    "agent/core/step": ["base", "agent/core/state", "agent/placement", "agent/policies"] + MODELS,
+    "agent/policies": ["base", "agent/core/state", "agent/placement"] + MODELS,
+    # What a task still needs, and what a board would make of a new one: below policies and steps.
+    "agent/placement": PLAIN + ["agent/core/state", "estimators/model"],
     # The interface of the power readers is the sensor port; nothing else of that folder is.
     "agent/ports": ["base", "agent/core/state", "power/readers/reader.hpp"],
     "agent/journal": ["base", "agent/ports"] + CORE,
@@ -69,10 +71,9 @@ LAYERS = {
                                    "agent/settings"],
     "agent/board_power": PLAIN + ["os", "power", "power/model", "power/boards", "power/readers",
                                   "power/helper", "agent/core/state", "agent/os", "agent/settings"],
-    "agent/placement": PLAIN + CORE,
     "agent/view": PLAIN + ["os", "mqtt/codec", "mqtt/client/connection.hpp", "power/model",
                            "power/report", "agent/core/state", "agent/core/step", "agent/os",
-                           "agent/settings"],
+                           "agent/placement", "agent/settings"],
     "agent/commands": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "mqtt/client/message.hpp",
                                "agent/agent.hpp", "agent/machine.hpp", "agent/core/state", "agent/os", "agent/placement",
                                "agent/settings", "agent/view"],
@@ -100,7 +101,7 @@ LAYERS = {
     # Experiments: the core and the models, never the agent's processes.
     "lab": PLAIN + ["cli", "plot", "estimators/model", "consensus", "consensus/voting",
                     "consensus/ledger", "consensus/cotrain", "mqtt/codec", "power/model",
-                    "power/boards", "power/readers", "power/report", "agent/replay"] + CORE,
+                    "power/boards", "power/readers", "power/report", "agent/placement", "agent/replay"] + CORE,
 }
 
 # Folders that must give the same answer wherever and whenever they run.
@@ -246,6 +247,10 @@ def self_test():
         ("json/a.cpp", '#include "config/schema.hpp"'),
         ("agent/core/step/step.cpp", '#include "agent/agent.hpp"'),
         ("agent/core/step/step.cpp", '#include "json/value.hpp"'),
+        ("agent/core/state/state.cpp", '#include "agent/core/step/stepper.hpp"'),
+        ("agent/placement/need.cpp", '#include "agent/policies/policy.hpp"'),
+        ("agent/placement/bid.cpp", '#include "agent/core/step/step.hpp"'),
+        ("agent/core/state/state.cpp", '#include "agent/placement/need.hpp"'),
         ("agent/policies/a.cpp", "  #  include <chrono>"),
         ("agent/core/step/a.cpp", "#include <sys/socket.h>"),
         ("agent/core/step/a.cpp", "#include <unordered_map>"),

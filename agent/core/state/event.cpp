@@ -203,4 +203,26 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<CapRequested>(body);
 }
 
+Status check_config(const CoreConfig& config) {
+  if (config.lanes.empty() || config.lanes.size() > kLanesMax) {
+    return fail(Code::kCorrupt, "the board has no lanes, or too many");
+  }
+  const TrainerTiming& t = config.timing;
+  for (const DurationNs wait : {t.start_timeout, t.hang_timeout, t.preempt_timeout, t.stop_grace,
+                                t.checkpoint_every, t.backoff_min, t.backoff_max}) {
+    if (wait < 0 || wait > kWaitMax) return fail(Code::kCorrupt, "the config's waits are off");
+  }
+  if (config.slice < kSliceMin || config.slice > kSliceMax || config.memory_bytes < 0 ||
+      config.memory_bytes > kMemoryBytesMax) {
+    return fail(Code::kCorrupt, "the config's slice or memory is off");
+  }
+  if (!config.power.fits_limits()) return fail(Code::kCorrupt, "the config's power is off");
+  const FleetConfig& fleet = config.fleet;
+  if (fleet.tick < kTickMin || fleet.tick > kTickMax || fleet.lease < kLeaseTicksMin * fleet.tick ||
+      fleet.lease > kLeaseMax) {
+    return fail(Code::kCorrupt, "the config's tick or lease is off");
+  }
+  return check_fleet_budget(fleet.budget);
+}
+
 }  // namespace laird::core

@@ -52,6 +52,9 @@ struct CoreConfig {
   void archive(Archive& ar);
 };
 
+// A config as the agent makes it from its schema; anything else is not one of ours.
+[[nodiscard]] Status check_config(const CoreConfig& config);
+
 // The agent (re)started: every trainer process of an earlier run is gone.
 struct Booted {
   TimeNs wall_ns = 0;

@@ -40,6 +40,9 @@ inline constexpr DurationNs kYieldMax = kSecond;  // of a trainer that waits for
 inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
 inline constexpr DurationNs kSliceMax = kHour;
 
+// What every instant in a state or an event keeps to.
+[[nodiscard]] constexpr bool is_instant(TimeNs at) { return at >= 0 && at <= kTimeMax; }
+
 // A submission must fit one journal row and one line of the control socket with room to spare.
 static_assert(kParamsBytesMax + 4 * 1024 <= 64 * 1024);
 static_assert(kTasksEndedKept < kTasksLiveMax);

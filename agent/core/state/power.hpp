@@ -4,11 +4,12 @@
 // lowest one is in force. power::Governor is stepped with every reading and its gate level becomes
 // a ceiling on lane time (power/model/power_gate.hpp); the fleet may lower a kind of lane further.
 //
-// The gate. A lane that was busy for d under a ceiling c rests d * (1 - c) / c before its next
-// grant, so over any window it is busy for at most c of it and one grant. Under a ceiling a
-// policy's slice is handed out in pieces of about kGatePeriod * c with rests between, as one turn:
-// the policy is asked again only when the slice is used up. The rest is worked out from the ceiling
-// of the moment, so a ceiling that rises ends it early, and one of 0 holds until it rises.
+// The gate (agent/core/step/gate.hpp). A lane that was busy for d under a ceiling c rests d * (1 -
+// c) / c before its next grant, so over any window it is busy for at most c of it and one grant.
+// Under a ceiling a policy's slice is handed out in pieces of about kGatePeriod * c with rests
+// between, as one turn: the policy is asked again only when the slice is used up. The rest is
+// worked out from the ceiling of the moment, so a ceiling that rises ends it early, and one of 0
+// holds until it rises.
 //
 // Readings. A gate chops power faster than a meter samples it, so a reading shows whatever the
 // lanes did just then. What the governor wants is the mean at the present ceilings, and what the
@@ -44,6 +45,9 @@ inline constexpr DurationNs kGateReportMax = 500 * kMillisecond;
 inline constexpr DurationNs kMeterLag = 50 * kMillisecond;
 inline constexpr std::int64_t kCapMwMax = 10'000'000;
 inline constexpr DurationNs kCapForMax = 366 * kDay;
+inline constexpr double kSeenSumMax = static_cast<double>(kDay);
+
+[[nodiscard]] constexpr bool is_cap(std::int64_t mw) { return mw >= 1 && mw <= kCapMwMax; }
 
 // What the core needs to know of the board to hold a cap.
 struct PowerConfig {
@@ -117,8 +121,5 @@ struct PowerState {
   [[nodiscard]] bool fits_limits() const;
   void archive(Archive& ar);
 };
-
-// When the lane may be granted again; in the past when it may now, kNever at a ceiling of 0.
-[[nodiscard]] TimeNs rest_ends_at(const LaneGate& gate);
 
 }  // namespace laird::core

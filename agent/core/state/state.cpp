@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/core/step/stepper.hpp"
-
 namespace laird::core {
 
 void Lane::archive(Archive& ar) {

@@ -43,6 +43,9 @@ struct TaskSpec {
   std::uint64_t planned_samples = 0;  // epochs times data, 0 when the author did not say
   std::uint64_t seed = 0;
   bool splittable = false;
+  // Trains one model with other boards. Follows from `params`, which the core does not read, so it
+  // is not archived: agent/settings/cotrain_task sets it where tasks are parsed and brought back.
+  bool cotrain = false;
 
   void archive(Archive& ar);
   [[nodiscard]] bool same_as(const TaskSpec& other) const;

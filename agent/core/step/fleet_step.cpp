@@ -3,6 +3,7 @@
 // docs/ledger.md explains it.
 #include <algorithm>
 
+#include "agent/core/step/fleet_need.hpp"
 #include "agent/core/step/stepper.hpp"
 #include "base/require.hpp"
 #include "consensus/codec.hpp"
@@ -279,7 +280,7 @@ void Stepper::fleet_tick() {
       found_or_join(!fleet.found_at_start);
     }
     for (std::size_t r = 0; r < kResources; ++r) {
-      fleet.ledger->set_demand(r, demand_for(static_cast<Resource>(r)));
+      fleet.ledger->set_demand(r, demand_of(s_, static_cast<Resource>(r)));
     }
     consensus::Out out;
     fleet.ledger->on_tick(s_.now, out);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "agent/core/step/gate.hpp"
 #include "agent/core/step/stepper.hpp"
 #include "base/require.hpp"
 
@@ -58,7 +59,7 @@ void Stepper::leave_lane(Task& task) {
   task.lane = -1;
   task.share_ppm = 0;
   lanes_changed_ = true;
-  if (lane.running.empty()) lane_emptied(lane);
+  if (lane.running.empty()) end_spell(lane.gate, s_.now);
 }
 
 void Stepper::sweep_ended() {

@@ -5,6 +5,7 @@
 // again once it is ready. A grant that overruns its slice by as much again is paused.
 #include <algorithm>
 
+#include "agent/core/step/gate.hpp"
 #include "agent/core/step/stepper.hpp"
 #include "base/require.hpp"
 
@@ -106,7 +107,7 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
     shares += choice.share_ppm;
     LAIRD_REQUIRE(shares <= kShareWholePpm, "a policy gave out more than the whole lane");
     if (gate.turn_left > 0) gate.turn.push_back({choice.key, choice.share_ppm});
-    grant(index, *task, choice.share_ppm, piece_of(lane, slice));
+    grant(index, *task, choice.share_ppm, piece_of(lane.gate, slice));
     granted = true;
   }
   return granted || decision.choices.empty();
@@ -123,10 +124,10 @@ void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, Du
     samples = static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kSamplesMax)));
     // Whole reports where the slice allows: each loss is then a mean over the same count.
     if (samples > every) samples -= samples % every;
-    samples = gated_samples(lane, task, samples);
+    samples = gated_samples(lane.gate, samples, every, task.rate);
   }
   if (lane.running.empty()) {
-    lane_filled(lane);
+    begin_spell(lane.gate, s_.now);
     lane.slice = slice;
     lane.slice_ends_at = s_.now + slice;
     if (lane.last_task != task.key) ++s_.counters.switches;
@@ -145,7 +146,7 @@ void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, Du
   ++task.grants;
   ++task.grants_since_ready;
   move(task, Trigger::kGrant);
-  out_.push_back({RunTrainer{task.process(), task.grant_until, quota_milli(lane, share_ppm)}});
+  out_.push_back({RunTrainer{task.process(), task.grant_until, quota_of(lane, share_ppm)}});
 }
 
 void Stepper::start(Task& task) {

@@ -1,6 +1,7 @@
 #include "agent/core/step/step.hpp"
 
 #include "agent/core/step/stepper.hpp"
+#include "agent/placement/need.hpp"
 #include "base/require.hpp"
 
 namespace laird::core {
@@ -97,28 +98,6 @@ void Stepper::apply(const Event& event) {
 
 void step(State& state, const Event& event, Effects& out) { Stepper(state, out).apply(event); }
 
-Status check_config(const CoreConfig& config) {
-  if (config.lanes.empty() || config.lanes.size() > kLanesMax) {
-    return fail(Code::kCorrupt, "the board has no lanes, or too many");
-  }
-  const TrainerTiming& t = config.timing;
-  for (const DurationNs wait : {t.start_timeout, t.hang_timeout, t.preempt_timeout, t.stop_grace,
-                                t.checkpoint_every, t.backoff_min, t.backoff_max}) {
-    if (wait < 0 || wait > kWaitMax) return fail(Code::kCorrupt, "the config's waits are off");
-  }
-  if (config.slice < kSliceMin || config.slice > kSliceMax || config.memory_bytes < 0 ||
-      config.memory_bytes > kMemoryBytesMax) {
-    return fail(Code::kCorrupt, "the config's slice or memory is off");
-  }
-  if (!config.power.fits_limits()) return fail(Code::kCorrupt, "the config's power is off");
-  const FleetConfig& fleet = config.fleet;
-  if (fleet.tick < kTickMin || fleet.tick > kTickMax || fleet.lease < kLeaseTicksMin * fleet.tick ||
-      fleet.lease > kLeaseMax) {
-    return fail(Code::kCorrupt, "the config's tick or lease is off");
-  }
-  return check_fleet_budget(fleet.budget);
-}
-
 Status admissible(const State& state, const Event& event) {
   if (event.at < state.now) return fail(Code::kCorrupt, "an event is older than the one before it");
   if (!is_instant(event.at)) return fail(Code::kCorrupt, "an event is of no possible time");
@@ -155,6 +134,7 @@ Result<std::string> explain(const State& state, std::string_view task) {
   std::string out(name(found->state));
   if (!found->reason.empty()) out += " (" + found->reason + ")";
   if (state.policy != nullptr) out += "; " + state.policy->explain(*found);
+  out += "; " + placement::describe(placement::need_of(*found, found->rate, state.now));
   return out;
 }
 

@@ -8,11 +8,6 @@
 
 namespace laird::core {
 
-// What every instant in a state or an event keeps to.
-[[nodiscard]] inline bool is_instant(TimeNs at) { return at >= 0 && at <= kTimeMax; }
-// A config as the shell makes it from its schema; anything else is not one of ours.
-[[nodiscard]] Status check_config(const CoreConfig& config);
-
 class Stepper {
  public:
   Stepper(State& state, Effects& out) : s_(state), out_(out) {}
@@ -102,30 +97,26 @@ class Stepper {
   void apply_shares();
   void send(const consensus::Out& out);
   [[nodiscard]] TimeNs wall_now() const { return s_.now + s_.wall_minus_agent; }
-  // What the tasks of this board need of the fleet (fleet_need.cpp).
-  [[nodiscard]] consensus::Demand demand_for(Resource resource) const;
 
-  // The cap and the step gate (power.cpp).
+  // The cap and what holds it (power.cpp).
   void boot_power(const PowerConfig& before);
   void govern();
   void govern_reading(const power::PowerReading& reading);
   void follow_caps();
   void carry_out(const power::Move& move);
   void release_power();
-  void update_ceilings();
-  void note_held_back();
-  void lane_filled(Lane& lane);
-  void lane_emptied(Lane& lane);
-  [[nodiscard]] bool is_wanted(const Lane& lane) const;
-  [[nodiscard]] std::int64_t gate_open_permille(const Lane& lane) const;
   [[nodiscard]] std::int64_t mean_power_mw(std::int64_t total_mw);
   [[nodiscard]] std::int64_t between_readings_mw();
-  [[nodiscard]] DurationNs piece_of(const Lane& lane, DurationNs slice) const;
-  [[nodiscard]] bool continue_turn(std::uint32_t index);
-  [[nodiscard]] std::uint64_t gated_samples(const Lane& lane, const Task& task,
-                                            std::uint64_t samples) const;
-  [[nodiscard]] std::uint32_t quota_milli(const Lane& lane, std::uint32_t share_ppm) const;
   [[nodiscard]] TimeNs power_due_at() const;
+
+  // The step gate (gate_step.cpp); its arithmetic is in gate.hpp.
+  void update_ceilings();
+  void note_held_back();
+  [[nodiscard]] bool is_wanted(const Lane& lane) const;
+  [[nodiscard]] std::int64_t part_of_kind_permille(const Lane& lane) const;
+  [[nodiscard]] std::int64_t other_rungs_permille() const;
+  [[nodiscard]] bool continue_turn(std::uint32_t index);
+  [[nodiscard]] std::uint32_t quota_of(const Lane& lane, std::uint32_t share_ppm) const;
 
   void answer(std::uint64_t request, TaskKey key, std::string text);
   void refuse(std::uint64_t request, Code code, std::string text);

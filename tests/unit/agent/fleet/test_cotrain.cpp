@@ -19,6 +19,7 @@ core::Task fleet_task(core::TaskState state) {
   task.state = state;
   task.spec.name = "shared";
   task.spec.params = R"({"fleet":{}})";
+  task.spec.cotrain = true;
   return task;
 }
 
@@ -146,7 +147,7 @@ TEST(a_task_that_ended_as_planned_is_told_as_done_and_other_tasks_are_not_told) 
   ended.ended_at = kHour;
   core::Task plain = ended;
   plain.spec.name = "plain";
-  plain.spec.params = R"({"note":"fleet"})";
+  plain.spec.cotrain = false;
   rig.state.live.clear();
   rig.state.ended = {ended, plain};
   rig.refresh();
@@ -222,8 +223,22 @@ TEST(a_board_says_why_it_cannot_take_a_fleet_task) {
   trainers["t"].lines_only = true;
   TEST_ASSERT_TRUE(cotrain_task_problem(spec, trainers, true).find("only prints") !=
                    std::string::npos);
-  spec.params = "{}";
+  spec.cotrain = false;
   TEST_ASSERT_EQUAL_STRING("", cotrain_task_problem(spec, trainers, false).c_str());
+}
+
+TEST(a_fleet_task_is_known_by_the_section_fleet_of_its_params) {
+  core::State state;
+  state.live = {fleet_task(core::TaskState::kQueued), fleet_task(core::TaskState::kQueued)};
+  state.live[1].spec.params = R"({"note":"fleet","fleet":true})";
+  state.ended = {fleet_task(core::TaskState::kEnded), fleet_task(core::TaskState::kEnded)};
+  state.ended[1].spec.params = "{ not JSON \"fleet\"";
+  state.live[0].spec.cotrain = state.ended[0].spec.cotrain = false;
+  mark_cotrain_tasks(state);
+  TEST_ASSERT_TRUE(state.live[0].spec.cotrain);
+  TEST_ASSERT_FALSE(state.live[1].spec.cotrain);
+  TEST_ASSERT_TRUE(state.ended[0].spec.cotrain);
+  TEST_ASSERT_FALSE(state.ended[1].spec.cotrain);
 }
 
 TEST(a_board_needs_others_words_from_the_acceptance_of_a_fleet_task_to_its_end) {
@@ -233,7 +248,7 @@ TEST(a_board_needs_others_words_from_the_acceptance_of_a_fleet_task_to_its_end) 
     rig.state.live[0].state = state;
     TEST_ASSERT_TRUE(has_fleet_task(rig.state));
   }
-  rig.state.live[0].spec.params = R"({"note":"fleet"})";
+  rig.state.live[0].spec.cotrain = false;
   TEST_ASSERT_FALSE(has_fleet_task(rig.state));
   rig.state.ended = {fleet_task(core::TaskState::kEnded)};
   rig.state.live.clear();

@@ -1,11 +1,12 @@
 #include "agent/placement/bid.hpp"
 
+#include "agent/core/step/step.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using agent::Bid;
-using agent::bid_for;
+using placement::Bid;
+using placement::bid_for;
 using test::FakeBoard;
 
 namespace {
@@ -31,7 +32,7 @@ core::Task done_before(double rate, std::uint64_t samples, const std::string& pa
 }
 
 Bid bid_on(FakeBoard& board, const core::TaskSpec& spec) {
-  return bid_for(board.state, spec, board.state.now);
+  return bid_for(board.state, spec, core::admits(board.state, spec), board.state.now);
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ TEST(a_board_that_would_refuse_the_task_says_why) {
   spec.trainer = "stranger";
   const Bid bid = bid_on(board, spec);
   TEST_ASSERT_FALSE(bid.admits.has_value());
-  const json::Value out = agent::bid_json(bid);
+  const json::Value out = placement::bid_json(bid);
   TEST_ASSERT_FALSE(out.find("admits")->as_bool());
   TEST_ASSERT_TRUE(out.find("why")->as_string().find("stranger") != std::string::npos);
   TEST_ASSERT_TRUE(out.find("probability") == nullptr);
@@ -54,7 +55,7 @@ TEST(without_history_a_board_promises_nothing) {
   TEST_ASSERT_TRUE(bid.admits.has_value());
   TEST_ASSERT_EQUAL_DOUBLE(0.5, bid.probability);
   TEST_ASSERT_EQUAL_DOUBLE(1.0, bid.free_share);
-  const json::Value out = agent::bid_json(bid);
+  const json::Value out = placement::bid_json(bid);
   TEST_ASSERT_TRUE(out.find("finish_in_s")->is(json::Kind::kNull));
   TEST_ASSERT_TRUE(out.find("energy_j")->is(json::Kind::kNull));
 }

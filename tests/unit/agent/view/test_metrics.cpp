@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "agent/board_power/cap_watch.hpp"
+#include "agent/placement/need.hpp"
 #include "power/boards/catalogue.hpp"
 #include "tests/harness/unit.hpp"
 
@@ -99,6 +100,27 @@ TEST(a_board_that_does_nothing_has_well_formed_metrics) {
   TEST_ASSERT_EQUAL_DOUBLE(0.0, samples.at("laird_tasks{state=\"running\"}"));
   TEST_ASSERT_EQUAL_UINT64(0, samples.count("laird_mqtt_connected"));
   TEST_ASSERT_EQUAL_UINT64(0, samples.count("laird_fleet_fenced"));
+}
+
+TEST(a_task_with_a_forecast_says_what_it_needs) {
+  Board board;
+  core::Task known = task(1, "known");
+  known.rate = 100.0;
+  for (int i = 1; i <= 20; ++i) {
+    known.samples += 100;
+    static_cast<void>(known.forecast.observe(static_cast<double>(known.samples), 1.0 - 0.01 * i));
+  }
+  board.state.live = {known, task(2, "young")};
+  const auto samples = strictly_parsed(metrics_text(board.input()));
+  const placement::Need need = placement::need_of(known, 100.0, board.input().now);
+  const std::string id = "laird_task_need_seconds{task=\"known\",quantile=";
+  TEST_ASSERT_DOUBLE_WITHIN(1e-3, need.seconds.low, samples.at(id + "\"0.1\"}"));
+  TEST_ASSERT_DOUBLE_WITHIN(1e-3, need.seconds.median, samples.at(id + "\"0.5\"}"));
+  TEST_ASSERT_DOUBLE_WITHIN(1e-3, need.seconds.high, samples.at(id + "\"0.9\"}"));
+  TEST_ASSERT_DOUBLE_WITHIN(1e-6, need.probability,
+                            samples.at("laird_task_success_probability_ratio{task=\"known\"}"));
+  TEST_ASSERT_EQUAL_UINT64(
+      0, samples.count("laird_task_need_seconds{task=\"young\",quantile=\"0.5\"}"));
 }
 
 TEST(tasks_the_fleet_and_the_link_are_in_it) {

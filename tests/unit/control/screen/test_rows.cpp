@@ -65,6 +65,15 @@ TEST(a_task_is_at_risk_when_it_is_more_likely_missed_than_met) {
   TEST_ASSERT_FALSE(is_at_risk(task(R"({"state":"missed","deadline_in_s":-5})")));
 }
 
+TEST(a_description_says_what_the_task_still_needs) {
+  const TaskView view = task(
+      R"({"name":"t","state":"running","need":{"probability":0.4,"reach":0.8,)"
+      R"("samples":{"low":1,"median":2,"high":3},"seconds":{"low":20,"median":45,"high":7300}}})");
+  TEST_ASSERT_TRUE(describe_task(view).find("needs         45s of its lane, between 20s and") !=
+                   std::string::npos);
+  TEST_ASSERT_TRUE(describe_task(view).find("reached at all with 80%") != std::string::npos);
+}
+
 TEST(descriptions_hold_with_nothing_known) {
   TEST_ASSERT_TRUE(describe_board("n-1", BoardView{}, 0).find("none yet") != std::string::npos);
   TEST_ASSERT_TRUE(describe_task(TaskView{}).find("task") == 0);

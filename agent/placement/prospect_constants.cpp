@@ -1,8 +1,8 @@
 // Written by `laird-lab laira --real DIR --tune CHECKOUT`; docs/experiments.md says how.
 // clang-format off
-#include "agent/policies/prospect.hpp"
+#include "agent/placement/prospect.hpp"
 
-namespace laird::policies {
+namespace laird::placement {
 
 const ProspectSet& shipped_prospects() {
   static constexpr ProspectSet kSet = {
@@ -25,4 +25,4 @@ const ProspectSet& shipped_prospects() {
   return kSet;
 }
 
-}  // namespace laird::policies
+}  // namespace laird::placement

@@ -21,10 +21,11 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 
 #include "agent/core/state/task.hpp"
 
-namespace laird::policies {
+namespace laird::placement {
 
 inline constexpr std::size_t kProspectFeatures = 7;
 // Parts of the length within which the rest of the work may lie.
@@ -53,6 +54,22 @@ struct ProspectSet {
 };
 [[nodiscard]] const ProspectSet& shipped_prospects();
 
+// Constants of single tasks in place of the shipped ones: the lab judges policies with such as have
+// not seen the task's curve. Empty on a board.
+class ProspectsByTask {
+ public:
+  // `constants` outlive this.
+  void set(core::TaskKey key, const ProspectSet& constants) { by_key_[key] = &constants; }
+  void forget(core::TaskKey key) { by_key_.erase(key); }
+  [[nodiscard]] const ProspectSet& of(core::TaskKey key) const {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? shipped_prospects() : *found->second;
+  }
+
+ private:
+  std::map<core::TaskKey, const ProspectSet*> by_key_;
+};
+
 // The features before they are standardised. `length` in samples, at least 1; the forecaster has at
 // least one report.
 [[nodiscard]] ProspectFeatures prospect_features(const estimators::Forecaster& forecast,
@@ -66,11 +83,15 @@ struct Prospect {
 
   // Further samples that suffice with probability u, given that the target is reached.
   [[nodiscard]] double need_quantile(double u) const;
+  // The probability that so many further samples suffice, given that the target is reached: the
+  // other way round. What lies beyond the last part of the length lies at its end.
+  [[nodiscard]] double within_samples(double samples) const;
 };
 [[nodiscard]] Prospect prospect(const ProspectConstants& constants,
                                 const ProspectFeatures& features, double length);
 
-// Of a task with at least one report and a measured rate.
-[[nodiscard]] Prospect prospect_of(const core::Task& task, const ProspectSet& constants);
+// Of a task with at least one report; `speed` is in samples per second with the whole lane.
+[[nodiscard]] Prospect prospect_of(const core::Task& task, double speed,
+                                   const ProspectSet& constants);
 
-}  // namespace laird::policies
+}  // namespace laird::placement

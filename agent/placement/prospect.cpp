@@ -1,10 +1,10 @@
-#include "agent/policies/prospect.hpp"
+#include "agent/placement/prospect.hpp"
 
 #include <algorithm>
 
 #include "base/exact_math.hpp"
 
-namespace laird::policies {
+namespace laird::placement {
 namespace {
 
 constexpr double kProbabilityMin = 0.004;  // a forecast is never believed beyond this
@@ -66,6 +66,21 @@ double Prospect::need_quantile(double u) const {
   return length * from;
 }
 
+double Prospect::within_samples(double samples) const {
+  const double part = samples / length;
+  double below = 0.0;
+  double from = 0.0;
+  for (std::size_t j = 0; j < kNeedParts.size(); ++j) {
+    const double up_to = std::max(below, within[j]);
+    if (part < kNeedParts[j]) {
+      return below + (up_to - below) * std::max(0.0, part - from) / (kNeedParts[j] - from);
+    }
+    below = up_to;
+    from = kNeedParts[j];
+  }
+  return 1.0;
+}
+
 Prospect prospect(const ProspectConstants& constants, const ProspectFeatures& features,
                   double length) {
   ProspectFeatures f;
@@ -84,10 +99,10 @@ Prospect prospect(const ProspectConstants& constants, const ProspectFeatures& fe
   return out;
 }
 
-Prospect prospect_of(const core::Task& task, const ProspectSet& constants) {
+Prospect prospect_of(const core::Task& task, double speed, const ProspectSet& constants) {
   const bool is_planned = task.planned_samples > 0;
   const auto planned = static_cast<double>(task.planned_samples);
-  const double allowed = task.rate * static_cast<double>(task.deadline_at - task.accepted_at) / 1e9;
+  const double allowed = speed * static_cast<double>(task.deadline_at - task.accepted_at) / 1e9;
   const double length = std::max(1.0, is_planned ? planned : allowed);
   return prospect(is_planned ? constants.planned : constants.unplanned,
                   prospect_features(task.forecast, task.spec.target_loss,
@@ -95,4 +110,4 @@ Prospect prospect_of(const core::Task& task, const ProspectSet& constants) {
                   length);
 }
 
-}  // namespace laird::policies
+}  // namespace laird::placement

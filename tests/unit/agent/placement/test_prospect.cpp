@@ -1,10 +1,10 @@
-#include "agent/policies/prospect.hpp"
+#include "agent/placement/prospect.hpp"
 
 #include "base/exact_math.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using namespace laird::policies;
+using namespace laird::placement;
 
 namespace {
 
@@ -26,8 +26,8 @@ core::Task learned(double target, std::uint64_t planned, int reports = 40) {
 
 TEST(a_nearer_target_is_likelier_reached_and_sooner) {
   for (const std::uint64_t planned : {std::uint64_t{0}, std::uint64_t{500'000}}) {
-    const Prospect near = prospect_of(learned(0.2, planned), shipped_prospects());
-    const Prospect far = prospect_of(learned(0.03, planned), shipped_prospects());
+    const Prospect near = prospect_of(learned(0.2, planned), 1000.0, shipped_prospects());
+    const Prospect far = prospect_of(learned(0.03, planned), 1000.0, shipped_prospects());
     TEST_ASSERT_TRUE(near.reach > 0.8);
     TEST_ASSERT_TRUE(far.reach < near.reach - 0.2);
     TEST_ASSERT_TRUE(near.need_quantile(0.5) < far.need_quantile(0.5));
@@ -35,13 +35,13 @@ TEST(a_nearer_target_is_likelier_reached_and_sooner) {
 }
 
 TEST(a_run_almost_over_is_unlikely_to_reach_what_it_has_not_come_near) {
-  const Prospect early = prospect_of(learned(0.15, 400'000), shipped_prospects());
-  const Prospect late = prospect_of(learned(0.15, 42'000), shipped_prospects());
+  const Prospect early = prospect_of(learned(0.15, 400'000), 1000.0, shipped_prospects());
+  const Prospect late = prospect_of(learned(0.15, 42'000), 1000.0, shipped_prospects());
   TEST_ASSERT_TRUE(late.reach < 0.5 * early.reach);
 }
 
 TEST(quantiles_of_the_need_rise_and_stay_within_the_length) {
-  const Prospect p = prospect_of(learned(0.1, 500'000), shipped_prospects());
+  const Prospect p = prospect_of(learned(0.1, 500'000), 1000.0, shipped_prospects());
   double before = 0.0;
   for (int i = 0; i <= 100; ++i) {
     const double need = p.need_quantile(static_cast<double>(i) / 100.0);
