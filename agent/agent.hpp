@@ -15,6 +15,7 @@
 #include "agent/journal/journal.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"
+#include "agent/ports/ports.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/trainer_host/trainer_pool.hpp"
 

@@ -1,19 +1,12 @@
-// What the core's drivers talk to: a clock, a store, trainers, sensors, a link to the fleet.
+// What the driver of the core needs of the machine: a clock, and something that runs trainers.
 //
-// The shell implements them with the operating system, the simulator with models, tests with
-// fakes. None of them is known to the core, which sees only events and commands.
+// The agent implements both with the operating system, and tests implement them with fakes. The
+// core knows neither of them: it sees only events and effects.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-
 #include "agent/core/state/effect.hpp"
-#include "agent/core/state/event.hpp"
-#include "base/error.hpp"
+#include "agent/core/state/task.hpp"
 #include "base/time.hpp"
-#include "power/readers/reader.hpp"
 
 namespace laird::ports {
 
@@ -38,27 +31,6 @@ class Trainers {
   virtual void kill(const core::KillTrainer& command) = 0;
   virtual void limit(const core::LimitTrainer& command) = 0;
   virtual void set_duty(const core::SetFreezerDuty& command) = 0;
-};
-
-// Where readings come from: sysfs, tegrastats, a recording or a model; never blocks.
-using Sensors = power::Reader;
-
-// The append-only memory of a board; see agent/journal for the one that ships.
-class Store {
- public:
-  virtual ~Store() = default;
-  [[nodiscard]] virtual Result<std::uint64_t> append(core::Event& event) = 0;
-  virtual void record(std::uint64_t seq, core::Effects& commands, std::uint64_t state_hash) = 0;
-  [[nodiscard]] virtual Status commit(bool durable) = 0;
-};
-
-// Messages to and from the fleet. Publishing never blocks; what cannot be sent is counted.
-class Link {
- public:
-  virtual ~Link() = default;
-  [[nodiscard]] virtual bool connected() const = 0;
-  virtual void publish(std::string_view topic, std::span<const std::uint8_t> payload,
-                       bool retained) = 0;
 };
 
 }  // namespace laird::ports
