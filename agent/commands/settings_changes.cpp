@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/settings/settings_loader.hpp"
+
 namespace laird::agent {
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/commands/settings_changes.hpp"
-#include "agent/settings/settings.hpp"
+#include "agent/settings/settings_loader.hpp"
 #include "agent/settings/settings_store.hpp"
 #include "tests/harness/unit.hpp"
 
