@@ -198,7 +198,7 @@ class RunningAgent {
     const char* no_colour = std::getenv("NO_COLOR");
     const bool colour = view_ == View::kTable && (no_colour == nullptr || *no_colour == '\0');
     display_.emplace(view_, stdout, colour);
-    if (const Status ok = open_doors(); !ok) return ok;
+    if (const Status ok = open_ways_in(); !ok) return ok;
     if (const Status ok = open_metrics(); !ok) return ok;
     agent_->on_changed([this](const core::Task& task, const core::TaskChanged& change) {
       display_->changed(task, change, agent_->now());
@@ -211,7 +211,7 @@ class RunningAgent {
   }
 
   // The ways in: the control socket, and the fleet's link with what it may change.
-  [[nodiscard]] Status open_doors() {
+  [[nodiscard]] Status open_ways_in() {
     if (!settings_.control_socket.empty()) {
       Status ok = put_into(control_, LocalSocket::open(*loop_, *agent_, settings_.control_socket));
       if (!ok) return ok;
@@ -229,6 +229,7 @@ class RunningAgent {
                                                    options_.version, log_));
       if (!ok) return ok;
     }
+    if (control_) control_->answer_from(*config_, fleet_ ? &fleet_->events() : nullptr);
     config_->set_link([this] { return fleet_ != nullptr && fleet_->connected(); });
     return {};
   }

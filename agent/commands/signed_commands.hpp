@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/commands/requests.hpp"
 #include "agent/commands/settings_changes.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/view/event_log.hpp"
@@ -44,9 +45,7 @@ class SignedCommands {
   void configure(const mqtt::Command& command, const Asker& asker);
   void take_plan(const mqtt::Command& command, const Asker& asker);
   void carry_out(const mqtt::Command& command, const Asker& asker);
-  void answer_get(const json::Value& body, const Asker& asker);
-  [[nodiscard]] bool answer_question(const mqtt::Command& command, const Asker& asker);
-  [[nodiscard]] Result<core::OperatorRequest> on_task(const mqtt::Command& command) const;
+  void answer_question(const Query& query, const Asker& asker);
   void hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body);
   [[nodiscard]] bool may_note();
 

@@ -100,12 +100,12 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
     self->publish_event(std::string(core::name(notice.kind)), notice.text);
   };
   agent.set_peers(std::move(peers));
-  link->open_hub();
+  link->open_groups();
   link->timer_ = loop.after(kSecond, [self] { self->every_second(); });
   return link;
 }
 
-void FleetLink::open_hub() {
+void FleetLink::open_groups() {
   GroupTracker::Callbacks callbacks;
   callbacks.publish = [this](const std::string& tasks) { publish_word(tasks); };
   callbacks.send = [this](const std::string& peer, std::string payload) {
@@ -131,7 +131,7 @@ void FleetLink::hear_others(bool wanted) {
   }
 }
 
-void FleetLink::refresh_hub() {
+void FleetLink::refresh_groups() {
   const bool wanted = has_fleet_task(agent_.state());
   if (wanted != hears_others_) hear_others(wanted);
   // What is known of them grows old from now on.
@@ -275,7 +275,7 @@ void FleetLink::flush() {
   const auto [wall, now] = agent_.instant();
   shares_.note(agent_.state(), wall, now);
   for (auto& [peer, writer] : outbound_) send_to(peer, writer);
-  if (joined_ && groups_->dirty()) refresh_hub();
+  if (joined_ && groups_->dirty()) refresh_groups();
 }
 
 void FleetLink::publish_word(const std::string& tasks) {
@@ -311,7 +311,7 @@ void FleetLink::every_second() {
   if (!joined_) return;
   publish_status();
   publish_report();
-  refresh_hub();
+  refresh_groups();
   publish_tasks();
   publish_telemetry();
   publish_shares();

@@ -38,6 +38,7 @@ class FleetLink {
   // Sends the ledger messages of the last steps; call after Agent::process().
   void flush();
   [[nodiscard]] bool connected() const { return client_->connected(); }
+  [[nodiscard]] const EventLog& events() const { return events_; }
   [[nodiscard]] mqtt::Counters counters() const { return client_->counters(); }
 
  private:
@@ -59,8 +60,8 @@ class FleetLink {
   void publish_info();
   void publish_report();
   void publish_tasks();
-  void open_hub();
-  void refresh_hub();
+  void open_groups();
+  void refresh_groups();
   void hear_others(bool wanted);
   void publish_word(const std::string& tasks);
   void send_model(const std::string& peer, std::string payload);

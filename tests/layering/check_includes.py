@@ -80,8 +80,8 @@ LAYERS = {
                             "agent/core/state", "agent/commands", "agent/os", "agent/settings",
                             "agent/trainer_host/trainer_message.hpp", "agent/view"],
     # The driver and one life of it.
-    "agent": PLAIN + ["cli", "os", "power/boards", "power/commands", "agent/core/state", "agent/core/step",
-                      "agent/journal", "agent/os", "agent/ports", "agent/settings",
+    "agent": PLAIN + ["cli", "os", "power/boards", "power/commands", "agent/core/state",
+                      "agent/core/step", "agent/journal", "agent/os", "agent/ports", "agent/settings",
                       "agent/trainer_host", "agent/board_power", "agent/view", "agent/commands",
                       "agent/fleet"],
     # lairctl knows the agent's words and settings, and none of what it does.
@@ -106,7 +106,8 @@ LAYERS = {
 # Folders and single files that must give the same answer wherever and whenever they run.
 PURE = ["base", "json", "config", "estimators/lane", "estimators/model", "estimators/cpu",
         "consensus", "power/model", "mqtt/codec", "agent/core", "agent/policies", "agent/ports",
-        "agent/placement", "agent/settings", "agent/view"]
+        "agent/placement", "agent/settings", "agent/view", "agent/commands/requests.hpp",
+        "agent/commands/requests.cpp"]
 
 # Files of pure folders that touch the machine: why they are there.
 PURE_FILES_EXCEPTED = {
@@ -294,6 +295,7 @@ def self_test():
         ("agent/settings/settings.cpp", "#include <filesystem>"),
         ("agent/view/metrics.cpp", "#include <unistd.h>"),
         ("agent/view/status.cpp", "#include <chrono>"),
+        ("agent/commands/requests.cpp", "#include <sys/socket.h>"),
         ("garage/a.cpp", '#include "base/error.hpp"'),
         ("lab/a.cpp", '#include "sibling.hpp"'),
         ("lab/a.cpp", "// TO" + "DO: later"),
