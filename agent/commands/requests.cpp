@@ -313,6 +313,7 @@ const Verb* find_verb(std::string_view name) {
 }
 
 Result<Request> parse_request(Way way, std::string_view name, const Value& body) {
+  if (!body.is(Kind::kObject)) return fail(Code::kInvalid, "the body of a command is an object");
   if (const OldVerb* old = way == Way::kLocal ? find_old(name) : nullptr) {
     const Result<Value> translated = old->translate(body);
     if (!translated) return tl::make_unexpected(with_verb(name, translated.error()));

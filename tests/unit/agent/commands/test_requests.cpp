@@ -259,6 +259,14 @@ TEST(every_old_verb_of_the_socket_stands_for_one_of_the_table) {
   }
 }
 
+TEST(a_body_is_an_object) {
+  for (const char* verb : {"ping", "cap", "cap-set", "cap-clear", "tasks", "dance"}) {
+    const auto request = parse_request(Way::kLocal, verb, Value::string(""));
+    TEST_ASSERT_FALSE_MESSAGE(request.has_value(), verb);
+    TEST_ASSERT_EQUAL_STRING("the body of a command is an object", request.error().context.c_str());
+  }
+}
+
 TEST(an_old_verb_keeps_its_own_rules) {
   Board board;
   // A slip must not take a cap back.
