@@ -6,7 +6,7 @@
 #include "agent/settings/trial.hpp"
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
-#include "control/commands/confirm.hpp"
+#include "control/fleet/confirm.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/screen/output.hpp"
 

@@ -163,4 +163,12 @@ FleetSums sums_of(const FleetView& view) {
   return out;
 }
 
+std::vector<TaskView> FleetView::tasks_of(const std::string& board) const {
+  std::vector<TaskView> out;
+  for (const auto& [key, task] : tasks_) {
+    if (board.empty() || key.first == board) out.push_back(task);
+  }
+  return out;
+}
+
 }  // namespace laird::control

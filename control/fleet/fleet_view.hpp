@@ -71,6 +71,8 @@ class FleetView {
   [[nodiscard]] const std::map<std::pair<std::string, std::string>, TaskView>& tasks() const {
     return tasks_;
   }
+  // The tasks of a board; of all boards when it has no name.
+  [[nodiscard]] std::vector<TaskView> tasks_of(const std::string& board) const;
   [[nodiscard]] std::deque<EventView>& events() { return events_; }
   [[nodiscard]] const std::deque<EventView>& events() const { return events_; }
   [[nodiscard]] const std::optional<PlanView>& budget() const { return budget_; }

@@ -110,4 +110,18 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
               error == nullptr ? "the agent refused without a reason" : error->as_string());
 }
 
+json::Value local_request(const char* verb) {
+  return json::Value::object().set("op", json::Value::string(verb));
+}
+
+Result<std::vector<TaskView>> local_tasks(const Where& where) {
+  auto answer = ask(where.socket, local_request("tasks"), where.timeout);
+  if (!answer) return tl::make_unexpected(answer.error());
+  const json::Value* tasks = answer->find("tasks", json::Kind::kArray);
+  if (tasks == nullptr) return fail(Code::kCorrupt, "the agent's answer has no tasks");
+  std::vector<TaskView> out;
+  for (const json::Value& task : tasks->items()) out.push_back({"", task});
+  return out;
+}
+
 }  // namespace laird::control

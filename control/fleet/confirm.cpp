@@ -1,4 +1,4 @@
-#include "control/commands/confirm.hpp"
+#include "control/fleet/confirm.hpp"
 
 #include <algorithm>
 
