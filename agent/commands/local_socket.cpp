@@ -21,7 +21,7 @@ using json::Value;
 
 constexpr std::size_t kClientsMax = 64;
 constexpr std::size_t kRequestMax = 64 * 1024;
-// Answers that wait for their readers, all clients together.
+// Bytes of answers that wait to be read, of all clients together.
 constexpr std::size_t kOutgoingMax = 2 * 1024 * 1024;
 
 Value failure(Code code, std::string text) {
@@ -50,7 +50,7 @@ struct LocalSocket::Client {
   Fd fd;
   LineBuffer lines{kRequestMax};
   std::string outgoing;
-  std::uint64_t used = 0;  // the higher, the later it asked something
+  std::uint64_t used = 0;  // of two clients, the one with the higher number sent something later
   bool alive = true;
 };
 
@@ -66,7 +66,7 @@ Result<std::unique_ptr<LocalSocket>> LocalSocket::open(Loop& loop, Agent& agent,
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) return fail_errno(errno, "control socket");
-  // The state folder is ours alone, but the config may put the socket elsewhere.
+  // No other agent uses our state folder, but the config may put the socket elsewhere.
   if (somebody_listens(address)) {
     return fail(Code::kExists, "another program listens on " + path +
                                    "; give this agent its own \"control_socket\"");
@@ -102,7 +102,7 @@ void LocalSocket::accept_one() {
   Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd) return;
   if (clients_.size() >= kClientsMax) {
-    // Whoever has been silent longest makes room, so that idle clients cannot lock others out.
+    // The client that has been silent longest is dropped, so that idle ones cannot lock others out.
     const auto idle = std::min_element(
         clients_.begin(), clients_.end(),
         [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
@@ -184,11 +184,11 @@ void LocalSocket::write_some(int fd) {
     return;
   }
   if (n > 0) out.erase(0, static_cast<std::size_t>(n));
-  // Who does not read its answers is not heard until it does.
+  // A client that does not read its answers is not listened to until it has read them.
   loop_.change(fd, out.empty() ? EPOLLIN : EPOLLOUT);
 }
 
-// The answer to a question: what it consists of stands beside "ok".
+// An answer with data has the data's members beside "ok"; one without has its text there.
 Value LocalSocket::answer_to(const Query& query) const {
   Result<QueryAnswer> found = answer_query(query, sources_);
   if (!found) return failure(found.error().code, found.error().context);

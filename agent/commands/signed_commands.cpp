@@ -88,7 +88,7 @@ void SignedCommands::refuse(const Asker& asker, const mqtt::Refusal& refusal, st
 }
 
 void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic& topic) {
-  // A retained topic that was cleared.
+  // An empty message means that somebody cleared a retained topic.
   if (message.payload.empty()) return;
   const bool is_config = topic.kind != mqtt::TopicKind::kCommand;
   Asker asker;
@@ -134,7 +134,7 @@ void SignedCommands::take_plan(const mqtt::Command& command, const Asker& asker)
            "config");
     return;
   }
-  // It is retained, so it comes again with every connect.
+  // The broker retains the plan, so the board hears it again at every connect.
   if (*budget == agent_.state().fleet.budget) {
     answer(asker, ReplyCode::kOk, "in force already");
     return;
@@ -171,7 +171,7 @@ void SignedCommands::hand_in(const mqtt::Command& command, const Asker& asker,
                  [this, asker](const core::Answer& a) { answer(asker, reply_code_of(a), a.text); });
 }
 
-// In the journal first, then on disk, then answered.
+// The change is in the journal before it is on the disk, and on the disk before it is answered.
 void SignedCommands::configure(const mqtt::Command& command, const Asker& asker) {
   ConfigJudgement judged = config_.judge(command);
   if (judged.code != ReplyCode::kOk) {

@@ -23,7 +23,7 @@ struct EnrollOptions {
   bool force = false;
 };
 
-// Founding: those enrolled together are the fleet.
+// The plan of a new fleet: the boards that are enrolled together are its founders.
 Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64_t floor_mw) {
   core::FleetBudget budget;
   budget.epoch = 1;
@@ -40,7 +40,7 @@ Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64
   return budget;
 }
 
-// A name that is taken, wrong or already of the fleet is found before anything is made.
+// Refuses names that are malformed or taken, before any file is made.
 Status check_names(const EnrollOptions& options) {
   const auto index = pki_index(options.pki);
   if (!index) return tl::make_unexpected(index.error());
@@ -82,7 +82,7 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   const auto floor = config::parse_power(options.floor.empty() ? "0W" : options.floor);
   if (!floor) return complain({Code::kInvalid, "--floor: " + floor.error().context});
   if (const Status ok = check_names(options); !ok) return complain(ok.error());
-  // Offline only the brokers' addresses are needed of what lairctl knows.
+  // With --offline, the addresses of the brokers are all that is needed of lairctl's config.
   const auto where = reach.where(true);
   if (!where) return complain(where.error());
   if (options.offline) {
@@ -102,7 +102,7 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   }
   core::FleetBudget next = *budget;
   for (const std::string& id : options.names) {
-    // Enrolled anew it keeps the floor it has, unless told otherwise.
+    // A board that is enrolled again keeps its floor unless --floor gives another.
     if (next.member(id) != nullptr && options.floor.empty()) continue;
     next = with_member(std::move(next), id, *floor);
   }
@@ -113,7 +113,7 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   }
   if (next == *budget) return 0;
   const int code = put_in_force(**client, next, where->timeout);
-  // The new boards cannot have taken it yet.
+  // The new boards are not running yet, so they cannot have taken the plan: that is no failure.
   return code == kPartial ? 0 : code;
 }
 

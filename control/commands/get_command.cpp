@@ -16,7 +16,7 @@ using json::Value;
 
 constexpr DurationNs kWatchEvery = 500 * kMillisecond;
 
-// Goes on until the reader of the output goes away or a signal ends the program.
+// Runs until the reader of the output goes away or a signal ends the program.
 [[noreturn]] void watch(FleetClient& client, const std::function<void()>& show) {
   for (;;) {
     show();
@@ -44,7 +44,7 @@ int get_nodes(const Reach& reach) {
       for (const auto& [id, board] : view.boards()) {
         if (!wanted(id)) continue;
         auto cells = board_row(id, board, reach.wide(), unix_ms_now());
-        cells[9] = "-";  // an age changes by itself
+        cells[9] = "-";  // an age always changes, and would show every row again
         Value object = board_json(id, board, unix_ms_now()).set("report_age_s", Value());
         rows[id] = {std::move(cells), std::move(object)};
       }

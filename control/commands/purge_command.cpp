@@ -32,12 +32,12 @@ std::vector<std::string> retained_topics(const FleetView& view, const std::strin
   return out;
 }
 
-// Only the board itself may write its topics; who has its certificate is the board.
+// Only the board may write its topics, so this connects with the board's certificate.
 Status clear_topics(const Access& operators, const std::string& identity, const std::string& id,
                     const std::vector<std::string>& topics, DurationNs timeout) {
   mqtt::Options options;
   options.brokers = operators.brokers;
-  options.client_id = id;  // takes over, and ends, the session that the broker may keep for it
+  options.client_id = id;  // ends the session that the broker may keep for the board
   options.ca = identity + "/ca.crt";
   options.cert = identity + "/node.crt";
   options.key = identity + "/node.key";
@@ -117,7 +117,7 @@ int purge(const Reach& reach, const PurgeOptions& options) {
       code = kPartial;
     }
   }
-  // The certificate is what clears the topics: it goes only when they are gone.
+  // The certificate is needed to clear the topics, so it is revoked only after that.
   if (code == 0 && good) {
     const auto count = pki_revoke(options.pki, id);
     if (!count) return complain(count.error());

@@ -13,7 +13,7 @@
 namespace laird::control {
 namespace {
 
-// Tells what the policy thought of one task, each time that it thought anew.
+// Prints what the policy decided about one task, each time that it decided anew.
 class Explainer {
  public:
   explicit Explainer(std::string task) : task_(std::move(task)) {}

@@ -68,7 +68,7 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
   std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size() + 1);
   const Socket fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return fail_errno(errno, "socket");
-  // For connecting too: a stopped agent's queue may be full.
+  // The limit holds for connecting too, because the queue of a stopped agent may be full.
   const timeval patience{static_cast<time_t>(timeout / kSecond),
                          static_cast<suseconds_t>(timeout % kSecond / kMicrosecond)};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);

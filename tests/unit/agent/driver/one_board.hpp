@@ -1,5 +1,5 @@
-// A real agent in a temporary folder, with a clock moved by hand: for the parts of the shell that
-// stand between it and the outside.
+// A real agent in a temporary folder, with a clock moved by hand: for the parts that
+// stand between the agent and the outside.
 #pragma once
 
 #include <fstream>
