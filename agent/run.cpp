@@ -23,9 +23,10 @@
 #include "agent/os/folder_lock.hpp"
 #include "agent/os/notify.hpp"
 #include "agent/running_agent.hpp"
-#include "agent/settings/settings.hpp"
+#include "agent/settings/settings_loader.hpp"
 #include "agent/view/display.hpp"
 #include "os/clock.hpp"
+#include "power/boards/catalogue.hpp"
 
 namespace laird::agent {
 namespace {
@@ -295,7 +296,7 @@ int run_agent(const RunOptions& options) {
   if (!problems.empty()) return report(problems);
   Settings own = settings_of(base, options.config_path, problems);
   if (!problems.empty()) return report(problems);
-  if (!options.state_dir.empty()) own.move_state_to(options.state_dir);
+  if (!options.state_dir.empty()) own.move_state_to(absolute_path(options.state_dir));
   const Result<Fd> lock = lock_folder(own.state_dir);
   if (!lock) {
     complain("laird: " + lock.error().text());
@@ -304,7 +305,7 @@ int run_agent(const RunOptions& options) {
   const SettingsStore store(own.state_dir);
   LayeredSettings layers =
       with_remote_settings(options.config_path, std::move(base), std::move(own), store);
-  if (!options.state_dir.empty()) layers.settings.move_state_to(options.state_dir);
+  if (!options.state_dir.empty()) layers.settings.move_state_to(absolute_path(options.state_dir));
   return AgentProcess(options, layers, store).run();
 }
 

@@ -69,6 +69,7 @@ Status RunningAgent::open_ways_in() {
         fleet_, FleetLink::open(loop_, *agent_, machine_, settings_, *config_, version_, log_));
     if (!ok) return ok;
   }
+  if (local_) local_->answer_from(*config_, fleet_ ? &fleet_->events() : nullptr);
   config_->set_link([this] { return fleet_ != nullptr && fleet_->connected(); });
   return {};
 }

@@ -29,6 +29,9 @@ enum class Code : std::uint8_t {
 struct Error {
   Code code = Code::kInvalid;
   std::string context;
+  // The line of the text that was read, counted from 1, where the problem is one of a text's; else
+  // 0. The context names it too: this is for programs.
+  int line = 0;
 
   // "refused: task 'a' needs 900 MB, the board has 512 MB for tasks"
   [[nodiscard]] std::string text() const;

@@ -31,9 +31,12 @@ int main(int argc, char** argv) {
   app.require_subcommand();
   app.footer(kFooter);
   int code = 0;
-  add_views(app, code);
+  add_status(app, code);
+  add_get(app, code);
+  add_describe(app, code);
   add_submit(app, code);
-  add_steering(app, code);
+  add_task_verbs(app, code);
+  add_drain(app, code);
   add_cap(app, code);
   add_config(app, code);
   add_fleet(app, code);

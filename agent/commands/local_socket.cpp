@@ -10,8 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "agent/view/status.hpp"
-#include "config/units.hpp"
+#include "base/require.hpp"
 #include "os/line_buffer.hpp"
 
 namespace laird::agent {
@@ -22,7 +21,7 @@ using json::Value;
 
 constexpr std::size_t kClientsMax = 64;
 constexpr std::size_t kRequestMax = 64 * 1024;
-// Answers that wait for their readers, all clients together.
+// Bytes of answers that wait to be read, of all clients together.
 constexpr std::size_t kOutgoingMax = 2 * 1024 * 1024;
 
 Value failure(Code code, std::string text) {
@@ -51,7 +50,7 @@ struct LocalSocket::Client {
   Fd fd;
   LineBuffer lines{kRequestMax};
   std::string outgoing;
-  std::uint64_t used = 0;  // the higher, the later it asked something
+  std::uint64_t used = 0;  // of two clients, the one with the higher number sent something later
   bool alive = true;
 };
 
@@ -67,7 +66,7 @@ Result<std::unique_ptr<LocalSocket>> LocalSocket::open(Loop& loop, Agent& agent,
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) return fail_errno(errno, "control socket");
-  // The state folder is ours alone, but the config may put the socket elsewhere.
+  // No other agent uses our state folder, but the config may put the socket elsewhere.
   if (somebody_listens(address)) {
     return fail(Code::kExists, "another program listens on " + path +
                                    "; give this agent its own \"control_socket\"");
@@ -103,7 +102,7 @@ void LocalSocket::accept_one() {
   Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!fd) return;
   if (clients_.size() >= kClientsMax) {
-    // Whoever has been silent longest makes room, so that idle clients cannot close the commands.
+    // The client that has been silent longest is dropped, so that idle ones cannot lock others out.
     const auto idle = std::min_element(
         clients_.begin(), clients_.end(),
         [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
@@ -185,85 +184,40 @@ void LocalSocket::write_some(int fd) {
     return;
   }
   if (n > 0) out.erase(0, static_cast<std::size_t>(n));
-  // Who does not read its answers is not heard until it does.
+  // A client that does not read its answers is not listened to until it has read them.
   loop_.change(fd, out.empty() ? EPOLLIN : EPOLLOUT);
 }
 
-bool LocalSocket::submit(int fd, const Value& request) {
-  const Value* task = request.find("task", Kind::kObject);
-  if (task == nullptr) return false;
-  std::vector<config::Problem> problems;
-  core::TaskSpec spec = parse_task(*task, "task", problems);
-  if (!problems.empty()) {
-    std::string all;
-    for (const config::Problem& p : problems)
-      all += (all.empty() ? "" : "\n") + p.path + ": " + p.what;
-    answer(fd, failure(Code::kInvalid, all));
-    return true;
-  }
-  const std::weak_ptr<Client> client = clients_[fd];
-  agent_.submit(std::move(spec), [this, fd, client](const core::Answer& a) {
-    if (!client.expired()) answer(fd, answer_of(a));
-  });
-  return true;
+// An answer with data has the data's members beside "ok"; one without has its text there.
+Value LocalSocket::answer_to(const Query& query) const {
+  Result<QueryAnswer> found = answer_query(query, sources_);
+  if (!found) return failure(found.error().code, found.error().context);
+  Value out = Value::object().set("ok", Value::boolean(true));
+  if (!found->data.is(Kind::kObject)) return out.set("text", Value::string(found->text));
+  for (auto& [key, value] : found->data.members()) out.set(key, std::move(value));
+  return out;
 }
 
-void LocalSocket::set_cap(int fd, const Value& request) {
-  const Value* cap = request.find("cap", Kind::kString);
-  const Value* duration = request.find("for", Kind::kString);
-  if (cap == nullptr) {
-    answer(fd, failure(Code::kInvalid, "cap-set needs \"cap\", a text like \"15W\""));
-    return;
-  }
-  const Result<std::int64_t> cap_mw = config::parse_power(cap->as_string());
-  const Result<DurationNs> for_ns =
-      duration == nullptr ? Result<DurationNs>(0) : config::parse_duration(duration->as_string());
-  if (!cap_mw || !for_ns) {
-    const Error& error = cap_mw ? for_ns.error() : cap_mw.error();
-    answer(fd, failure(Code::kInvalid, core::clipped(error.context)));
-    return;
-  }
-  if (duration != nullptr && *for_ns <= 0) {
-    answer(fd, failure(Code::kInvalid, "\"for\" must be more than nothing"));
-    return;
-  }
+void LocalSocket::hand_in(int fd, core::OperatorRequest request) {
   const std::weak_ptr<Client> client = clients_[fd];
-  agent_.set_cap(*cap_mw, *for_ns, [this, fd, client](const core::Answer& a) {
+  const Agent::Reply reply = [this, fd, client](const core::Answer& a) {
     if (!client.expired()) answer(fd, answer_of(a));
-  });
-}
-
-Value LocalSocket::read_only(std::string_view op, const Value& request) {
-  if (op == "tasks") {
-    Value tasks = Value::array();
-    for (const TaskRow& row : task_rows(agent_.state(), agent_.now())) tasks.add(task_json(row));
-    return Value::object().set("ok", Value::boolean(true)).set("tasks", std::move(tasks));
-  }
-  if (op == "power") {
-    return Value::object()
-        .set("ok", Value::boolean(true))
-        .set("power", power_json(agent_.state(), agent_.now()));
-  }
-  if (op == "status") {
-    return Value::object()
-        .set("ok", Value::boolean(true))
-        .set("node", Value::string(agent_.state().config.node))
-        .set("policy", Value::string(agent_.state().config.policy))
-        .set("live", Value::integer(static_cast<std::int64_t>(agent_.state().live.size())))
-        .set("journal", Value::string(agent_.journal_path()))
-        .set("journal_blocked", Value::boolean(agent_.journal_blocked()));
-  }
-  if (op == "explain") {
-    const Value* task = request.find("task", Kind::kString);
-    if (task == nullptr) return failure(Code::kInvalid, "explain needs \"task\"");
-    const Result<std::string> why = core::explain(agent_.state(), task->as_string());
-    if (!why) return failure(why.error().code, why.error().context);
-    return Value::object().set("ok", Value::boolean(true)).set("text", Value::string(*why));
-  }
-  return failure(Code::kInvalid,
-                 "unknown op; there are submit, cancel, pause, resume, drain, undrain, cap-set, "
-                 "cap-clear, tasks, "
-                 "power, status, explain");
+  };
+  struct HandIn {
+    Agent& agent;
+    const Agent::Reply& reply;
+    void operator()(core::Submitted& r) { agent.submit(std::move(r.spec), reply); }
+    void operator()(core::CancelRequested& r) { agent.cancel(std::move(r.task), reply); }
+    void operator()(core::PauseRequested& r) { agent.pause(std::move(r.task), reply); }
+    void operator()(core::ResumeRequested& r) { agent.resume(std::move(r.task), reply); }
+    void operator()(core::DrainRequested& r) { agent.drain(r.drain, reply); }
+    void operator()(core::CapRequested& r) { agent.set_cap(r.cap_mw, r.for_ns, reply); }
+    void operator()(core::BudgetChanged& r) { agent.change_budget(std::move(r.budget), reply); }
+    void operator()(core::ConfigRequested&) {
+      LAIRD_REQUIRE(false, "settings are changed by signed commands only");
+    }
+  };
+  std::visit(HandIn{agent_, reply}, request);
 }
 
 void LocalSocket::on_request(int fd, std::string_view line) {
@@ -279,47 +233,20 @@ void LocalSocket::on_request(int fd, std::string_view line) {
     answer(fd, failure(Code::kInvalid, "a request is an object with a string \"op\""));
     return;
   }
-  const std::string& what = op->as_string();
-  if (what == "submit" && submit(fd, *request)) return;
-  if (what == "submit") {
-    answer(fd, failure(Code::kInvalid, "submit needs \"task\", an object"));
-    return;
+  Value body = Value::object();
+  for (const auto& [key, value] : request->members()) {
+    if (key != "op") body.members().emplace_back(key, value);
   }
-  if (what == "cap-set") {
-    set_cap(fd, *request);
-    return;
+  Result<Request> wanted = parse_request(Way::kLocal, op->as_string(), body);
+  if (!wanted) {
+    answer(fd, failure(wanted.error().code, core::clipped(wanted.error().context)));
+  } else if (const Query* query = std::get_if<Query>(&*wanted)) {
+    answer(fd, answer_to(*query));
+  } else if (auto* change = std::get_if<core::OperatorRequest>(&*wanted)) {
+    hand_in(fd, std::move(*change));
+  } else {
+    LAIRD_REQUIRE(false, "settings are changed by signed commands only");
   }
-  if (what == "cap-clear") {
-    const std::weak_ptr<Client> client = clients_[fd];
-    agent_.set_cap(std::nullopt, 0, [this, fd, client](const core::Answer& a) {
-      if (!client.expired()) answer(fd, answer_of(a));
-    });
-    return;
-  }
-  if (what == "cancel" || what == "pause" || what == "resume") {
-    const Value* task = request->find("task", Kind::kString);
-    if (task == nullptr || task->as_string().size() > core::kNameBytesMax) {
-      answer(fd, failure(Code::kInvalid, what + " needs \"task\", a name of at most " +
-                                             std::to_string(core::kNameBytesMax) + " bytes"));
-      return;
-    }
-    const std::weak_ptr<Client> client = clients_[fd];
-    const Agent::Reply reply = [this, fd, client](const core::Answer& a) {
-      if (!client.expired()) answer(fd, answer_of(a));
-    };
-    if (what == "cancel") agent_.cancel(task->as_string(), reply);
-    if (what == "pause") agent_.pause(task->as_string(), reply);
-    if (what == "resume") agent_.resume(task->as_string(), reply);
-    return;
-  }
-  if (what == "drain" || what == "undrain") {
-    const std::weak_ptr<Client> client = clients_[fd];
-    agent_.drain(what == "drain", [this, fd, client](const core::Answer& a) {
-      if (!client.expired()) answer(fd, answer_of(a));
-    });
-    return;
-  }
-  answer(fd, read_only(what, *request));
 }
 
 }  // namespace laird::agent

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/settings/settings_loader.hpp"
+
 namespace laird::agent {
 namespace {
 
@@ -11,7 +13,7 @@ using mqtt::ReplyCode;
 
 constexpr std::size_t kProblemsShownMax = 32;
 constexpr std::size_t kReplyBytesMax = 48 * 1024;
-// The answer leaves before the link goes down.
+// Time for the answer to leave before the restart takes the link down.
 constexpr DurationNs kRestartAfter = 300 * kMillisecond;
 constexpr DurationNs kRevertAgainAfter = 5 * kSecond;
 
@@ -22,7 +24,7 @@ ConfigJudgement refusal(ReplyCode code, std::string text) {
   return out;
 }
 
-// The remote settings that the request asks for.
+// The remote settings as they would be after the request.
 Result<Value> wanted_overlay(const Value& body, const Value& base, const RemoteSettings& now) {
   if (const Value* whole = body.find("apply")) {
     if (!whole->is(Kind::kObject))
@@ -56,7 +58,7 @@ Result<Value> wanted_overlay(const Value& body, const Value& base, const RemoteS
   return differing(base, out);
 }
 
-// "/power/cap" as operators write it.
+// "/power/cap" as operators write it: "power.cap".
 std::string dotted(std::string path) {
   if (path.starts_with('/')) path.erase(0, 1);
   std::replace(path.begin(), path.end(), '/', '.');
@@ -177,7 +179,8 @@ SettingsChanges::~SettingsChanges() {
   if (restart_timer_ != 0) loop_.cancel(restart_timer_);
 }
 
-// At least once: a crash between the two tells it again.
+// The news is told at least once: after a crash between telling it and noting that it was told, the
+// next start tells it again.
 void SettingsChanges::tell_news() {
   if (remote_.news.empty()) return;
   log_(2, "settings: " + remote_.news);
@@ -213,7 +216,7 @@ void SettingsChanges::revert() {
     trial_timer_ = loop_.after(kRevertAgainAfter, [this] { revert(); });
     return;
   }
-  // The next start tells it: this one may have no link.
+  // The next start of the agent tells the fleet, because this one may have no link.
   log_(2, "settings: " + back.news);
   restart_();
 }

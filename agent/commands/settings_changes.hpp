@@ -1,6 +1,8 @@
-// Settings over the network: judges what operators ask for, keeps it, has the agent restart with it
-// and goes back if nobody confirms it. What is allowed is in remote.hpp, when it reverts in
-// trial.hpp; signatures and rights are the command commands's.
+// Changes of the settings over the network: judges what an operator asks for, writes it to the
+// disk, has the agent restart with it, and reverts it when nobody confirms it.
+//
+// remote_settings.hpp says which settings may be changed this way, trial.hpp when a change reverts.
+// Signatures and rights were checked before, by signed_commands.hpp.
 #pragma once
 
 #include <functional>
@@ -14,17 +16,17 @@
 
 namespace laird::agent {
 
-// What a request comes to. With `next` it changes something.
+// What becomes of a request. It changes something only when it has `next`.
 struct ConfigJudgement {
   mqtt::ReplyCode code = mqtt::ReplyCode::kOk;
   std::string text;
   json::Value data;
   std::optional<RemoteSettings> next;
-  std::string what;  // for the journal
+  std::string what;  // who changes which settings, for the journal
 };
 
-// Everything a request is judged by; reads only (programs and boards named in the file are looked
-// for).
+// Judges a request against the board's file and the settings in force. It changes nothing, but it
+// looks on the disk for the programs and boards that the file names.
 [[nodiscard]] ConfigJudgement judge_config(const mqtt::Command& command, const json::Value& base,
                                            const std::string& config_path,
                                            const RemoteSettings& now);
@@ -40,15 +42,16 @@ class SettingsChanges {
   SettingsChanges& operator=(const SettingsChanges&) = delete;
 
   [[nodiscard]] ConfigJudgement judge(const mqtt::Command& command) const;
-  // Puts a judged change on disk; one on trial restarts the agent a moment later.
+  // Writes a judged change to the disk. For a change that goes on trial, the agent restarts a
+  // moment later.
   [[nodiscard]] Status keep(const RemoteSettings& next);
-  // The settings in force, or the one of `key`; for "get".
+  // The settings in force, all of them or only those below `key`.
   [[nodiscard]] Result<json::Value> answer_get(const std::string& key) const;
-  // Whether there is a link, for the reason of a revert.
+  // A revert says whether the link was there; `connected` tells.
   void set_link(std::function<bool()> connected) { connected_ = std::move(connected); }
 
-  // The agent could not even start with what is on trial. True when it goes back and is to be
-  // started again.
+  // For an agent that could not start with the settings on trial: reverts them. True when that was
+  // done and the agent should be started again.
   [[nodiscard]] static bool revert_failed_start(const LayeredSettings& settings,
                                                 const SettingsStore& store, const Error& why);
 

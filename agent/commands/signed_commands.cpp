@@ -1,8 +1,7 @@
 #include "agent/commands/signed_commands.hpp"
 
-#include "agent/placement/bid.hpp"
+#include "agent/commands/queries.hpp"
 #include "agent/settings/fleet_budget_json.hpp"
-#include "agent/view/status.hpp"
 #include "base/require.hpp"
 #include "mqtt/codec/base64.hpp"
 #include "mqtt/codec/limits.hpp"
@@ -18,31 +17,9 @@ using mqtt::ReplyCode;
 constexpr int kNotesPerMinute = 30;
 constexpr std::uint32_t kReplyExpiryS = 60;
 
-std::string all_problems(const std::vector<config::Problem>& problems) {
-  std::string out;
-  for (const config::Problem& p : problems)
-    out += (out.empty() ? "" : "; ") + p.path + ": " + p.what;
-  return out;
-}
-
-// {"power_w": 12.5, "for_s": 3600}; without power_w, or with null, the cap is taken back.
-Result<core::OperatorRequest> cap_of(const Value& body) {
-  core::CapRequested cap;
-  if (const Value* watts = body.find("power_w"); watts != nullptr && !watts->is(Kind::kNull)) {
-    const double mw = watts->is_number() ? watts->as_double() * 1e3 : 0.0;
-    if (!(mw >= 1.0) || mw > static_cast<double>(core::kCapMwMax)) {
-      return fail(Code::kInvalid, "cap needs \"power_w\", a number above 0, or null for none");
-    }
-    cap.cap_mw = static_cast<std::int64_t>(mw);
-  }
-  if (const Value* seconds = body.find("for_s"); seconds != nullptr && !seconds->is(Kind::kNull)) {
-    const double ns = seconds->is_number() ? seconds->as_double() * 1e9 : 0.0;
-    if (!(ns >= 1e9) || ns > static_cast<double>(core::kCapForMax)) {
-      return fail(Code::kInvalid, "\"for_s\" is a number of seconds from 1 to a year");
-    }
-    cap.for_ns = static_cast<DurationNs>(ns);
-  }
-  return core::OperatorRequest(cap);
+ReplyCode reply_code_of(const core::Answer& answer) {
+  if (!answer.ok) return mqtt::reply_code(answer.code);
+  return answer.done_before ? ReplyCode::kReplayed : ReplyCode::kOk;
 }
 
 }  // namespace
@@ -70,7 +47,7 @@ SignedCommands::SignedCommands(Agent& agent, Clock& clock, const Settings& setti
       node_(settings.core.node),
       send_(std::move(send)) {
   Result<std::vector<mqtt::Operator>> operators = operators_of(settings.fleet);
-  LAIRD_REQUIRE(operators.has_value(), "operators are checked before the door opens");
+  LAIRD_REQUIRE(operators.has_value(), "operators_of() has accepted the settings");
   operators_ = std::move(*operators);
 }
 
@@ -111,7 +88,7 @@ void SignedCommands::refuse(const Asker& asker, const mqtt::Refusal& refusal, st
 }
 
 void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic& topic) {
-  // A retained topic that was cleared.
+  // An empty message means that somebody cleared a retained topic.
   if (message.payload.empty()) return;
   const bool is_config = topic.kind != mqtt::TopicKind::kCommand;
   Asker asker;
@@ -157,125 +134,44 @@ void SignedCommands::take_plan(const mqtt::Command& command, const Asker& asker)
            "config");
     return;
   }
-  // It is retained, so it comes again with every connect.
+  // The broker retains the plan, so the board hears it again at every connect.
   if (*budget == agent_.state().fleet.budget) {
     answer(asker, ReplyCode::kOk, "in force already");
     return;
   }
   agent_.change_budget(std::move(*budget), [this, asker](const core::Answer& a) {
-    answer(asker, a.ok ? ReplyCode::kOk : mqtt::reply_code(a.code), a.text);
+    answer(asker, reply_code_of(a), a.text);
   });
 }
 
-void SignedCommands::answer_get(const Value& body, const Asker& asker) {
-  const Value* given = body.find("what", Kind::kString);
-  const std::string what = given == nullptr ? "" : given->as_string();
-  if (what == "tasks") {
-    Value tasks = Value::array();
-    for (const TaskRow& row : task_rows(agent_.state(), agent_.now())) tasks.add(task_json(row));
-    answer(asker, ReplyCode::kOk, what, Value::object().set("tasks", std::move(tasks)));
-  } else if (what == "plan") {
-    answer(asker, ReplyCode::kOk, what, fleet_budget_json(agent_.state().fleet.budget));
-  } else if (what == "config" || what == "events") {
-    const Value* key = body.find("key", Kind::kString);
-    Result<Value> data = what == "events"
-                             ? event_page(events_.events(), body)
-                             : config_.answer_get(key == nullptr ? "" : key->as_string());
-    if (data) {
-      answer(asker, ReplyCode::kOk, what, std::move(*data));
-    } else {
-      answer(asker, mqtt::reply_code(data.error().code), data.error().context);
-    }
+void SignedCommands::answer_question(const Query& query, const Asker& asker) {
+  Result<QueryAnswer> found = answer_query(query, {&agent_, &config_, &events_});
+  if (found) {
+    answer(asker, ReplyCode::kOk, std::move(found->text), std::move(found->data));
   } else {
-    answer(asker, ReplyCode::kInvalid, "get needs \"what\": tasks, plan, config or events");
+    answer(asker, mqtt::reply_code(found.error().code), found.error().context);
   }
-}
-
-// What only reads needs no place in the journal.
-bool SignedCommands::answer_question(const mqtt::Command& command, const Asker& asker) {
-  const core::State& state = agent_.state();
-  if (command.verb == "ping") {
-    answer(asker, ReplyCode::kOk, "here");
-    return true;
-  }
-  if (command.verb == "explain") {
-    const Value* task = command.body.find("task", Kind::kString);
-    const Result<std::string> why = core::explain(state, task == nullptr ? "" : task->as_string());
-    if (!why) {
-      answer(asker, mqtt::reply_code(why.error().code), why.error().context);
-    } else {
-      answer(asker, ReplyCode::kOk, *why, Value::object().set("text", Value::string(*why)));
-    }
-    return true;
-  }
-  if (command.verb == "get") {
-    answer_get(command.body, asker);
-    return true;
-  }
-  if (command.verb != "bid") return false;
-  std::vector<config::Problem> problems;
-  const Value* task = command.body.find("task", Kind::kObject);
-  const core::TaskSpec spec =
-      task == nullptr ? core::TaskSpec{} : parse_task(*task, "task", problems);
-  if (task == nullptr || !problems.empty()) {
-    answer(asker, ReplyCode::kInvalid,
-           task == nullptr ? "bid needs \"task\"" : all_problems(problems));
-    return true;
-  }
-  const placement::Bid bid =
-      placement::bid_for(state, spec, core::admits(state, spec), agent_.now());
-  answer(asker, ReplyCode::kOk, "bid", placement::bid_json(bid));
-  return true;
-}
-
-Result<core::OperatorRequest> SignedCommands::on_task(const mqtt::Command& command) const {
-  if (command.verb == "drain") return core::OperatorRequest(core::DrainRequested{0, true});
-  if (command.verb == "undrain") return core::OperatorRequest(core::DrainRequested{0, false});
-  if (command.verb == "cap") return cap_of(command.body);
-  const Value* task = command.body.find("task", Kind::kString);
-  const bool named = task != nullptr && task->as_string().size() <= core::kNameBytesMax;
-  if (command.verb == "cancel" || command.verb == "pause" || command.verb == "resume") {
-    if (!named) return fail(Code::kInvalid, command.verb + " needs \"task\", a name");
-    if (command.verb == "cancel") {
-      return core::OperatorRequest(core::CancelRequested{0, task->as_string()});
-    }
-    if (command.verb == "pause") {
-      return core::OperatorRequest(core::PauseRequested{0, task->as_string()});
-    }
-    return core::OperatorRequest(core::ResumeRequested{0, task->as_string()});
-  }
-  if (command.verb != "submit") {
-    return fail(Code::kInvalid,
-                "no command '" + command.verb +
-                    "'; there are submit, cancel, pause, resume, drain, undrain, cap, "
-                    "config, explain, get, bid and ping");
-  }
-  const Value* given = command.body.find("task", Kind::kObject);
-  if (given == nullptr) return fail(Code::kInvalid, "submit needs \"task\", an object");
-  std::vector<config::Problem> problems;
-  core::TaskSpec spec = parse_task(*given, "task", problems);
-  if (!problems.empty()) return fail(Code::kInvalid, all_problems(problems));
-  if (std::string problem = agent_.cotrain_problem(spec); !problem.empty()) {
-    return fail(Code::kRefused, std::move(problem));
-  }
-  return core::OperatorRequest(core::Submitted{0, std::move(spec)});
 }
 
 void SignedCommands::hand_in(const mqtt::Command& command, const Asker& asker,
                              core::OperatorRequest body) {
+  if (const auto* task = std::get_if<core::Submitted>(&body)) {
+    if (std::string problem = agent_.cotrain_problem(task->spec); !problem.empty()) {
+      refuse(asker, {ReplyCode::kRefused, std::move(problem), command.op, command.id, true},
+             command.verb);
+      return;
+    }
+  }
   core::OperatorCommand event;
   event.by = command.op;
   event.id = command.id;
   event.expires_wall = command.expires_ms * kMillisecond;
   event.body = std::move(body);
-  agent_.command(std::move(event), [this, asker](const core::Answer& a) {
-    ReplyCode code = a.ok ? ReplyCode::kOk : mqtt::reply_code(a.code);
-    if (a.ok && a.text == core::kDoneBefore) code = ReplyCode::kReplayed;
-    answer(asker, code, a.text);
-  });
+  agent_.command(std::move(event),
+                 [this, asker](const core::Answer& a) { answer(asker, reply_code_of(a), a.text); });
 }
 
-// In the journal first, then on disk, then answered.
+// The change is in the journal before it is on the disk, and on the disk before it is answered.
 void SignedCommands::configure(const mqtt::Command& command, const Asker& asker) {
   ConfigJudgement judged = config_.judge(command);
   if (judged.code != ReplyCode::kOk) {
@@ -293,8 +189,8 @@ void SignedCommands::configure(const mqtt::Command& command, const Asker& asker)
   event.expires_wall = command.expires_ms * kMillisecond;
   event.body = core::ConfigRequested{0, core::clipped(judged.what)};
   agent_.command(std::move(event), [this, asker, judged](const core::Answer& a) {
-    if (!a.ok || a.text == core::kDoneBefore) {
-      answer(asker, a.ok ? ReplyCode::kReplayed : mqtt::reply_code(a.code), a.text);
+    if (!a.ok || a.done_before) {
+      answer(asker, reply_code_of(a), a.text);
       return;
     }
     const Status kept = config_.keep(*judged.next);
@@ -305,20 +201,23 @@ void SignedCommands::configure(const mqtt::Command& command, const Asker& asker)
 }
 
 void SignedCommands::carry_out(const mqtt::Command& command, const Asker& asker) {
-  if (answer_question(command, asker)) return;
-  if (command.verb == "config") {
+  Result<Request> wanted = parse_request(Way::kSigned, command.verb, command.body);
+  if (!wanted) {
+    const ReplyCode code = mqtt::reply_code(wanted.error().code);
+    const Verb* verb = find_verb(command.verb);
+    if (verb != nullptr && !verb->changes) {
+      // A question that makes no sense could not have changed anything: no note is made of it.
+      answer(asker, code, wanted.error().context);
+    } else {
+      refuse(asker, {code, wanted.error().context, command.op, command.id, true}, command.verb);
+    }
+  } else if (const Query* query = std::get_if<Query>(&*wanted)) {
+    answer_question(*query, asker);
+  } else if (auto* request = std::get_if<core::OperatorRequest>(&*wanted)) {
+    hand_in(command, asker, std::move(*request));
+  } else {
     configure(command, asker);
-    return;
   }
-  Result<core::OperatorRequest> body = on_task(command);
-  if (!body) {
-    refuse(
-        asker,
-        {mqtt::reply_code(body.error().code), body.error().context, command.op, command.id, true},
-        command.verb);
-    return;
-  }
-  hand_in(command, asker, std::move(*body));
 }
 
 }  // namespace laird::agent

@@ -1,8 +1,9 @@
-// Commands that come over the network: checked, authorised, carried out once, answered, audited.
+// Commands that come over the network: each is checked, authorised, carried out once and answered.
 //
-// Nothing here trusts the broker: mqtt::accept checks form, size, signature, freshness and right;
-// the core remembers what was done (agent/core/state/fleet.hpp). Whatever is refused changes
-// nothing but a counter, a line in the journal and, at a bounded rate, an event.
+// The broker is not trusted. mqtt::accept checks a message's form, size, signature, freshness and
+// the operator's right; requests.hpp says what the command asks for; the core remembers which
+// commands it has carried out (agent/core/state/fleet.hpp). A refused command changes nothing but a
+// counter. It leaves a line in the journal and an event, both at a bounded rate.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/commands/requests.hpp"
 #include "agent/commands/settings_changes.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/view/event_log.hpp"
@@ -23,15 +25,15 @@ class SignedCommands {
  public:
   using Send = std::function<void(mqtt::Outgoing)>;
 
-  // operators_of() must have accepted the settings.
+  // operators_of() must have accepted the settings before.
   SignedCommands(Agent& agent, Clock& clock, const Settings& settings, SettingsChanges& config,
                  const EventLog& events, Send send);
 
-  // A message on a command or config topic.
+  // Takes a message that came on a topic for commands or for the plan.
   void on_message(const mqtt::Incoming& message, const mqtt::Topic& topic);
 
  private:
-  // Where an answer goes; nobody waits for one when the topic is empty.
+  // Where the answer goes. With an empty topic nobody waits for one.
   struct Asker {
     std::string topic;
     std::string correlation;
@@ -44,9 +46,7 @@ class SignedCommands {
   void configure(const mqtt::Command& command, const Asker& asker);
   void take_plan(const mqtt::Command& command, const Asker& asker);
   void carry_out(const mqtt::Command& command, const Asker& asker);
-  void answer_get(const json::Value& body, const Asker& asker);
-  [[nodiscard]] bool answer_question(const mqtt::Command& command, const Asker& asker);
-  [[nodiscard]] Result<core::OperatorRequest> on_task(const mqtt::Command& command) const;
+  void answer_question(const Query& query, const Asker& asker);
   void hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body);
   [[nodiscard]] bool may_note();
 
@@ -58,12 +58,13 @@ class SignedCommands {
   std::string node_;
   std::vector<mqtt::Operator> operators_;
   Send send_;
-  // Refusals told to the journal and the fleet, at most so many a minute.
+  // How many refusals were noted in the journal in the minute that began at notes_since_.
   TimeNs notes_since_ = 0;
   int notes_ = 0;
 };
 
-// The keys of the config as bytes; says which one is no key.
+// The operators of the config with their keys as raw bytes. The error names the operator whose key
+// is none.
 [[nodiscard]] Result<std::vector<mqtt::Operator>> operators_of(const FleetSettings& settings);
 
 }  // namespace laird::agent

@@ -38,6 +38,7 @@ class FleetLink {
   // Sends the ledger messages of the last steps; call after Agent::process().
   void flush();
   [[nodiscard]] bool connected() const { return client_->connected(); }
+  [[nodiscard]] const EventLog& events() const { return events_; }
   [[nodiscard]] mqtt::Counters counters() const { return client_->counters(); }
 
  private:

@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
+#include <ctime>
 #include <filesystem>
 
 #include "agent/core/step/step.hpp"
+#include "agent/journal/file_names.hpp"
 #include "agent/journal/reader.hpp"
 #include "agent/journal/seal.hpp"
 #include "agent/journal/sqlite/database.hpp"
@@ -18,9 +19,6 @@
 namespace laird::journal {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::string_view kPrefix = "journal-";
-constexpr std::string_view kSuffix = ".db";
 
 // A commit writes each page it touched, whole, to the log: an event of some hundred bytes costs a
 // page of its table. Small pages keep that small (docs/performance.md); a file keeps those it was
@@ -37,12 +35,6 @@ constexpr std::int64_t kCommitBytesMax = 16 * 1024;
 // Bytes of a body are written to the log, then to the file, each time in pages of their own.
 constexpr std::int64_t kBytesPerBodyByteMax = 4;
 
-// "journal-000012-20261116.db": the number keeps the order even when the clock goes back.
-struct FileName {
-  std::uint64_t number = 0;
-  std::string day;
-};
-
 std::string day_of(TimeNs wall_ns) {
   const std::time_t seconds = static_cast<std::time_t>(wall_ns / kSecond);
   std::tm utc{};
@@ -50,22 +42,6 @@ std::string day_of(TimeNs wall_ns) {
   char text[16];
   std::strftime(text, sizeof text, "%Y%m%d", &utc);
   return text;
-}
-
-std::string name_of(const FileName& name) {
-  char text[64];
-  std::snprintf(text, sizeof text, "journal-%06llu-%s.db",
-                static_cast<unsigned long long>(name.number), name.day.c_str());
-  return text;
-}
-
-bool parse_name(const std::string& text, FileName& out) {
-  if (!text.starts_with(kPrefix) || !text.ends_with(kSuffix)) return false;
-  unsigned long long number = 0;
-  char day[9] = {};
-  if (std::sscanf(text.c_str(), "journal-%6llu-%8[0-9].db", &number, day) != 2) return false;
-  out = FileName{number, day};
-  return name_of(out) == text;
 }
 
 void sync_folder(const std::string& folder) {
@@ -115,22 +91,6 @@ Status fold(Reader& reader, core::State& state, std::uint64_t& count, std::uint6
 
 }  // namespace
 
-std::vector<std::string> files_in(const std::string& folder) {
-  std::vector<std::pair<std::uint64_t, std::string>> found;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    FileName name;
-    if (parse_name(entry.path().filename().string(), name)) {
-      found.emplace_back(name.number, entry.path().string());
-    }
-  }
-  std::sort(found.begin(), found.end());
-  std::vector<std::string> out;
-  out.reserve(found.size());
-  for (auto& [number, path] : found) out.push_back(std::move(path));
-  return out;
-}
-
 struct Journal::Impl {
   std::string folder;
   Limits limits;
@@ -160,7 +120,7 @@ struct Journal::Impl {
 
   Status open_file(const FileName& which) {
     name = which;
-    path = folder + "/" + name_of(which);
+    path = folder + "/" + to_text(which);
     Result<std::unique_ptr<Database>> opened = Database::open(path, OpenMode::kWrite);
     if (!opened) return tl::make_unexpected(opened.error());
     db = std::move(*opened);
@@ -307,9 +267,8 @@ struct Journal::Impl {
     const std::string oldest_day = day_of(wall_ns - limits.age_max);
     for (const std::string& file : files) {
       if (file == path) continue;
-      FileName which;
-      parse_name(fs::path(file).filename().string(), which);
-      const bool too_old = which.day < oldest_day;
+      const auto which = parse_file_name(fs::path(file).filename().string());
+      const bool too_old = which && which->day < oldest_day;
       if (!too_old && total <= limits.total_bytes_max) continue;
       total -= size_on_disk(file);
       remove_file(file);
@@ -333,7 +292,9 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
 
   std::vector<std::string> files = files_in(folder);
   FileName newest;
-  if (!files.empty()) parse_name(fs::path(files.back()).filename().string(), newest);
+  if (!files.empty()) {
+    newest = parse_file_name(fs::path(files.back()).filename().string()).value_or(newest);
+  }
   bool goes_on = false;  // the newest file can be written on
   // From the newest file back, until one can be read at least to its first snapshot.
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
@@ -368,7 +329,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
   }
   impl->committed_seq = impl->next_seq;
   const std::string today = day_of(wall_ns);
-  const std::string current = folder + "/" + name_of(newest);
+  const std::string current = folder + "/" + to_text(newest);
   Status ready;
   if (goes_on && newest.day == today && size_on_disk(current) < limits.file_bytes_max) {
     ready = impl->open_file(newest);

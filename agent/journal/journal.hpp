@@ -18,7 +18,6 @@
 #include "agent/core/state/event.hpp"
 #include "agent/core/state/state.hpp"
 #include "agent/journal/limits.hpp"
-#include "agent/ports/ports.hpp"
 #include "base/error.hpp"
 
 namespace laird::journal {
@@ -30,7 +29,7 @@ struct Recovery {
   std::vector<std::string> notes;  // damage, files set aside, what was lost
 };
 
-class Journal final : public ports::Store {
+class Journal {
  public:
   // Brings back the state from the newest readable file, sets damaged files aside (renamed, never
   // deleted) and is ready to append. `wall_ns` names the day; it may jump.
@@ -38,17 +37,19 @@ class Journal final : public ports::Store {
                                                              const Limits& limits, TimeNs wall_ns,
                                                              const std::string& node,
                                                              Recovery& recovery);
-  ~Journal() override;
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
 
   // Queues the event in the current transaction and gives it its number.
-  [[nodiscard]] Result<std::uint64_t> append(core::Event& event) override;
+  [[nodiscard]] Result<std::uint64_t> append(core::Event& event);
   // What the core answered; goes with the next durable commit, or with a later one.
-  void record(std::uint64_t seq, core::Effects& commands, std::uint64_t state_hash) override;
+  void record(std::uint64_t seq, core::Effects& commands, std::uint64_t state_hash);
   // Makes every event queued survive a crash of the agent, and a power cut too, with every answer,
   // when `durable`. When it fails before the events are committed, none that was queued since the
   // last commit is in the journal; when only the disk's word is missing they are there, and the
   // next durable commit gets it.
-  [[nodiscard]] Status commit(bool durable) override;
+  [[nodiscard]] Status commit(bool durable);
 
   // Starts a new file when the day or the size says so, writes a periodic snapshot, and drops files
   // beyond the limits. Call between events, after a commit.
@@ -64,8 +65,5 @@ class Journal final : public ports::Store {
   explicit Journal(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// Journal files of a folder, oldest first.
-[[nodiscard]] std::vector<std::string> files_in(const std::string& folder);
 
 }  // namespace laird::journal

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "agent/core/step/step.hpp"
-#include "agent/journal/journal.hpp"
+#include "agent/journal/file_names.hpp"
 #include "agent/journal/reader.hpp"
 
 namespace laird::lab {

@@ -1,6 +1,6 @@
 #include "agent/settings/cotrain_task.hpp"
 
-#include <filesystem>
+#include <string_view>
 #include <vector>
 
 namespace laird::agent {
@@ -32,8 +32,8 @@ std::string cotrain_task_problem(const core::TaskSpec& spec,
   if (program.lines_only) {
     return "the trainer '" + spec.trainer + "' only prints, so it cannot train with others" + can;
   }
-  const bool built_in =
-      !program.argv.empty() && std::filesystem::path(program.argv[0]).filename() == "laird-train";
+  const std::string_view path = program.argv.empty() ? "" : std::string_view(program.argv[0]);
+  const bool built_in = path.substr(path.rfind('/') + 1) == "laird-train";
   if (built_in && program.argv.size() > 1 && program.argv[1] == "mlp") {
     return "the trainer 'mlp' cannot train with others" + can;
   }

@@ -1,68 +1,66 @@
 #include "agent/settings/settings.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdio>
-#include <ctime>
-#include <filesystem>
-#include <functional>
 
 #include "agent/settings/cotrain_task.hpp"
 #include "agent/settings/listen_address.hpp"
 #include "config/units.hpp"
 
 namespace laird::agent {
-namespace fs = std::filesystem;
 namespace {
 
 using config::Problem;
 using json::Value;
 
-constexpr std::size_t kFileBytesMax = 4 * 1000 * 1000;
+// Up to `digits_max` digits at the front of `text`, which are taken away; -1 when there is none.
+int take_number(std::string_view& text, std::size_t digits_max) {
+  int out = -1;
+  for (std::size_t i = 0; i < digits_max && !text.empty(); ++i) {
+    const char c = text.front();
+    if (c < '0' || c > '9') break;
+    out = std::max(out, 0) * 10 + (c - '0');
+    text.remove_prefix(1);
+  }
+  return out;
+}
 
-Value read_json(const std::string& path, std::vector<Problem>& problems) {
-  const Result<std::string> text = config::read_file(path, kFileBytesMax);
-  if (!text) {
-    problems.push_back(Problem{path, 0, "/", text.error().context});
-    return Value::object();
-  }
-  json::ParseLimits limits;
-  limits.bytes_max = kFileBytesMax;
-  limits.comments = true;
-  Result<Value> value = json::parse(*text, path, limits);
-  if (!value) {
-    // The parser's text already starts with file and line.
-    const std::string& context = value.error().context;
-    const std::size_t colon = context.find(": ", path.size());
-    int line = 0;
-    std::sscanf(context.c_str() + std::min(path.size(), context.size()), ":%d", &line);
-    problems.push_back(
-        Problem{path, line, "/", colon == std::string::npos ? context : context.substr(colon + 2)});
-    return Value::object();
-  }
-  return std::move(*value);
+bool take_letter(std::string_view& text, char letter) {
+  if (!text.starts_with(letter)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// Of the Gregorian calendar; a day past the month's end counts on into the next month.
+std::int64_t days_since_1970(int year, int month, int day) {
+  constexpr std::array<int, 12> kBefore = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+  const auto leap_days_until = [](int y) { return y / 4 - y / 100 + y / 400; };
+  const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+  return std::int64_t{365} * (year - 1970) + leap_days_until(year - 1) - leap_days_until(1969) +
+         kBefore[static_cast<std::size_t>(month - 1)] + (leap && month > 2 ? 1 : 0) + day - 1;
 }
 
 // "2027-01-31T18:00:00Z" as Unix nanoseconds; only UTC, so that nobody has to guess.
 Result<TimeNs> parse_wall_time(const std::string& text) {
-  std::tm tm{};
-  int used = 0;
-  const int n = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &tm.tm_year, &tm.tm_mon,
-                            &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used);
-  const bool fits = n == 6 && used == static_cast<int>(text.size()) && tm.tm_year > 1970 &&
-                    tm.tm_year < 2262 && tm.tm_mon >= 1 && tm.tm_mon <= 12 && tm.tm_mday >= 1 &&
-                    tm.tm_mday <= 31 && tm.tm_hour >= 0 && tm.tm_hour < 24 && tm.tm_min >= 0 &&
-                    tm.tm_min < 60 && tm.tm_sec >= 0 && tm.tm_sec < 61;
+  std::string_view rest = text;
+  std::array<int, 6> part{};  // year, month, day, hour, minute, second
+  constexpr std::string_view kAfter = "--T::Z";
+  bool fits = true;
+  for (std::size_t i = 0; i < part.size() && fits; ++i) {
+    part[i] = take_number(rest, i == 0 ? 4 : 2);
+    fits = part[i] >= 0 && take_letter(rest, kAfter[i]);
+  }
+  const auto [year, month, day, hour, minute, second] = part;
+  fits = fits && rest.empty() && year > 1970 && year < 2262 && month >= 1 && month <= 12 &&
+         day >= 1 && day <= 31 && hour < 24 && minute < 60 && second < 61;
   if (!fits) {
     return fail(Code::kInvalid, "'" + text +
                                     "' is neither a duration like \"90s\" nor a UTC time like "
                                     "\"2027-01-31T18:00:00Z\"");
   }
-  tm.tm_year -= 1900;
-  tm.tm_mon -= 1;
-  return static_cast<TimeNs>(timegm(&tm)) * kSecond;
+  return days_since_1970(year, month, day) * kDay + hour * kHour + minute * kMinute +
+         second * kSecond;
 }
 
 const Value& field(const Value& object, std::string_view name) {
@@ -133,12 +131,12 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
 }
 
 TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_view source,
-                          std::vector<Problem>& problems) {
+                          const Surroundings& around, std::vector<Problem>& problems) {
   TrainerProgram program;
   program.lines_only = text(v, "protocol") == "lines";
   for (const Value& arg : field(v, "exec").items()) program.argv.push_back(arg.as_string());
   if (!program.argv.empty()) {
-    Result<std::string> found = find_program(program.argv[0]);
+    Result<std::string> found = around.find_program(program.argv[0]);
     if (found) {
       program.argv[0] = *found;
     } else {
@@ -170,34 +168,15 @@ core::TrainerTiming timing_of(const Value& v) {
   return timing;
 }
 
-// The board by name, file or detection; every way leads to some board.
-void choose_board(const std::string& wish, std::string_view source, Settings& out,
-                  std::vector<Problem>& problems) {
-  const power::MachineIdentity identity = power::read_identity("");
-  if (wish == "auto") {
-    const std::vector<power::Board> known = power::all_boards("/etc/laird/boards");
-    power::Detection found = power::detect_board(identity, known);
-    out.board = std::move(found.board);
-    out.board_notes = std::move(found.evidence);
-    for (std::string& note : found.uncertainty) out.board_notes.push_back(std::move(note));
-    return;
+void read_board(const Value& board, std::string_view source, const Surroundings& around,
+                Settings& out, std::vector<Problem>& problems) {
+  if (Result<ChosenBoard> chosen = around.choose_board(text(board, "name"))) {
+    out.board = std::move(chosen->board);
+    out.board_notes = std::move(chosen->notes);
+  } else {
+    problems.push_back(Problem{std::string(source), 0, "/board/name", chosen.error().context});
   }
-  Result<power::Board> board = wish.find('/') != std::string::npos
-                                   ? power::load_board(wish)
-                                   : power::find_board(wish, "/etc/laird/boards");
-  if (!board) {
-    problems.push_back(Problem{std::string(source), 0, "/board/name", board.error().context});
-    return;
-  }
-  out.board = std::move(*board);
-  out.board_notes.push_back("named in the config");
-}
-
-void read_board(const Value& board, std::string_view source, Settings& out,
-                std::vector<Problem>& problems) {
-  choose_board(text(board, "name"), source, out, problems);
-  const power::MachineIdentity identity = power::read_identity("");
-  out.core.memory_bytes = out.board.memory_for_tasks_bytes(identity.memory_bytes);
+  out.core.memory_bytes = out.board.memory_for_tasks_bytes(around.memory_bytes);
   if (const std::int64_t memory = integer(board, "memory"); memory > 0) {
     out.core.memory_bytes = memory;
   }
@@ -212,7 +191,7 @@ void read_board(const Value& board, std::string_view source, Settings& out,
   }
   if (!out.core.lanes.empty()) return;
   // The board's own lanes share its cores equally: a gpu lane's trainer needs CPU too.
-  const std::int64_t cores = out.board.cpu_cores > 0 ? out.board.cpu_cores : identity.cpu_cores;
+  const std::int64_t cores = out.board.cpu_cores > 0 ? out.board.cpu_cores : around.cpu_cores;
   for (const power::Lane& given : out.board.lanes) {
     core::LaneConfig lane;
     lane.name = given.name;
@@ -275,9 +254,8 @@ core::FleetBudget budget_of(const Value& fleet) {
   return budget;
 }
 
-void read_fleet(const Value& fleet, std::string_view source,
-                const std::function<std::string(const std::string&)>& resolved, Settings& out,
-                std::vector<Problem>& problems) {
+void read_fleet(const Value& fleet, std::string_view source, const Surroundings& around,
+                Settings& out, std::vector<Problem>& problems) {
   if (!fleet.is(json::Kind::kObject)) return;
   const auto report = [&](const std::string& path, const std::string& what) {
     problems.push_back(Problem{std::string(source), fleet.line(), "/fleet" + path, what});
@@ -298,9 +276,9 @@ void read_fleet(const Value& fleet, std::string_view source,
     to.brokers.push_back(uri);
   }
   if (const Value& tls = field(fleet, "tls"); tls.is(json::Kind::kObject)) {
-    to.ca = resolved(text(tls, "ca"));
-    to.cert = resolved(text(tls, "cert"));
-    to.key = resolved(text(tls, "key"));
+    to.ca = around.resolve(text(tls, "ca"));
+    to.cert = around.resolve(text(tls, "cert"));
+    to.key = around.resolve(text(tls, "key"));
   } else if (!to.insecure_lab) {
     report("/tls", "missing; `lairctl pki issue` makes the files");
   }
@@ -329,40 +307,14 @@ void read_fleet(const Value& fleet, std::string_view source,
 
 void Settings::move_state_to(const std::string& folder) {
   const bool socket_inside = control_socket == state_dir + "/laird.sock";
-  state_dir = fs::absolute(folder).lexically_normal().string();
+  state_dir = folder;
   if (socket_inside) control_socket = state_dir + "/laird.sock";
-}
-
-Result<std::string> find_program(const std::string& program) {
-  if (program.find('/') != std::string::npos) {
-    if (!fs::path(program).is_absolute()) {
-      return fail(Code::kInvalid, "'" + program + "' is a relative path; write an absolute one");
-    }
-    if (::access(program.c_str(), X_OK) == 0) return program;
-    return fail(Code::kNotFound, "no program to execute at " + program);
-  }
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  for (const fs::path& folder : {self.parent_path(), fs::path("/usr/lib/laird")}) {
-    const std::string candidate = (folder / program).string();
-    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return fail(Code::kNotFound, "no program '" + program +
-                                   "' beside laird or in /usr/lib/laird; "
-                                   "write its absolute path");
 }
 
 core::TaskSpec parse_task(const Value& value, std::string_view source,
                           std::vector<Problem>& problems) {
   const Value checked = config::normalise(task_schema(), value, source, problems);
   return task_of(value, checked, source, "", problems);
-}
-
-core::TaskSpec load_task(const std::string& path, std::vector<Problem>& problems) {
-  const std::size_t before = problems.size();
-  const Value value = read_json(path, problems);
-  if (problems.size() > before) return {};
-  return parse_task(value, path, problems);
 }
 
 std::string kind_of_file(const Value& value) {
@@ -379,39 +331,27 @@ bool Operator::may_do(std::string_view verb) const {
                      [verb](const std::string& m) { return m == "*" || m == verb; });
 }
 
-Value read_config(const std::string& path, std::vector<Problem>& problems) {
-  return read_json(path, problems);
-}
-
-Settings load_settings(const std::string& path, std::vector<Problem>& problems) {
-  const std::size_t before = problems.size();
-  const Value raw = read_config(path, problems);
-  return problems.size() > before ? Settings{} : settings_of(raw, path, problems);
-}
-
-Settings settings_of(const Value& raw, const std::string& path, std::vector<Problem>& problems) {
+Settings parse_settings(const Value& raw, const std::string& source, const Surroundings& around,
+                        std::vector<Problem>& problems) {
   Settings out;
-  const Value v = config::normalise(settings_schema(), raw, path, problems);
-  const fs::path folder = fs::absolute(path).parent_path();
-  const auto resolved = [&folder](const std::string& p) {
-    return (fs::path(p).is_absolute() ? fs::path(p) : folder / p).lexically_normal().string();
-  };
-  out.state_dir = resolved(text(v, "state_dir"));
+  const Value v = config::normalise(settings_schema(), raw, source, problems);
+  out.state_dir = around.resolve(text(v, "state_dir"));
   const std::string socket = text(v, "control_socket");
   if (socket != "none") {
-    out.control_socket = socket.empty() ? out.state_dir + "/laird.sock" : resolved(socket);
+    out.control_socket = socket.empty() ? out.state_dir + "/laird.sock" : around.resolve(socket);
   }
   out.core.node = text(v, "node");
   out.core.policy = text(v, "policy");
   out.core.slice = integer(v, "slice");
   out.core.timing = timing_of(field(v, "timing"));
-  read_board(field(v, "board"), path, out, problems);
+  read_board(field(v, "board"), source, around, out, problems);
   const Value& power = field(v, "power");
   out.power.kind = text(power, "source");
   out.power.period_ns = integer(power, "every");
-  if (const std::string file = text(power, "file"); !file.empty()) out.power.file = resolved(file);
+  if (const std::string file = text(power, "file"); !file.empty())
+    out.power.file = around.resolve(file);
   if (out.power.kind == "recorded" && out.power.file.empty()) {
-    problems.push_back(Problem{path, 0, "/power/file", "missing; name the capture to play"});
+    problems.push_back(Problem{source, 0, "/power/file", "missing; name the capture to play"});
   }
   if (const std::int64_t cap_mw = integer(power, "cap"); cap_mw > 0) out.core.power.cap_mw = cap_mw;
   for (const Value& word : field(power, "helper").items()) {
@@ -419,11 +359,11 @@ Settings settings_of(const Value& raw, const std::string& path, std::vector<Prob
   }
   // A socket is made when the system starts; it need not be there yet.
   if (!out.power_helper.empty() && !out.power_helper[0].ends_with(".sock")) {
-    const Result<std::string> found = find_program(out.power_helper[0]);
+    const Result<std::string> found = around.find_program(out.power_helper[0]);
     if (found) {
       out.power_helper[0] = *found;
     } else {
-      problems.push_back(Problem{path, 0, "/power/helper/0", found.error().context});
+      problems.push_back(Problem{source, 0, "/power/helper/0", found.error().context});
     }
   }
   const Value& journal = field(v, "journal");
@@ -433,17 +373,17 @@ Settings settings_of(const Value& raw, const std::string& path, std::vector<Prob
   out.use_cgroups = boolean(v, "cgroups");
   out.log_level = text(v, "log_level");
   for (const auto& [name, trainer] : field(v, "trainers").members()) {
-    out.trainers[name] = trainer_of(name, trainer, path, problems);
+    out.trainers[name] = trainer_of(name, trainer, source, around, problems);
     out.core.trainers.push_back(name);
   }
   if (const Value& metrics = field(v, "metrics"); metrics.is(json::Kind::kObject)) {
     out.metrics_listen = text(metrics, "listen");
     if (const auto at = parse_listen_address(out.metrics_listen); !at) {
-      problems.push_back(Problem{path, metrics.line(), "/metrics/listen", at.error().context});
+      problems.push_back(Problem{source, metrics.line(), "/metrics/listen", at.error().context});
     }
   }
-  read_fleet(field(v, "fleet"), path, resolved, out, problems);
-  read_tasks(raw, v, path, out, problems);
+  read_fleet(field(v, "fleet"), source, around, out, problems);
+  read_tasks(raw, v, source, out, problems);
   return out;
 }
 

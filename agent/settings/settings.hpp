@@ -1,6 +1,9 @@
-// The agent's configuration and task files: their schemas, and the values they become.
+// The agent's configuration and tasks: their schemas, and the values they become. Pure: files are
+// read by settings_loader.hpp.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,7 +12,7 @@
 #include "agent/journal/limits.hpp"
 #include "agent/settings/trainer_program.hpp"
 #include "config/schema.hpp"
-#include "power/boards/catalogue.hpp"
+#include "power/model/board.hpp"
 #include "power/readers/open_reader.hpp"
 
 namespace laird::agent {
@@ -49,24 +52,35 @@ struct Settings {
   std::string log_level = "info";
   std::string metrics_listen;  // an address; empty: nowhere
 
-  // Another state folder than the config's; the default control socket moves along.
+  // Another state folder than the config's, as an absolute path; the default control socket moves
+  // along.
   void move_state_to(const std::string& folder);
 };
 
 [[nodiscard]] const config::Schema& settings_schema();
 [[nodiscard]] const config::Schema& task_schema();
 
-// Reads a file of JSON with comments and checks all of it; problems name file, line and path.
-// Relative paths in it are relative to its folder.
-[[nodiscard]] Settings load_settings(const std::string& path,
-                                     std::vector<config::Problem>& problems);
-// The two halves of it: the file as it is, and the settings it (or a change of it) makes.
-[[nodiscard]] json::Value read_config(const std::string& path,
+struct ChosenBoard {
+  power::Board board;
+  std::vector<std::string> notes;  // how it was found, what is uncertain
+};
+
+// What a config needs to know of the machine it is for; settings_loader.hpp has the real one.
+struct Surroundings {
+  // The absolute path of one that may be relative to the config's folder.
+  std::function<std::string(const std::string& path)> resolve;
+  // Where a program is that is named by absolute path or by its bare name.
+  std::function<Result<std::string>(const std::string& program)> find_program;
+  // The board of that name or file; for "auto" the board that this machine is.
+  std::function<Result<ChosenBoard>(const std::string& wish)> choose_board;
+  std::int64_t memory_bytes = 0;  // of the machine
+  int cpu_cores = 0;
+};
+
+// Checks all of a config and makes settings of it. Problems name `source`, line and path.
+[[nodiscard]] Settings parse_settings(const json::Value& raw, const std::string& source,
+                                      const Surroundings& around,
                                       std::vector<config::Problem>& problems);
-[[nodiscard]] Settings settings_of(const json::Value& raw, const std::string& path,
-                                   std::vector<config::Problem>& problems);
-[[nodiscard]] core::TaskSpec load_task(const std::string& path,
-                                       std::vector<config::Problem>& problems);
 // A task that came as JSON over a socket or inside a config.
 [[nodiscard]] core::TaskSpec parse_task(const json::Value& value, std::string_view source,
                                         std::vector<config::Problem>& problems);
@@ -76,9 +90,5 @@ struct Settings {
 
 // The reference page docs/configuration.md.
 [[nodiscard]] std::string settings_reference();
-
-// Where `program` is: an absolute path as it is, a bare name beside this program or in
-// /usr/lib/laird; never through PATH.
-[[nodiscard]] Result<std::string> find_program(const std::string& program);
 
 }  // namespace laird::agent

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "agent/settings/remote_settings.hpp"
+#include "agent/settings/settings_loader.hpp"
 #include "os/whole_file.hpp"
 
 namespace laird::agent {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/core/state/effect.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"
-#include "agent/ports/ports.hpp"
 #include "agent/settings/trainer_program.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
 
@@ -21,7 +21,7 @@ namespace laird::agent {
 
 class Trainer;
 
-class TrainerPool final : public ports::Trainers {
+class TrainerPool final {
  public:
   using Emit = decltype(TrainerHost::emit);
   using Log = std::function<void(const std::string&)>;
@@ -30,16 +30,16 @@ class TrainerPool final : public ports::Trainers {
   // `tasks_folder` holds one folder per task. `groups` may be null.
   TrainerPool(Loop& loop, Processes& processes, std::map<std::string, TrainerProgram> programs,
               std::string tasks_folder, CgroupTree* groups, Emit emit, Log log);
-  ~TrainerPool() override;
+  ~TrainerPool();
 
-  void start(const core::StartTrainer& command, const core::TaskSpec& spec) override;
-  void run(const core::RunTrainer& command) override;
-  void preempt(const core::PreemptTrainer& command) override;
-  void checkpoint(const core::CheckpointTrainer& command) override;
-  void stop(const core::StopTrainer& command) override;
-  void kill(const core::KillTrainer& command) override;
-  void limit(const core::LimitTrainer& command) override;
-  void set_duty(const core::SetFreezerDuty& command) override;
+  void start(const core::StartTrainer& command, const core::TaskSpec& spec);
+  void run(const core::RunTrainer& command);
+  void preempt(const core::PreemptTrainer& command);
+  void checkpoint(const core::CheckpointTrainer& command);
+  void stop(const core::StopTrainer& command);
+  void kill(const core::KillTrainer& command);
+  void limit(const core::LimitTrainer& command);
+  void set_duty(const core::SetFreezerDuty& command);
 
   void on_to_peers(ToPeers shared) { host_.to_peers = std::move(shared); }
   // A line of the fleet for the trainer of a task. One that it has no room for is dropped when it

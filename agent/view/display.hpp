@@ -3,10 +3,9 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "agent/core/state/effect.hpp"
-#include "agent/view/status.hpp"
+#include "agent/core/state/state.hpp"
 
 namespace laird::agent {
 
@@ -24,8 +23,7 @@ class Display {
                const std::string& replay_program);
 
  private:
-  [[nodiscard]] std::string table(const core::State& state, TimeNs now) const;
-  [[nodiscard]] std::string coloured(const TaskRow& row, std::string text) const;
+  void write(const std::string& text);
 
   View view_;
   std::FILE* out_;

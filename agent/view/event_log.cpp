@@ -58,25 +58,6 @@ Value event_page(const std::deque<KeptEvent>& events, std::int64_t since_ms,
   return Value::object().set("events", std::move(list)).set("more", Value::boolean(more));
 }
 
-Result<Value> event_page(const std::deque<KeptEvent>& events, const Value& body) {
-  const auto number = [](const Value& from, std::string_view key) -> std::optional<std::int64_t> {
-    const Value* value = from.find(key, Kind::kInteger);
-    if (value == nullptr || value->as_integer() < 0) return std::nullopt;
-    return value->as_integer();
-  };
-  std::optional<EventPlace> before;
-  if (const Value* place = body.find("before")) {
-    const auto epoch = number(*place, "epoch");
-    const auto seq = number(*place, "seq");
-    if (!epoch || !seq) return fail(Code::kInvalid, "\"before\" needs \"epoch\" and \"seq\"");
-    before = EventPlace{static_cast<std::uint64_t>(*epoch), static_cast<std::uint64_t>(*seq)};
-  }
-  if (body.find("since_ms") != nullptr && !number(body, "since_ms")) {
-    return fail(Code::kInvalid, "\"since_ms\" is a Unix time in milliseconds");
-  }
-  return event_page(events, number(body, "since_ms").value_or(0), before);
-}
-
 EventLog::EventLog(std::string path) : path_(std::move(path)) {
   const Result<std::string> text = config::read_file(path_, kLinesMax * kLineBytesMax);
   if (!text) return;

@@ -36,10 +36,6 @@ inline constexpr std::size_t kEventPageBytesMax = 40 * 1024;
 // before `since_ms` and, when given, before `before`. `more`: older ones were left out. Pure.
 [[nodiscard]] json::Value event_page(const std::deque<KeptEvent>& events, std::int64_t since_ms,
                                      const std::optional<EventPlace>& before);
-// The same for the body of a command; says what is wrong with it.
-[[nodiscard]] Result<json::Value> event_page(const std::deque<KeptEvent>& events,
-                                             const json::Value& body);
-
 class EventLog {
  public:
   // Takes up what an earlier run left.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "agent/core/step/step.hpp"
+#include "agent/journal/file_names.hpp"
 #include "agent/journal/journal.hpp"
 #include "agent/journal/reader.hpp"
 

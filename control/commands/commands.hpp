@@ -8,10 +8,13 @@ class Command;
 
 namespace laird::control {
 
-void add_views(cli::Command& app, int& code);                      // status, get, describe
+void add_status(cli::Command& app, int& code);
+void add_get(cli::Command& app, int& code);
+void add_describe(cli::Command& app, int& code);
 void add_events(cli::Command& get, cli::Command& app, int& code);  // get events, logs
 void add_submit(cli::Command& app, int& code);
-void add_steering(cli::Command& app, int& code);  // cancel, pause, resume, explain, drain, undrain
+void add_task_verbs(cli::Command& app, int& code);  // cancel, pause, resume, explain
+void add_drain(cli::Command& app, int& code);       // drain, undrain
 void add_cap(cli::Command& app, int& code);
 void add_config(cli::Command& app, int& code);
 void add_fleet(cli::Command& app, int& code);

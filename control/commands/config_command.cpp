@@ -6,7 +6,7 @@
 #include "agent/settings/trial.hpp"
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
-#include "control/commands/confirm.hpp"
+#include "control/fleet/confirm.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/screen/output.hpp"
 
@@ -29,7 +29,7 @@ struct ConfigOptions {
 
 using Replies = std::map<std::string, mqtt::Reply>;
 
-// Those named, or every live one.
+// The boards that were named, or every live one.
 Result<std::set<std::string>> targets(const FleetView& view, const Reach& reach,
                                       const ConfigOptions& options) {
   if (reach.all && !options.nodes.empty()) {
@@ -51,7 +51,7 @@ std::string short_text(const Value& value) {
   return value.is(Kind::kString) ? value.as_string() : json::to_text(value);
 }
 
-// What a board says it would change or has changed, and what it does not like.
+// Prints what a board would change or has changed, and its problems with the request.
 void show_details(const mqtt::Reply& reply) {
   if (const Value* list = reply.data.find("changes", Kind::kArray)) {
     for (const Value& change : list->items()) {
@@ -92,7 +92,7 @@ Result<Value> settings_from(const std::string& path) {
   return value;
 }
 
-// 2, true, ["a"] and "text" as JSON means them; 15W and anything else as the text it is.
+// 2, true, ["a"] and "text" are read as JSON; 15W and everything else is a text as it stands.
 Value value_of(const std::string& word) {
   auto value = json::parse(word, "value");
   return value ? std::move(*value) : Value::string(word);
@@ -147,7 +147,7 @@ int change(const Reach& reach, const ConfigOptions& options, Value body) {
     say("nothing was done");
     return kFailed;
   }
-  // One goes first; the others are not touched when it does not come back.
+  // One board goes first. When it does not come back, the others are not touched.
   const std::string first = *boards->begin();
   const std::set<std::string> rest(std::next(boards->begin()), boards->end());
   auto all = ConfigChange(**client, where->timeout, *within).run(body, {first});
@@ -181,7 +181,7 @@ int diff(const Reach& reach, const ConfigOptions& options) {
   return show_replies((*client)->replies_to(*sent), *boards, reach.json());
 }
 
-// The default of a setting that nobody set, as the reference has it; empty when it has none.
+// The default of a setting, as on the reference page; empty when it has none.
 std::string default_of(std::string_view key) {
   const config::Schema* schema = &agent::settings_schema();
   while (schema != nullptr) {

@@ -1,8 +1,6 @@
-// enroll: a new board's certificate and config, and its place in the budget. purge: the end of one.
+// enroll: a new board's certificate and config, and its place in the budget.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <thread>
 
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
@@ -25,7 +23,7 @@ struct EnrollOptions {
   bool force = false;
 };
 
-// Founding: those enrolled together are the fleet.
+// The plan of a new fleet: the boards that are enrolled together are its founders.
 Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64_t floor_mw) {
   core::FleetBudget budget;
   budget.founding_epoch = 1;
@@ -42,7 +40,7 @@ Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64
   return budget;
 }
 
-// A name that is taken, wrong or already of the fleet is found before anything is made.
+// Refuses names that are malformed or taken, before any file is made.
 Status check_names(const EnrollOptions& options) {
   const auto index = pki_index(options.pki);
   if (!index) return tl::make_unexpected(index.error());
@@ -84,7 +82,7 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   const auto floor = config::parse_power(options.floor.empty() ? "0W" : options.floor);
   if (!floor) return complain({Code::kInvalid, "--floor: " + floor.error().context});
   if (const Status ok = check_names(options); !ok) return complain(ok.error());
-  // Offline only the brokers' addresses are needed of what lairctl knows.
+  // With --offline, the addresses of the brokers are all that is needed of lairctl's config.
   const auto where = reach.where(true);
   if (!where) return complain(where.error());
   if (options.offline) {
@@ -104,7 +102,7 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   }
   core::FleetBudget next = *budget;
   for (const std::string& id : options.names) {
-    // Enrolled anew it keeps the floor it has, unless told otherwise.
+    // A board that is enrolled again keeps its floor unless --floor gives another.
     if (next.member(id) != nullptr && options.floor.empty()) continue;
     next = with_member(std::move(next), id, *floor);
   }
@@ -115,136 +113,8 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   }
   if (next == *budget) return 0;
   const int code = put_in_force(**client, next, where->timeout);
-  // The new boards cannot have taken it yet.
+  // The new boards are not running yet, so they cannot have taken the plan: that is no failure.
   return code == kPartial ? 0 : code;
-}
-
-// ---- purge ----
-
-struct PurgeOptions {
-  std::string name;
-  std::string pki = "pki";
-};
-
-std::vector<std::string> retained_topics(const FleetView& view, const std::string& fleet,
-                                         const std::string& id) {
-  std::vector<std::string> out;
-  for (const mqtt::TopicKind kind :
-       {mqtt::TopicKind::kReport, mqtt::TopicKind::kInfo, mqtt::TopicKind::kStatus}) {
-    out.push_back(mqtt::node_topic(fleet, id, kind));
-  }
-  for (const auto& [key, task] : view.tasks()) {
-    if (key.first != id) continue;
-    out.push_back(mqtt::node_topic(fleet, id, mqtt::TopicKind::kTask, key.second));
-  }
-  return out;
-}
-
-// Only the board itself may write its topics; who has its certificate is the board.
-Status clear_topics(const Access& operators, const std::string& identity, const std::string& id,
-                    const std::vector<std::string>& topics, DurationNs timeout) {
-  mqtt::Options options;
-  options.brokers = operators.brokers;
-  options.client_id = id;  // takes over, and ends, the session that the broker may keep for it
-  options.ca = identity + "/ca.crt";
-  options.cert = identity + "/node.crt";
-  options.key = identity + "/node.key";
-  options.keep_session = false;
-  options.retry_jitter_s = 0;
-  auto client = mqtt::Client::create(std::move(options));
-  if (!client) return tl::make_unexpected(client.error());
-  for (const std::string& topic : topics) {
-    mqtt::Outgoing out;
-    out.topic = topic;
-    out.kind = mqtt::Class::kEvent;
-    out.retained = true;
-    out.qos = 1;
-    (*client)->publish(std::move(out));
-  }
-  const SteadyTime until = after(timeout);
-  std::string why;
-  while (std::chrono::steady_clock::now() < until) {
-    const auto batch = (*client)->take();
-    if (batch.link_changed) why = batch.why;
-    const mqtt::Counters now = (*client)->counters();
-    if (now.refused > 0) return fail(Code::kRefused, "the broker's ACL lets nobody clear them");
-    if (now.sent >= topics.size()) {
-      (*client)->close({}, kSecond);
-      return {};
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  (*client)->close({}, kSecond);
-  return fail(Code::kUnavailable,
-              "the broker did not take it in time" + (why.empty() ? std::string() : ": " + why));
-}
-
-int purge(const Reach& reach, const PurgeOptions& options) {
-  const std::string& id = options.name;
-  const auto where = reach.where(true);
-  if (!where) return complain(where.error());
-  const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
-  if (!client) return complain(client.error());
-  const FleetView& view = (*client)->view();
-  const auto found = view.boards().find(id);
-  if (found != view.boards().end() && found->second.is_live()) {
-    return complain({Code::kRefused, id + " is " + found->second.state + ": `lairctl drain " + id +
-                                         " --wait 2h`, stop it, and purge it then"});
-  }
-  const auto index = pki_index(options.pki);
-  if (!index) return complain(index.error());
-  const bool issued = std::any_of(
-      index->entries.begin(), index->entries.end(),
-      [&](const PkiEntry& entry) { return entry.name == id && entry.role == mqtt::Role::kNode; });
-  const bool good =
-      std::any_of(index->entries.begin(), index->entries.end(), [&](const PkiEntry& entry) {
-        return entry.name == id && entry.role == mqtt::Role::kNode && entry.revoked_at_s == 0;
-      });
-  const auto budget = budget_in_force(**client, where->timeout);
-  const bool member = budget && budget->member(id) != nullptr;
-  if (!issued && found == view.boards().end() && !member) {
-    return complain({Code::kNotFound, "nobody knows a board '" + id + "'"});
-  }
-  if (!confirmed("Remove board " + id + " for good: its topics, its certificate, its place?",
-                 reach.yes)) {
-    say("nothing was done");
-    return kFailed;
-  }
-  int code = 0;
-  if (found != view.boards().end()) {
-    const auto topics = retained_topics(view, where->fleet.fleet, id);
-    const Status cleared =
-        good ? clear_topics(where->fleet, options.pki + "/nodes/" + id, id, topics, where->timeout)
-             : fail(Code::kNotFound,
-                    "its certificate is not good any more; enroll it again with "
-                    "--force, then purge it");
-    if (cleared) {
-      std::printf("cleared %zu topics of %s\n", topics.size(), id.c_str());
-    } else {
-      say("its topics stay: " + cleared.error().context);
-      code = kPartial;
-    }
-  }
-  // The certificate is what clears the topics: it goes only when they are gone.
-  if (code == 0 && good) {
-    const auto count = pki_revoke(options.pki, id);
-    if (!count) return complain(count.error());
-    std::printf("revoked %zu certificate%s of %s; made %s/crl.pem\n", *count,
-                *count == 1 ? "" : "s", id.c_str(), options.pki.c_str());
-  }
-  if (member) {
-    const int taken = put_in_force(**client, without_member(*budget, id), where->timeout);
-    if (taken != 0) code = taken;
-  } else if (!budget) {
-    say("the plan is unknown: " + budget.error().context);
-  }
-  if (code != 0) return code;
-  std::printf(
-      "Next: lairctl broker config --force, and restart mosquitto: until then the certificate "
-      "still\n"
-      "      opens a connection. Wipe /etc/laird and /var/lib/laird on the board, or its disk.\n"
-      "      A founder stays named in \"members\" of the boards' files until a new epoch.\n");
-  return 0;
 }
 
 }  // namespace
@@ -270,21 +140,6 @@ void add_enroll(cli::Command& app, int& code) {
                     "Replace what is there; old certificates are revoked");
   add_access(command, *reach);
   command->callback([reach, options, &code] { code = enroll(*reach, *options); });
-}
-
-void add_purge(cli::Command& app, int& code) {
-  const auto reach = std::make_shared<Reach>();
-  const auto options = std::make_shared<PurgeOptions>();
-  cli::Command* command = app.add_subcommand("purge",
-                                             "Remove a board that is gone for good: its retained "
-                                             "topics, its certificate, its place in the "
-                                             "plan.\nExample: lairctl purge n-9");
-  command->add_option("node", options->name, "The board's name")->required();
-  command->add_option("--pki", options->pki, "The folder of the fleet's certificates")
-      ->show_default();
-  command->add_flag("-y,--yes", reach->yes, "Do not ask");
-  add_access(command, *reach);
-  command->callback([reach, options, &code] { code = purge(*reach, *options); });
 }
 
 }  // namespace laird::control

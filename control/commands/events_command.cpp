@@ -19,7 +19,7 @@ using json::Value;
 
 constexpr DurationNs kLookEvery = 500 * kMillisecond;
 constexpr int kPagesMax = 64;
-// Boards' clocks and the time until a lost link is noticed.
+// Allows for boards' clocks that differ and for the time until a lost link is noticed.
 constexpr std::int64_t kClockDoubtMs = 60'000;
 
 struct EventOptions {
@@ -29,7 +29,7 @@ struct EventOptions {
   int count = 0;
 };
 
-// Which of the events are wanted, how they are shown, and how many were.
+// Shows the events that are wanted, and counts them.
 class Printer {
  public:
   Printer(const Reach& reach, const EventOptions& options) : reach_(reach), options_(options) {}
@@ -53,7 +53,7 @@ class Printer {
   int shown_ = 0;
 };
 
-// Asks the boards page by page; who answered.
+// Asks the boards page by page. Returns the boards that answered.
 Result<std::set<std::string>> fetch(FleetClient& client, const std::set<std::string>& boards,
                                     std::int64_t since_ms, DurationNs timeout,
                                     EventHistory& history) {
@@ -88,7 +88,7 @@ Result<std::set<std::string>> fetch(FleetClient& client, const std::set<std::str
   return answered;
 }
 
-// What happened while the link was away is asked for when it is back.
+// When the link comes back, asks for what happened while it was away.
 void catch_up(FleetClient& client, DurationNs timeout, std::int64_t since_ms, Printer& printer,
               EventHistory& history) {
   EventHistory missed;
@@ -121,7 +121,7 @@ int follow(FleetClient& client, Printer& printer, EventHistory& history, SteadyT
   }
 }
 
-// All in one array, as other lists are; the last ones when only some are wanted.
+// Prints all events as one array, like other lists; only the last ones when a number was given.
 void print_array(const std::vector<EventView>& events) {
   Value all = Value::array();
   for (const EventView& event : events) all.add(event_json(event));
@@ -162,7 +162,7 @@ Result<DurationNs> duration_of(const std::string& text, const char* flag) {
   return out;
 }
 
-// `live`: logs, which follows and has no history unless it is asked for.
+// `live` is for `logs`, which follows what happens and shows no history unless --since asks for it.
 int show_events(Reach reach, const EventOptions& options, bool live) {
   const auto where = reach.where(true);
   if (!where) return complain(where.error());
@@ -175,7 +175,8 @@ int show_events(Reach reach, const EventOptions& options, bool live) {
   }
   const auto since = duration_of(options.since.empty() ? "1h" : options.since, "--since");
   if (!since) return complain(since.error());
-  // Listening comes before asking: what happens in between comes twice, and is shown once.
+  // It subscribes before it asks, so that nothing is missed. An event that comes both ways is shown
+  // once.
   const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!client) return complain(client.error());
   if (!reach.node.empty()) {

@@ -19,7 +19,8 @@ using json::Kind;
 using json::Value;
 
 constexpr std::size_t kPlanFileMax = 1'000'000;
-// Reports come one by one: a sum over budget counts only if it stays so.
+// Reports come one after the other, so a sum may be above the budget for a moment. It counts only
+// when it stays there.
 constexpr DurationNs kSettle = 4 * kSecond;
 
 struct InitOptions {
@@ -55,7 +56,7 @@ Result<FleetBudget> plan_from_file(const std::string& path) {
   return budget;
 }
 
-// From what the boards say: their config's founding, and every live board.
+// A first plan from what the boards say: the founders of their configs, and every live board.
 Result<FleetBudget> plan_from_boards(FleetClient& client, const InitOptions& options,
                                      DurationNs timeout) {
   FleetBudget budget;

@@ -119,7 +119,7 @@ int list(const PkiOptions& options) {
 }  // namespace
 
 void add_pki(cli::Command& app, int& code) {
-  // Lives as long as the callbacks that share it.
+  // The callbacks share it and keep it alive.
   const auto options = std::make_shared<PkiOptions>();
   cli::Command* pki =
       app.add_subcommand("pki",

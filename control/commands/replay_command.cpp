@@ -13,7 +13,8 @@
 namespace laird::control {
 namespace {
 
-// Tells what the policy thought of one task each time that it thought anew, and how the task ended.
+// Prints what the policy decided about one task each time that it decided anew, and how the task
+// ended.
 class Explainer {
  public:
   explicit Explainer(std::string task) : task_(std::move(task)) {}

@@ -1,10 +1,10 @@
 // submit: to this board, to one board of the fleet, to the board that suits the task best, or to
 // many that train one model together.
 //
-// Two boards never run one task. A submission is offered to one board at a time; before the next
-// one is asked, the first has refused it, or its time has run out by every clock within the allowed
-// skew and the board has said since that it does not have it. A board that says nothing is not
-// passed over: the command then ends as partial and says what to look at.
+// Two boards never run one task. A task is offered to one board at a time. The next board is asked
+// only when the one before has refused, or when its command has expired by every clock within the
+// allowed skew and the board has said after that that it does not have the task. When a board stays
+// silent, no other is asked: the command ends as partial and names the board to look at.
 #include <algorithm>
 #include <cstdio>
 
@@ -44,7 +44,8 @@ Result<std::string> read_all(const std::string& file) {
   return out;
 }
 
-// Checked here too, with all problems at once and their lines: no board is asked in vain.
+// The task is checked here too, so that all problems are shown at once with their lines and no
+// board is asked for nothing.
 Result<Value> read_task(const SubmitOptions& options) {
   const auto text = read_all(options.file);
   if (!text) return tl::make_unexpected(text.error());
@@ -103,8 +104,8 @@ class Placement {
   int run() {
     const auto boards = live_boards(client_.view());
     if (boards.empty()) return complain({Code::kUnavailable, "no board of the fleet is live"});
-    // A name that is there already goes to the board that has it: the same task again is then
-    // answered as it was the first time, another one of that name is refused.
+    // When a board has a task of that name, the task goes to that board: it answers the same task
+    // as it did the first time, and refuses another task of that name.
     std::string known;
     if (const auto stop = find_name(boards, known)) return *stop;
     if (!known.empty()) {
@@ -132,8 +133,8 @@ class Placement {
   }
 
  private:
-  // Which board has a task of that name. Retained topics are a second behind, so the boards
-  // themselves are asked; only those that are away are judged by what they said last.
+  // Which board has a task of that name. Retained topics are up to a second old, so the live boards
+  // are asked; for the others the retained topics must do.
   std::optional<int> find_name(const std::set<std::string>& boards, std::string& known) {
     const auto replies = client_.ask_all("explain", named(), boards, timeout_);
     if (!replies) return complain(replies.error());
@@ -163,7 +164,7 @@ class Placement {
 
   [[nodiscard]] Value named() const { return Value::object().set("task", Value::string(name_)); }
 
-  // Nothing: this board certainly does not have it, the next may be asked.
+  // Returns nothing when the board certainly does not have the task: then the next may be asked.
   std::optional<int> submit_to(const std::string& board) {
     const auto sent = client_.send(board, "submit", Value::object().set("task", task_), timeout_);
     if (!sent) return complain(sent.error());
@@ -177,7 +178,7 @@ class Placement {
           span_text(left.count() + 1.0));
       client_.wait(sent->dead_at, answered);
     }
-    // "Done before" says that the first answer was lost, not what it was.
+    // "Done before" means that the first reply was lost. It does not say what that reply was.
     if (answered() && client_.replies(sent->id).at(board).code != mqtt::ReplyCode::kReplayed) {
       const mqtt::Reply& reply = client_.replies(sent->id).at(board);
       const int code = exit_code_of(reply);
@@ -189,7 +190,7 @@ class Placement {
     return look_at(board);
   }
 
-  // The submission is dead: what the board says now stays true.
+  // The command has expired, so the board's answer to this cannot become wrong any more.
   std::optional<int> look_at(const std::string& board) {
     const auto told = client_.ask(board, "explain", named(), timeout_);
     if (told && told->code == mqtt::ReplyCode::kOk) return has_it(board);
@@ -252,7 +253,7 @@ std::set<std::string> split(const std::string& names) {
   return out;
 }
 
-// One model, trained by all of them.
+// Hands in a task that all the boards train together.
 int submit_together(FleetClient& client, const Value& task, const Reach& reach,
                     const Where& where) {
   std::set<std::string> boards = reach.all ? live_boards(client.view()) : split(reach.node);

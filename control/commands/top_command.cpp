@@ -62,7 +62,7 @@ int once(FleetClient& client, FrameOptions frame, const TopOptions& options) {
 
 enum class Wish : unsigned char { kNone, kQuit, kUp, kDown, kPageUp, kPageDown, kRedraw };
 
-// A key, or an escape sequence of one.
+// What a key asks for. Some keys come as an escape sequence.
 Wish wish_of(std::string_view keys) {
   if (keys == "q" || keys == "Q" || keys == "\x03" || keys == "\033") return Wish::kQuit;
   if (keys == "k" || keys == "\033[A" || keys == "\033OA") return Wish::kUp;
@@ -73,8 +73,8 @@ Wish wish_of(std::string_view keys) {
   return Wish::kNone;
 }
 
-// Signals come as a file, so that the loop alone decides what happens and the terminal is always
-// put back by unwinding. Blocked before the link starts its threads.
+// Signals are read from a file, so that the loop decides what happens and the terminal is always
+// restored by unwinding. They must be blocked before the link starts its threads.
 int open_signals() {
   sigset_t set;
   sigemptyset(&set);

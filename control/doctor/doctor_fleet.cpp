@@ -66,7 +66,8 @@ void check_brokers(const Access& access, DurationNs timeout, Findings& out) {
 }
 
 void check_acl(FleetClient& client, DurationNs timeout, Findings& out) {
-  // A board's own subtree, of a board that is none: harmless if a wrong ACL lets it through.
+  // A topic of a board that does not exist: if a wrong ACL lets the message through, it does no
+  // harm.
   const std::string topic = mqtt::node_topic(client.access().fleet, client.access().op,
                                              mqtt::TopicKind::kEvent, "doctor");
   const auto forbidden = client.is_forbidden(topic, timeout);
@@ -130,7 +131,7 @@ void check_boards(FleetClient& client, DurationNs timeout, Findings& out) {
   }
 }
 
-// How far each board's clock is ahead of ours, from reports as they come in.
+// How far each board's clock is ahead of this machine's, by the time of its reports.
 void check_clocks(FleetClient& client, Findings& out) {
   std::map<std::string, double> before;
   std::map<std::string, double> ahead;

@@ -24,7 +24,7 @@ constexpr std::uint64_t kDiskFail = 50'000'000;
 constexpr std::uint64_t kDiskWarn = 500'000'000;
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-// In a folder that this user may not look into.
+// Whether the file is in a folder that this user may not look into.
 bool is_hidden(const std::string& path) { return !is_there(path) && errno == EACCES; }
 
 Finding check_own_clock() {
@@ -45,7 +45,8 @@ void check_agent(const std::string& socket, DurationNs timeout, Findings& out) {
   }
   const auto status = ask(socket, Value::object().set("op", Value::string("status")), timeout);
   if (!status) {
-    // Nor can this user tell whether there is one: a machine that only operates a fleet has none.
+    // This user cannot tell whether an agent runs here. A machine that only operates a fleet has
+    // none.
     if (status.error().code == Code::kPermission) {
       out.push_back({Health::kSkipped, "agent", status.error().context, ""});
       return;

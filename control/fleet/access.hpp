@@ -40,7 +40,7 @@ struct Where {
   DurationNs timeout = 10 * kSecond;
 };
 
-// What was said on the command line; every text is empty when it was not.
+// What was given on the command line. A text is empty when its flag was not given.
 struct AccessFlags {
   bool local = false;
   std::string socket;
@@ -53,7 +53,7 @@ struct AccessFlags {
 
 inline constexpr const char* kSocketDefault = "/var/lib/laird/laird.sock";
 
-// The variables of the environment, for tests a map.
+// Reads a variable of the environment; tests read from a map.
 using Environment = std::function<std::optional<std::string>(const char*)>;
 [[nodiscard]] Environment process_environment();
 

@@ -8,7 +8,7 @@ namespace {
 using json::Kind;
 using json::Value;
 
-// More than a board keeps: whatever it sends, lairctl stays bounded.
+// More than a board keeps. It bounds the memory of lairctl, whatever a board sends.
 constexpr std::size_t kEventsPerBoardMax = 4'096;
 
 std::string time_of(const Value& event) {
@@ -36,7 +36,7 @@ std::optional<Value> EventHistory::take(const std::string& board, const Value& d
     if (!place || known.size() >= kEventsPerBoardMax) continue;
     news = known.emplace(*place, event).second || news;
   }
-  // A board that says the same again would be asked for ever.
+  // Without this a board that repeats its answer would be asked for ever.
   if (more == nullptr || !more->as_bool() || !news) return std::nullopt;
   const Place oldest = known.begin()->first;
   return Value::object()

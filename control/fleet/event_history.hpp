@@ -1,5 +1,5 @@
-// Events of many boards, from their memories and as they happen, put together: each once, by time.
-// Pure.
+// The events of many boards, those that the boards remember and those that happen now, in one list:
+// each event once, ordered by time. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace laird::control {
 
 class EventHistory {
  public:
-  // A board's answer to `get` events. Where to go on asking, {"epoch":..,"seq":..}, when it has
-  // more.
+  // Takes a board's answer to `get` events. When the board has older ones, returns the place to go
+  // on asking from: {"epoch":..,"seq":..}.
   [[nodiscard]] std::optional<json::Value> take(const std::string& board, const json::Value& data);
-  // By wall clock; those of one board in their own order, whatever its clock did.
+  // Ordered by wall clock. Events of one board keep their own order, whatever its clock did.
   [[nodiscard]] std::vector<EventView> in_order() const;
-  // For one that came live: false when it was in an answer or came before.
+  // Takes an event that happens now: false when it is known already.
   [[nodiscard]] bool is_new(const EventView& event);
 
  private:

@@ -45,7 +45,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
       if (!best) best = fail(Code::kRefused, board + ": " + harmless(reply.text));
       continue;
     }
-    // Revision 0 is the board's own config file: in form it is no budget that may be published.
+    // Revision 0 is what the board's own config file says. It cannot be published as it is.
     Value body = reply.data;
     const auto rev = number_at(body, "rev");
     if (rev && *rev == 0.0) body.set("rev", Value::integer(1));
@@ -54,7 +54,8 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
     if (rev && *rev == 0.0) budget->rev = 0;
     if (!best || budget->rev > best->rev) best = std::move(budget);
   }
-  // Somebody else's budget may be newer than what the boards have; ours must be newer still.
+  // Another operator's plan may be newer than the one the boards have. Ours must be newer than
+  // both.
   if (best && retained && retained->rev > 0 &&
       static_cast<std::uint64_t>(retained->rev) > best->rev) {
     best->rev = static_cast<std::uint64_t>(retained->rev);
@@ -118,7 +119,8 @@ std::string power_text(const FleetBudget& budget, std::int64_t now_unix_ms) {
 }
 
 int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs timeout) {
-  // The broker would keep a budget that every board refuses, and tell it to each that comes.
+  // A plan that every board refuses must not be published: the broker would keep it and send it to
+  // every board that connects.
   if (const Status ok = core::check_fleet_budget(budget); !ok) return complain(ok.error());
   if (const Status ok = client.publish_plan(agent::fleet_budget_json(budget), timeout); !ok) {
     return complain(ok.error());

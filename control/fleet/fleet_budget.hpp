@@ -1,5 +1,5 @@
-// The fleet's budget as lairctl changes it: read what is in force, change it, sign it, see it
-// taken.
+// How lairctl changes the fleet's budget: it reads the plan in force, changes it, signs it,
+// publishes it and waits until the boards have taken it.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace laird::control {
 
-// The budget in force. The retained one counts when this operator signed it; otherwise the boards
-// are asked, which have checked whose signature it bears, and the highest revision counts. Not
-// found when neither is there.
+// The plan in force. The retained plan is believed when this operator signed it. Otherwise the
+// boards are asked, because they check whose signature a plan bears, and the highest revision
+// counts. kNotFound when there is neither.
 [[nodiscard]] Result<core::FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout);
 
-// The changes, each to the next revision.
+// The changes. Each makes the next revision.
 [[nodiscard]] core::FleetBudget with_power(core::FleetBudget budget, std::int64_t power_mw);
 [[nodiscard]] core::FleetBudget with_power_until(core::FleetBudget budget, std::int64_t power_mw,
                                                  std::int64_t until_unix_ms);
@@ -23,17 +23,17 @@ namespace laird::control {
 
 [[nodiscard]] core::FleetBudget with_member(core::FleetBudget budget, const std::string& id,
                                             std::int64_t floor_mw);
-// Its floor is free for the others. Founders stay named: they never change within an epoch.
+// Without a member: its floor is free for the others. The founders stay as they are, because they
+// never change within an epoch.
 [[nodiscard]] core::FleetBudget without_member(core::FleetBudget budget, const std::string& id);
-// In its place by name, without a floor; nothing when it is there.
+// Adds a member without a floor, in its place by name. Does nothing when it is a member already.
 void add_member(core::FleetBudget& budget, const std::string& id);
 
 // "power 60.0 W until 2026-11-16T07:00:00.000Z, then 80.0 W"
 [[nodiscard]] std::string power_text(const core::FleetBudget& budget, std::int64_t now_unix_ms);
-// Publishes and waits until every live board of the budget reports its revision; says how far it
-// came
-// ("in force on 7 of 8; n-3 is lost") and gives the exit code. A budget no board would take is not
-// published. The client should listen to events, so that refusals are told.
+// Publishes a plan and waits until every live board of it reports the new revision. Says how far
+// that went ("in force on 7 of 8; n-3 is lost") and returns the exit code. A plan that no board
+// would take is not published. The client should listen to events, so that refusals are told.
 [[nodiscard]] int put_in_force(FleetClient& client, const core::FleetBudget& budget,
                                DurationNs timeout);
 

@@ -34,7 +34,8 @@ std::vector<std::pair<std::string, int>> filters(const std::string& fleet, const
                                                  Listen listen) {
   std::vector<std::pair<std::string, int>> out = {{mqtt::reply_topic(fleet, name, "+"), 1}};
   if (listen == Listen::kNothing) return out;
-  // QoS 0: one flow in order with the marker behind it; a report comes again within seconds.
+  // With QoS 0 the broker sends these and the marker behind them in one order. A report that is
+  // lost is followed by the next within seconds.
   for (const TopicKind kind : {TopicKind::kStatus, TopicKind::kInfo, TopicKind::kReport}) {
     out.emplace_back(mqtt::node_topic(fleet, "+", kind), 0);
   }
@@ -115,9 +116,9 @@ Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen lis
   return self;
 }
 
-// A broker says nothing when the last retained message has been sent. So we send a message to
-// ourselves behind the subscriptions, on a topic no board listens to: once it comes, all of them
-// have come.
+// A broker does not tell when it has sent the last retained message. So lairctl sends a marker to
+// itself after the subscriptions, on a topic that no board listens to: when the marker comes back,
+// every retained message has come before it.
 Status FleetClient::sync(SteadyTime until) {
   while (left_of(until) > 0) {
     mqtt::Outgoing marker;
@@ -143,7 +144,7 @@ bool FleetClient::wait(SteadyTime until, const std::function<bool()>& done) {
     if (done()) return true;
     const DurationNs left = left_of(until);
     if (left <= 0) return false;
-    // Counters change without the file becoming readable, so it is looked at now and then too.
+    // Counters change without the file becoming readable, so `done` is asked now and then too.
     const DurationNs slice = std::min(left, kPollMax);
     pollfd ready{client_->ready_fd(), POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>((slice + kMillisecond - 1) / kMillisecond));
@@ -167,9 +168,11 @@ void FleetClient::take() {
     }
     auto reply = mqtt::parse_reply(message.payload);
     if (!reply || topic->name != name_) continue;
-    // The broker lets a board write below its own name only, whatever the reply itself says.
+    // The board is the one of the topic, whatever the reply says: the broker lets a board write
+    // only below its own name.
     reply->node = topic->node;
-    // The first one counts: a command that arrives twice is answered twice, then as "done before".
+    // The first reply counts. A command that arrives twice is answered twice, the second time with
+    // "done before".
     replies_[message.correlation].emplace(topic->node, std::move(*reply));
   }
 }
@@ -210,18 +213,18 @@ Result<std::string> FleetClient::seal(const mqtt::Command& command) {
 }
 
 Result<SentCommand> FleetClient::send(const std::string& to, const std::string& verb, Value body,
-                                      DurationNs life) {
+                                      DurationNs valid_for) {
   mqtt::Command command;
   command.id = name_ + "-" + random_hex(16);
   command.fleet = access_.fleet;
   command.to = to;
   command.verb = verb;
   command.issued_ms = unix_ms_now();
-  const std::int64_t life_ms =
-      std::clamp<std::int64_t>(life / kMillisecond, 1'000, mqtt::kCommandLifeMaxMs);
-  command.expires_ms = command.issued_ms + life_ms;
+  const std::int64_t valid_ms =
+      std::clamp<std::int64_t>(valid_for / kMillisecond, 1'000, mqtt::kCommandLifeMaxMs);
+  command.expires_ms = command.issued_ms + valid_ms;
   command.body = std::move(body);
-  const SteadyTime dead_at = after((life_ms + mqtt::kClockSkewMaxMs) * kMillisecond);
+  const SteadyTime dead_at = after((valid_ms + mqtt::kClockSkewMaxMs) * kMillisecond);
   auto text = seal(command);
   if (!text) return tl::make_unexpected(text.error());
   mqtt::Outgoing out;
@@ -229,7 +232,7 @@ Result<SentCommand> FleetClient::send(const std::string& to, const std::string& 
   out.payload = std::move(*text);
   out.kind = mqtt::Class::kReply;
   out.qos = 1;
-  out.expiry_s = static_cast<std::uint32_t>((life_ms + 999) / 1'000);
+  out.expiry_s = static_cast<std::uint32_t>((valid_ms + 999) / 1'000);
   out.response_topic = to == mqtt::kEveryone ? mqtt::reply_stem(access_.fleet, name_)
                                              : mqtt::reply_topic(access_.fleet, name_, to);
   out.correlation = command.id;
@@ -339,8 +342,8 @@ bool FleetClient::plan_is_mine() const {
 }
 
 Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs timeout) {
-  // What was sent before must be acknowledged first, or its acknowledgement is taken for this
-  // one's.
+  // Everything sent before must be acknowledged first: otherwise its acknowledgement would be taken
+  // for that of this message.
   const auto settled = [&] {
     const mqtt::Counters now = client_->counters();
     return now.sent + now.refused >= published_;

@@ -1,8 +1,8 @@
 // lairctl's connection to a fleet: collects what the boards say and sends them signed commands.
 //
-// Short-lived and of one thread. Every run has a client name of its own, the operator's name and a
-// random end, so that two terminals of one operator do not throw each other out; replies come to
-// res/<that name>/<board>.
+// It lives as long as one lairctl command and runs on one thread. Every run connects under its own
+// client name, the operator's name with a random end: a broker throws out the older of two clients
+// of one name, and an operator may use two terminals. Replies come to res/<client name>/<board>.
 #pragma once
 
 #include <chrono>
@@ -23,23 +23,23 @@ namespace laird::control {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// What to listen to besides the replies.
+// Which topics to subscribe to besides the replies.
 enum class Listen : std::uint8_t {
   kNothing,
   kStates,  // status, info, report, tasks, the budget
-  kEvents,  // the same and events
+  kEvents,  // what kStates has, and events
 };
 
 struct SentCommand {
   std::string id;
   std::string to;
-  // After this the board refuses it, however its clock is set within the allowed skew.
+  // From this moment on the board refuses the command, for every clock within the allowed skew.
   SteadyTime dead_at;
 };
 
 class FleetClient {
  public:
-  // Returns when connected and, with kStates, when all that was retained has been heard.
+  // Returns when connected and, unless it listens to nothing, when every retained message has come.
   [[nodiscard]] static Result<std::unique_ptr<FleetClient>> open(Access access, Listen listen,
                                                                  DurationNs timeout);
   ~FleetClient();
@@ -49,52 +49,53 @@ class FleetClient {
   [[nodiscard]] const Access& access() const { return access_; }
   [[nodiscard]] FleetView& view() { return view_; }
   [[nodiscard]] bool connected() const { return client_->connected(); }
-  // How often the link came up; more than once when it was away in between.
+  // How often the link came up. More than once means that it was lost in between.
   [[nodiscard]] std::uint64_t connects() const { return client_->counters().connects; }
-  // Readable while wait() has something to take.
+  // A file that is readable while there are messages for wait() to take.
   [[nodiscard]] int ready_fd() const { return client_->ready_fd(); }
   [[nodiscard]] const std::string& client_name() const { return name_; }
 
-  // Takes messages until `done` says so or the time is over; false in the second case.
+  // Takes messages until `done` returns true; false when the time is over before that.
   bool wait(SteadyTime until, const std::function<bool()>& done);
 
-  // Signs and sends. `to`: a board or "all"; `life`: how long the board may still take it.
+  // Signs and sends a command to a board or to "all". A board refuses it once `valid_for` has
+  // passed.
   [[nodiscard]] Result<SentCommand> send(const std::string& to, const std::string& verb,
-                                         json::Value body, DurationNs life);
-  // The replies so far to a command, by board.
+                                         json::Value body, DurationNs valid_for);
+  // The replies to a command that have come so far, by board.
   [[nodiscard]] const std::map<std::string, mqtt::Reply>& replies(const std::string& id) const;
 
-  // Sends and waits for one board's answer.
+  // Sends a command to one board and waits for its reply.
   [[nodiscard]] Result<mqtt::Reply> ask(const std::string& to, const std::string& verb,
                                         json::Value body, DurationNs timeout);
-  // Sends to all and waits until each of `boards` answered or the time is over.
+  // Sends a command to all and waits until each of `boards` has replied or the time is over.
   [[nodiscard]] Result<std::map<std::string, mqtt::Reply>> ask_all(
       const std::string& verb, json::Value body, const std::set<std::string>& boards,
       DurationNs timeout);
 
-  // Sends it to each of `boards`, signed for each, and waits until all answered or the time is
-  // over.
+  // Sends a command of its own to each of `boards` and waits until all of them have replied or the
+  // time is over.
   [[nodiscard]] Result<std::vector<SentCommand>> send_each(const std::string& verb,
                                                            const json::Value& body,
                                                            const std::set<std::string>& boards,
                                                            DurationNs timeout);
-  // The replies to those commands, by board.
+  // The replies to the commands of send_each, by board.
   [[nodiscard]] std::map<std::string, mqtt::Reply> replies_to(
       const std::vector<SentCommand>& commands) const;
-  // The same, only the replies.
+  // send_each and replies_to in one.
   [[nodiscard]] Result<std::map<std::string, mqtt::Reply>> ask_each(
       const std::string& verb, const json::Value& body, const std::set<std::string>& boards,
       DurationNs timeout);
 
-  // Publishes the budget, signed and retained, and waits until the broker has it.
+  // Publishes the plan, signed and retained, and waits until the broker has acknowledged it.
   [[nodiscard]] Status publish_plan(const json::Value& budget, DurationNs timeout);
-  // Whether the retained budget, if there is one, bears this operator's own signature; load_key()
-  // must have been called.
+  // Whether there is a retained plan and this operator signed it. Call load_key() before.
   [[nodiscard]] bool plan_is_mine() const;
   // Reads the signing key, if it has not been read yet.
   [[nodiscard]] Status load_key();
 
-  // Publishes where no operator may; true when the broker refused it, as it must.
+  // Publishes to a topic that is closed to operators. True when the broker refuses that, as it
+  // must.
   [[nodiscard]] Result<bool> is_forbidden(const std::string& topic, DurationNs timeout);
 
  private:

@@ -16,7 +16,7 @@ using mqtt::TopicKind;
 
 constexpr std::array<std::string_view, 5> kEnds = {"succeeded", "missed", "exhausted", "failed",
                                                    "cancelled"};
-// A broker gone mad must not make lairctl grow without end.
+// These bound the memory of lairctl, whatever a broker sends.
 constexpr std::size_t kBoardsMax = 10'000;
 constexpr std::size_t kTasksMax = 200'000;
 
@@ -107,7 +107,7 @@ void FleetView::take_state(const mqtt::Topic& topic, std::string_view payload) {
   const char* schema = topic.kind == TopicKind::kStatus ? "laird.status"
                        : topic.kind == TopicKind::kInfo ? "laird.info"
                                                         : "laird.report";
-  // Empty: somebody cleared what was retained, as after a purge.
+  // An empty message means that the retained one was cleared, as `purge` does.
   auto value = payload.empty() ? Result<Value>(Value()) : mqtt::parse_message(payload, schema);
   if (!value) return;
   ++changes_;
@@ -122,7 +122,7 @@ void FleetView::take_state(const mqtt::Topic& topic, std::string_view payload) {
       board.state = "unknown";
       return;
     }
-    // A death counts only for the birth it belongs to.
+    // A last will counts only for the start of the agent that left it, not for a later one.
     const auto epoch = static_cast<std::int64_t>(status->epoch);
     if (epoch < board.epoch) return;
     board.epoch = epoch;
@@ -159,6 +159,14 @@ FleetSums sums_of(const FleetView& view) {
     if (first || rev >= out.rev_highest) out.budget_w = board.number("shares/power/budget_w");
     out.rev_highest = std::max(out.rev_highest, rev);
     first = false;
+  }
+  return out;
+}
+
+std::vector<TaskView> FleetView::tasks_of(const std::string& board) const {
+  std::vector<TaskView> out;
+  for (const auto& [key, task] : tasks_) {
+    if (board.empty() || key.first == board) out.push_back(task);
   }
   return out;
 }

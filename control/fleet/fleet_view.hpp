@@ -1,6 +1,6 @@
-// What the boards' retained topics say, put together: the fleet as an operator sees it.
+// The fleet as an operator sees it, put together from the boards' retained topics.
 //
-// Pure: topics and payloads in, rows out. Nothing here trusts what it reads to be well-formed.
+// Pure: topics and payloads come in, rows go out. Payloads may be malformed.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct BoardView {
   json::Value info;
   json::Value report;
 
-  // Answers commands, as far as the broker knows.
+  // Whether the board answers commands, as far as the broker knows.
   [[nodiscard]] bool is_live() const {
     return state == "ready" || state == "draining" || state == "drained" || state == "alert";
   }
-  // A number of the report by its path ("shares/power/enforced_w"); nothing when it is not there
-  // or, being below zero, means "not limited".
+  // A number of the report by its path ("shares/power/enforced_w"). Nothing when it is not there or
+  // is below zero, which means "not limited".
   [[nodiscard]] std::optional<double> number(std::string_view path) const;
   [[nodiscard]] bool flag(std::string_view path) const;
 };
@@ -57,7 +57,7 @@ struct PlanView {
 // A value by a path of keys with / between them.
 [[nodiscard]] const json::Value* at_path(const json::Value& value, std::string_view path);
 [[nodiscard]] std::optional<double> number_at(const json::Value& value, std::string_view path);
-// Whether a word of a task's state is one of an end.
+// Whether a task in that state has ended.
 [[nodiscard]] bool is_end(std::string_view state);
 
 class FleetView {
@@ -71,6 +71,8 @@ class FleetView {
   [[nodiscard]] const std::map<std::pair<std::string, std::string>, TaskView>& tasks() const {
     return tasks_;
   }
+  // The tasks of a board; of all boards when it has no name.
+  [[nodiscard]] std::vector<TaskView> tasks_of(const std::string& board) const;
   [[nodiscard]] std::deque<EventView>& events() { return events_; }
   [[nodiscard]] const std::deque<EventView>& events() const { return events_; }
   [[nodiscard]] const std::optional<PlanView>& budget() const { return budget_; }

@@ -68,7 +68,7 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
   std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size() + 1);
   const Socket fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return fail_errno(errno, "socket");
-  // For connecting too: a stopped agent's queue may be full.
+  // The limit holds for connecting too, because the queue of a stopped agent may be full.
   const timeval patience{static_cast<time_t>(timeout / kSecond),
                          static_cast<suseconds_t>(timeout % kSecond / kMicrosecond)};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -108,6 +108,20 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
   const json::Value* code = answer->find("code", json::Kind::kString);
   return fail(code == nullptr ? Code::kInvalid : code_named(code->as_string()),
               error == nullptr ? "the agent refused without a reason" : error->as_string());
+}
+
+json::Value local_request(const char* verb) {
+  return json::Value::object().set("op", json::Value::string(verb));
+}
+
+Result<std::vector<TaskView>> local_tasks(const Where& where) {
+  auto answer = ask(where.socket, local_request("tasks"), where.timeout);
+  if (!answer) return tl::make_unexpected(answer.error());
+  const json::Value* tasks = answer->find("tasks", json::Kind::kArray);
+  if (tasks == nullptr) return fail(Code::kCorrupt, "the agent's answer has no tasks");
+  std::vector<TaskView> out;
+  for (const json::Value& task : tasks->items()) out.push_back({"", task});
+  return out;
 }
 
 }  // namespace laird::control

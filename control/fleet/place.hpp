@@ -1,4 +1,4 @@
-// Which board gets a task: the bids in the order in which they are tried. Pure.
+// Which board gets a task: the order in which boards that bid are tried. Pure.
 #pragma once
 
 #include <map>
@@ -10,14 +10,14 @@
 
 namespace laird::control {
 
-// A board that is this likely to meet the deadline counts as one that meets it; among those the
-// least energy decides. Below, the likeliest comes first.
+// A board that is at least this likely to meet the deadline counts as meeting it, and among those
+// the one that needs the least energy comes first. Of the others the likeliest comes first.
 inline constexpr double kMeetsDeadline = 0.8;
 
 struct Offer {
   std::string board;
   bool admits = false;
-  std::string why;  // it does not
+  std::string why;  // why the board does not admit the task
   double probability = 0.0;
   std::optional<double> finish_in_s;
   std::optional<double> energy_j;
@@ -28,7 +28,7 @@ struct Offer {
 
 [[nodiscard]] Offer offer_of(const mqtt::Reply& reply);
 
-// Those that admit it, best first, then those that do not, by name.
+// The boards that admit the task, the best first, then those that do not, by name.
 [[nodiscard]] std::vector<Offer> ranked(const std::map<std::string, mqtt::Reply>& bids);
 
 }  // namespace laird::control

@@ -39,15 +39,15 @@ void add_output(cli::Command* command, Reach& reach, bool wide);
 // The answers of many: a line for each, "answered 11 of 12", and the code for all of it.
 [[nodiscard]] int show_all(const std::map<std::string, mqtt::Reply>& replies,
                            const std::set<std::string>& asked, bool json);
-// The same over a local answer.
+// The answer of this machine's agent, shown in the same way.
 [[nodiscard]] int show_text(const Result<json::Value>& answer);
 // The power, cap and throttle of this machine's board.
 [[nodiscard]] int show_local_power(const Where& where, bool json);
 
 [[nodiscard]] std::set<std::string> live_boards(const FleetView& view);
-// A board by name; says which there are when it is not one of them.
+// Checks that there is a board of this name. The error lists the boards that there are.
 [[nodiscard]] Status check_board(const FleetView& view, const std::string& name);
-// Where a task is, by the retained topics; live ones before ended ones.
+// Which board has a task, by the retained topics. A board where it has not ended comes first.
 [[nodiscard]] Result<std::string> board_of_task(const FleetView& view, const std::string& task);
 
 }  // namespace laird::control

@@ -78,7 +78,7 @@ std::string broker_acl(const std::string& fleet, const std::vector<std::string>&
     out += text + "\n";
   }
   for (const std::string& name : operators) {
-    // An operator is no board, not even one of its own name.
+    // An operator may not write as a board, not even as one of its own name.
     out.append("\nuser ").append(name).append("\n");
     out.append("topic deny ").append(top).append("node/").append(name).append("/#\n");
     out.append("topic deny ").append(top).append("res/+/").append(name).append("\n");

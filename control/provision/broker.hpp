@@ -1,5 +1,5 @@
-// The broker's side: a mosquitto.conf and an ACL that give each name exactly its place in the topic
-// tree. Texts only; control/commands/broker_command.cpp writes them.
+// The files of the broker: a mosquitto.conf, and an ACL that lets each name read and write exactly
+// its part of the topic tree. These are texts only; broker_command.cpp writes them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct BrokerOptions {
 
 [[nodiscard]] std::string broker_config(const BrokerOptions& options);
 
-// `operators`: names of those whose certificate is good.
+// `operators` are the names of those whose certificate is valid.
 [[nodiscard]] std::string broker_acl(const std::string& fleet,
                                      const std::vector<std::string>& operators);
 

@@ -21,8 +21,8 @@ struct Enrolment {
   std::string fleet;
   std::vector<std::string> brokers;
   std::vector<KnownOperator> operators;
-  // The fleet's budget. Its founders go into the config as they are: boards of one fleet must name
-  // the same, or they take no budget from each other's operators.
+  // The fleet's plan. Its founders go into the config as they are: the boards of a fleet must name
+  // the same founders, or they refuse the plans that the others take.
   core::FleetBudget budget;
 };
 
@@ -32,7 +32,7 @@ struct Enrolment {
 // The operators of the fleet whose certificates are good, with their public signing keys.
 [[nodiscard]] Result<std::vector<KnownOperator>> known_operators(const std::string& pki);
 
-// A folder with laird.json and tls/, keys 0600: whole or not at all.
+// Writes a folder with laird.json and tls/, the keys with mode 0600: the whole folder or nothing.
 [[nodiscard]] Status write_bundle(const std::string& folder, const json::Value& config,
                                   const std::string& identity, IfThere if_there);
 

@@ -76,7 +76,7 @@ Result<std::string> revocations(const mqtt::Authority& authority, const PkiIndex
   return authority.revocation_list(revoked);
 }
 
-// Names tell boards and operators apart: the broker's ACL knows nothing else of them.
+// Boards and operators are told apart by their names, because the broker's ACL sees only those.
 Status check_name(const mqtt::Subject& subject) {
   const bool as_operator =
       std::string_view(subject.name).substr(0, kOperatorPrefix.size()) == kOperatorPrefix;
@@ -140,7 +140,8 @@ std::size_t revoke_all(PkiIndex& index, const std::string& name) {
   return count;
 }
 
-// The index first: a list without an entry is a lock that does not close.
+// The index is written first, because the list of revoked certificates is made from it: an entry
+// that is lost could never be revoked again.
 Status write_index_and_list(const std::string& folder, const PkiIndex& index,
                             const mqtt::Authority& authority) {
   const auto list = revocations(authority, index);
@@ -262,7 +263,7 @@ Result<PkiMade> pki_issue(const std::string& folder, const mqtt::Subject& subjec
   if (auto done = write_index_and_list(folder, *index, *authority); !done) {
     return tl::make_unexpected(done.error());
   }
-  // What is left in the folder of a revoked name is in nobody's way.
+  // Files that are left in the folder of a revoked name do no harm.
   auto aside = staged->commit(IfThere::kReplace);
   if (!aside) return tl::make_unexpected(aside.error());
   made.aside = std::move(*aside);

@@ -6,8 +6,8 @@
 //   nodes/<id>/                ca.crt node.crt node.key
 //   operators/<name>/          ca.crt op.crt op.key signing.key signing.pub
 //
-// Folders are 0700, keys 0600. What is issued is written to the index first: no certificate can be
-// out there that cannot be revoked.
+// Folders have mode 0700, keys 0600. A certificate is entered in the index before it is written, so
+// that there is none that cannot be revoked.
 #pragma once
 
 #include <cstdint>
@@ -51,10 +51,10 @@ struct PkiMade {
 
 [[nodiscard]] Result<PkiMade> pki_init(const PkiInit& what);
 [[nodiscard]] Result<PkiIndex> pki_index(const std::string& folder);
-// With kReplace the certificates that went before are revoked.
+// With kReplace the earlier certificates of the name are revoked.
 [[nodiscard]] Result<PkiMade> pki_issue(const std::string& folder, const mqtt::Subject& subject,
                                         IfThere if_there);
-// Revokes all certificates of a name and writes the list anew; how many there were.
+// Revokes all certificates of a name and writes the list again. Returns how many there were.
 [[nodiscard]] Result<std::size_t> pki_revoke(const std::string& folder, const std::string& name);
 
 }  // namespace laird::control

@@ -60,7 +60,7 @@ Status write_file(const std::string& path, std::string_view content, mode_t mode
     if (::rename(staged.c_str(), path.c_str()) == 0) return sync_folder(parent_of(path));
     done = fail_errno(errno, "write " + path);
   } else if (done && ::link(staged.c_str(), path.c_str()) != 0) {
-    // A link, unlike a rename, never replaces.
+    // link(), unlike rename(), never replaces an existing file.
     done = errno == EEXIST ? Status(already_there(path)) : fail_errno(errno, "write " + path);
   }
   ::unlink(staged.c_str());

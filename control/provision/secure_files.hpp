@@ -1,5 +1,5 @@
-// Files that hold secrets: made with tight modes from the first moment, whole or not at all, never
-// over something that is there unless told to.
+// Files that hold secrets. They have tight modes from the first moment, appear whole or not at all,
+// and replace an existing file only when told to.
 #pragma once
 
 #include <sys/types.h>
@@ -16,27 +16,27 @@ inline constexpr mode_t kPublicMode = 0644;
 
 enum class IfThere : bool { kRefuse, kReplace };
 
-// A folder of mode 0700 and what is above it. One that is there must be ours alone to write.
+// Makes a folder of mode 0700 and its parents. An existing one must be writable by this user alone.
 [[nodiscard]] Status make_private_folder(const std::string& path);
 
-// Written beside its place, synced, then moved there in one step.
+// Writes the file beside its place, syncs it, and moves it into place in one step.
 [[nodiscard]] Status write_file(const std::string& path, std::string_view content, mode_t mode,
                                 IfThere if_there);
 
-// A folder that appears with all its files or not at all. Without commit() nothing is left of it.
+// A folder that appears with all its files or not at all. Without commit() it is removed.
 class StagedFolder {
  public:
-  // `path` is where it will stand.
+  // `path` is its final place.
   [[nodiscard]] static Result<StagedFolder> begin(const std::string& path);
   StagedFolder(StagedFolder&& other) noexcept;
   StagedFolder& operator=(StagedFolder&&) = delete;
   ~StagedFolder();
 
-  // Where the files stand until then; subfolders are made with make_private_folder.
+  // The place of the files until commit(). Subfolders are made with make_private_folder.
   [[nodiscard]] const std::string& path() const { return staged_; }
   [[nodiscard]] Status add(const std::string& name, std::string_view content, mode_t mode) const;
-  // Moves it into place. With kReplace what stands there is moved aside first; returns where to, or
-  // nothing when there was none.
+  // Moves the folder into place. With kReplace an existing one is moved aside first; returns its
+  // new path, or nothing when there was none.
   [[nodiscard]] Result<std::string> commit(IfThere if_there);
 
  private:
@@ -46,7 +46,7 @@ class StagedFolder {
   std::string staged_;
 };
 
-// Held while the object lives: one lairctl at a time changes a folder.
+// A lock, held while the object lives, so that only one lairctl at a time changes a folder.
 class FolderGuard {
  public:
   [[nodiscard]] static Result<FolderGuard> lock(const std::string& folder);

@@ -1,5 +1,5 @@
-// How lairctl speaks: data on standard output, messages on standard error, tables of columns that
-// do not move, colours only on a terminal and never with NO_COLOR.
+// How lairctl writes: data to standard output, messages to standard error, tables whose columns
+// stay in place, and colours only on a terminal and never with NO_COLOR.
 #pragma once
 
 #include <cstdio>
@@ -28,7 +28,7 @@ class Table {
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   // Two spaces between columns, none at the end of a line.
   [[nodiscard]] std::string text(bool with_head = true) const;
-  // At least so wide, so that rows printed later stand below those printed before.
+  // Minimum widths of the columns, so that rows printed later line up with those printed before.
   void set_widths(std::vector<std::size_t> widths) { widths_ = std::move(widths); }
   [[nodiscard]] std::vector<std::size_t> widths() const;
 
@@ -40,7 +40,7 @@ class Table {
 
 // Characters a terminal shows for UTF-8 text, each one column wide.
 [[nodiscard]] std::size_t width_of(std::string_view text);
-// Without control characters: what boards say must not steer the terminal.
+// The text without control characters, so that a board's text cannot control the terminal.
 [[nodiscard]] std::string harmless(std::string_view text);
 
 [[nodiscard]] std::string fixed(const std::optional<double>& value, int digits,
@@ -51,7 +51,8 @@ class Table {
 // "45s", "3m10s", "2h05m", "4d03h"; a minus sign for the past.
 [[nodiscard]] std::string span_text(const std::optional<double>& seconds);
 
-// True when the answer is yes, when `yes` was given, or when nobody can be asked.
+// Asks the person at the terminal. True when the answer is yes, when `yes` was given, or when there
+// is no terminal to ask at.
 [[nodiscard]] bool confirmed(const std::string& question, bool yes);
 
 // A message for people, on standard error.

@@ -148,6 +148,12 @@ std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wi
   return out;
 }
 
+std::string tasks_table(const std::vector<TaskView>& tasks, bool with_board, bool wide) {
+  Table table(task_columns(with_board, wide));
+  for (const TaskView& task : tasks) table.add(task_row(task, with_board, wide));
+  return table.text();
+}
+
 Value task_json(const TaskView& task) {
   Value out = Value::object();
   if (!task.board.empty()) out.set("node", Value::string(task.board));

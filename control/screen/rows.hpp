@@ -19,6 +19,8 @@ namespace laird::control {
 [[nodiscard]] std::vector<Column> task_columns(bool with_board, bool wide);
 [[nodiscard]] std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wide);
 [[nodiscard]] json::Value task_json(const TaskView& task);
+[[nodiscard]] std::string tasks_table(const std::vector<TaskView>& tasks, bool with_board,
+                                      bool wide);
 
 [[nodiscard]] std::string event_line(const EventView& event);
 [[nodiscard]] json::Value event_json(const EventView& event);

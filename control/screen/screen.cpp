@@ -12,7 +12,7 @@
 namespace laird::control {
 namespace {
 
-// The alternate screen, no cursor, no wrapping of long lines; and back.
+// Switches to the alternate screen without cursor and line wrapping, and back.
 constexpr std::string_view kEnter = "\033[?1049h\033[?25l\033[?7l\033[H\033[2J";
 constexpr std::string_view kLeave = "\033[0m\033[?7h\033[?25h\033[?1049l";
 
@@ -28,7 +28,7 @@ void write_all(std::string_view text) {
   }
 }
 
-// Only calls that a signal handler may make.
+// Uses only calls that a signal handler may make.
 void leave() {
   if (!entered.exchange(false)) return;
   write_all(kLeave);
@@ -58,7 +58,7 @@ Result<Screen> Screen::open() {
     return fail(Code::kInvalid, "this needs a terminal; `lairctl top --once` prints one picture");
   }
   if (::tcgetattr(STDIN_FILENO, &before) != 0) return fail_errno(errno, "the terminal");
-  // What ends the program without unwinding. Ordinary signals are read from a file by the caller.
+  // These signals end the program without unwinding. The caller reads ordinary ones from a file.
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(number, on_crash);
   std::atexit(leave);
   enter();

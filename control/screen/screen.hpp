@@ -1,4 +1,4 @@
-// A full-screen terminal that is put back as it was, however the program ends.
+// The terminal in full-screen mode. It is restored however the program ends.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct ScreenSize {
 
 class Screen {
  public:
-  // One at a time. Fails when input or output is no terminal.
+  // There can be only one at a time. Fails when input or output is not a terminal.
   [[nodiscard]] static Result<Screen> open();
   Screen(Screen&& other) noexcept;
   Screen& operator=(Screen&&) = delete;
@@ -25,7 +25,7 @@ class Screen {
   [[nodiscard]] static ScreenSize size();
   // Writes the lines that differ from what is there.
   void show(const std::vector<std::string>& lines);
-  // The next show() writes everything, as after a change of size.
+  // Makes the next show() write everything, as is needed after a change of size.
   void forget() {
     shown_.clear();
     dirty_ = true;

@@ -70,7 +70,7 @@ Layout layout_for(const FleetView& view, std::size_t width) {
   out.floor = out.node + kBoardNumbers + kBoardOptional + kNote + kBarMin <= width;
   const std::size_t rest = out.node + kBoardNumbers + (out.floor ? kBoardOptional : 0) + kNote;
   out.bar = std::clamp<std::size_t>(width > rest ? width - rest : 0, kBarMin, 20);
-  // Names give way to numbers.
+  // When there is too little room, names are cut before numbers are.
   const std::size_t beside = out.node + kTaskNumbers;
   out.task = std::min(out.task, std::max<std::size_t>(10, width > beside ? width - beside : 0));
   out.forecast = out.task + out.node + kTaskNumbers + kForecast <= width;
@@ -191,7 +191,7 @@ Line task_line(const TaskView& task, const Layout& at) {
 std::vector<const TaskView*> sorted_tasks(const FleetView& view) {
   std::vector<const TaskView*> out;
   for (const auto& [key, task] : view.tasks()) out.push_back(&task);
-  // What needs an eye first: at risk, then live by deadline, then what has ended.
+  // Tasks at risk come first, then live ones by deadline, then those that have ended.
   std::sort(out.begin(), out.end(), [](const TaskView* a, const TaskView* b) {
     const auto rank = [](const TaskView& t) {
       return std::tuple(t.is_ended(), !is_at_risk(t),
@@ -245,7 +245,7 @@ void add_boards(const FleetView& view, std::size_t rows, const Layout& layout,
   }
 }
 
-// What happened last, in the lines that are left; nothing when there are too few to be of use.
+// The last events, in the lines that are left; nothing when fewer lines are left than are useful.
 void add_events(const FleetView& view, const FrameOptions& options, std::vector<Line>& out) {
   constexpr std::size_t kAround = 2;  // an empty line and the head
   if (view.events().empty() || options.height < out.size() + kAround + 1) return;
@@ -255,7 +255,7 @@ void add_events(const FleetView& view, const FrameOptions& options, std::vector<
   out.push_back({{"EVENTS", Colour::kDim}});
   for (std::size_t i = view.events().size() - rows; i < view.events().size(); ++i) {
     const EventView& event = view.events()[i];
-    // The time of day is enough.
+    // Only the time of day is shown.
     const std::string text = harmless(event_line(event));
     out.push_back(
         {{text.size() > 24 && text[10] == 'T' ? text.substr(11, 8) + text.substr(24) : text}});
@@ -298,7 +298,7 @@ std::vector<Line> top_frame(const FleetView& view, const FrameOptions& options) 
   std::vector<Line> out = head_lines(view, options);
   const Layout layout = layout_for(view, options.width);
   const auto tasks = sorted_tasks(view);
-  // Boards get what they need, but leave a third of the screen to the tasks.
+  // Boards get the lines that they need, but leave up to a third of the screen to the tasks.
   const std::size_t fixed_lines = out.size() + 4;
   std::size_t board_rows = view.boards().size();
   std::size_t task_rows = tasks.size();

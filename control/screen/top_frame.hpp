@@ -1,5 +1,5 @@
-// One picture of the fleet for a terminal of a given size. Pure: what the boards said and the time
-// go in, lines come out.
+// One picture of the fleet for a terminal of a given size. Pure: the boards' messages and the time
+// come in, lines go out.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct FrameOptions {
 
 [[nodiscard]] std::vector<Line> top_frame(const FleetView& view, const FrameOptions& options);
 
-// How much of `whole` is `part`, and where `mark` stands, in so many characters.
+// A bar of so many characters that shows how much of `whole` is `part`, with a mark at `mark`.
 [[nodiscard]] Line bar(double part, double mark, double whole, std::size_t width, bool blocks,
                        Colour colour);
 

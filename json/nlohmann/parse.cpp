@@ -135,6 +135,11 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t values_ = 0;
 };
 
+tl::unexpected<Error> fail_at(std::string_view source, int line, const std::string& what) {
+  return tl::make_unexpected(
+      Error{Code::kInvalid, std::string(source) + ":" + std::to_string(line) + ": " + what, line});
+}
+
 }  // namespace
 
 Result<Value> parse(std::string_view text, std::string_view source, const ParseLimits& limits) {
@@ -150,12 +155,9 @@ Result<Value> parse(std::string_view text, std::string_view source, const ParseL
                                    CountingIterator(text.data() + text.size(), &line), &builder,
                                    nlohmann::json::input_format_t::json, true, limits.comments);
   } catch (const std::exception& e) {
-    return fail(Code::kInvalid, std::string(source) + ":" + std::to_string(line) + ": " + e.what());
+    return fail_at(source, line, e.what());
   }
-  if (!ok) {
-    return fail(Code::kInvalid,
-                std::string(source) + ":" + std::to_string(line) + ": " + builder.problem());
-  }
+  if (!ok) return fail_at(source, line, builder.problem());
   return builder.take();
 }
 

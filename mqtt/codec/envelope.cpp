@@ -75,7 +75,7 @@ std::string_view verb_of(const Topic& topic) {
 
 std::string seconds(std::int64_t ms) { return std::to_string(ms / 1000) + " s"; }
 
-// The verified command against the topic it came by and this board; empty when all is well.
+// Why a command with a good signature is not meant for this topic and board; empty when it is.
 std::string misaddressed(const Command& command, const Topic& topic, const Circumstances& now) {
   if (command.fleet != now.fleet || topic.fleet != now.fleet) {
     return "it is for the fleet '" + command.fleet + "', this is '" + std::string(now.fleet) + "'";
@@ -93,7 +93,7 @@ std::string misaddressed(const Command& command, const Topic& topic, const Circu
   return {};
 }
 
-// Empty while the command is fresh.
+// Why a command is too old, too early or valid for too long; empty when it is none of these.
 std::string stale(const Command& command, bool config, std::int64_t now_ms) {
   if (command.issued_ms > now_ms + kClockSkewMaxMs) {
     return "it was issued " + seconds(command.issued_ms - now_ms) +
@@ -220,7 +220,8 @@ bool may(const Operator& who, std::string_view verb) {
 
 tl::expected<Command, Refusal> accept(std::string_view payload, const Topic& topic,
                                       const Circumstances& now) {
-  LAIRD_REQUIRE(now.operators != nullptr && now.verify != nullptr, "accept needs both");
+  LAIRD_REQUIRE(now.operators != nullptr && now.verify != nullptr,
+                "accept needs the operators and a signature check");
   Refusal why;
   const auto refuse = [&why](ReplyCode code, std::string text) {
     why.code = code;

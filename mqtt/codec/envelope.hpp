@@ -1,11 +1,12 @@
-// Signed commands. The text that is signed travels as it was signed, inside a JSON string, so that
-// no two JSON writers need to agree on a canonical form:
+// Signed commands. The signed text travels byte for byte as it was signed, inside a JSON string, so
+// that two JSON writers need not agree on a canonical form:
 //
 //   {"s":"laird.cmd/1.0","signed":"{\"id\":...}","op":"op-alice","sig":"<base64>"}
 //   sig = Ed25519(key of op, "laird-cmd-v1\n" + signed)
 //
-// Pure: the clock, the operators and the signature check come in as arguments. What the caller
-// still owes: an id seen before must do nothing again, and a config counts only by its rev.
+// Pure: the clock, the operators and the signature check come in as arguments. Two checks are left
+// to the caller: a command whose id was seen before must do nothing, and a plan counts only when
+// its revision is newer.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ enum class ReplyCode : std::uint8_t {
 
 [[nodiscard]] std::string_view name(ReplyCode code);
 [[nodiscard]] Result<ReplyCode> reply_code(std::string_view text);
-// The reply that fits an error of ours.
+// The reply code that fits an error code.
 [[nodiscard]] ReplyCode reply_code(Code code);
 
 struct Command {
@@ -46,7 +47,7 @@ struct Command {
   std::string to;  // a node's id or "all"
   std::string verb;
   std::int64_t issued_ms = 0;   // Unix time
-  std::int64_t expires_ms = 0;  // Unix time; a config may say 0, never
+  std::int64_t expires_ms = 0;  // Unix time; a plan may say 0: it never expires
   json::Value body;             // an object
   std::string op;               // who signed, from the envelope
 };
@@ -58,11 +59,11 @@ struct Envelope {
 };
 
 [[nodiscard]] std::string signing_input(std::string_view signed_text);
-// The text to sign; `op` is not part of it.
+// The text to sign. It does not hold `op`.
 [[nodiscard]] std::string to_signed_text(const Command& command);
 [[nodiscard]] std::string to_text(const Envelope& envelope);
 
-// Form only: nothing is believed yet.
+// These check the form only. Neither the signature nor the sender has been checked.
 [[nodiscard]] Result<Envelope> parse_envelope(std::string_view payload);
 [[nodiscard]] Result<Command> parse_signed_text(std::string_view text);
 
@@ -74,14 +75,14 @@ struct Operator {
 
 [[nodiscard]] bool may(const Operator& who, std::string_view verb);
 
-// Checks an Ed25519 signature: mqtt/sign has it.
+// Checks an Ed25519 signature; mqtt/sign implements it.
 using Verify = bool (*)(std::string_view key, std::string_view message, std::string_view signature);
 
 struct Circumstances {
   std::string_view fleet;
   std::string_view node;
   std::int64_t now_ms = 0;  // Unix time
-  bool retained = false;    // the broker kept the message
+  bool retained = false;    // the broker delivered a message that it had kept
   const std::vector<Operator>* operators = nullptr;
   Verify verify = nullptr;
 };
@@ -89,13 +90,14 @@ struct Circumstances {
 struct Refusal {
   ReplyCode code = ReplyCode::kRefused;
   std::string text;
-  std::string op;  // who claims to have sent it; not proven unless `proven`
-  std::string id;  // empty unless `proven`
-  bool proven = false;
+  std::string op;       // who claims to have sent it
+  std::string id;       // empty unless `proven`
+  bool proven = false;  // the signature is that of `op`
 };
 
-// Everything a message on a command or config topic must pass before it may do anything: form,
-// size, operator, signature, fleet, addressee, verb, freshness, not retained, authorisation.
+// All checks that a message on a command or config topic must pass before it may do anything: its
+// form, its size, that the operator is known, the signature, that fleet, addressee and verb are
+// those of the topic, its freshness, that the broker did not retain it, and the operator's right.
 [[nodiscard]] tl::expected<Command, Refusal> accept(std::string_view payload, const Topic& topic,
                                                     const Circumstances& now);
 

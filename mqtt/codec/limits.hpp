@@ -18,11 +18,11 @@ inline constexpr std::size_t kModelPartBytesMax = 45 * 1024;  // base64 of it fi
 inline constexpr std::size_t kPublicKeyBytes = 32;            // Ed25519
 inline constexpr std::size_t kSignatureBytes = 64;
 
-// Clocks of operators and boards may differ by this much; a command is good for at most so long.
+// How much the clocks of operators and boards may differ, and how long a command may be valid.
 inline constexpr std::int64_t kClockSkewMaxMs = 30'000;
 inline constexpr std::int64_t kCommandLifeMaxMs = 600'000;
 
-// The signed text stands inside the envelope as a JSON string, where it can grow by escapes.
+// The signed text is a JSON string inside the envelope, and escapes can make it longer there.
 static_assert(kCoopFrameBytesMax + 3 <= kPayloadBytesMax);
 static_assert(kTopicBytesMax < 65'536, "MQTT counts a topic's bytes in 16 bits");
 

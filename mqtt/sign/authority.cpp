@@ -27,7 +27,8 @@ using Time = std::unique_ptr<ASN1_TIME, openssl::Release<ASN1_TIME_free>>;
 
 constexpr std::int64_t kDayS = 86'400;
 constexpr std::int64_t kDaysMax = 36'500;
-// A board's clock may be a little behind when it first uses its certificate.
+// Certificates are valid from a little before they are made, because the clock of a board that uses
+// one at once may be behind.
 constexpr std::int64_t kBackdatedS = 3'600;
 constexpr std::size_t kHostsMax = 32;
 

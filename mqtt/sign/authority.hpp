@@ -1,8 +1,8 @@
 // A fleet's certificate authority, in memory: makes certificates and the list of revoked ones.
 //
 // One authority per fleet. TLS keys are P-256, which every broker takes; commands are signed with
-// keys of their own (mqtt/sign/ed25519.hpp). A certificate says what it is for: that of a board or
-// an operator cannot pose as the broker, nor the broker's as a client.
+// keys of their own (mqtt/sign/ed25519.hpp). A certificate says what it is for: nobody can pose as
+// the broker with the certificate of a board or an operator, or as a client with the broker's.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,8 @@ class Authority {
   ~Authority();
 
   [[nodiscard]] Result<Issued> issue(const Subject& subject) const;
-  // Good until the authority itself expires: an outdated list would lock every board out.
+  // The list is valid until the authority itself expires, because an outdated list would lock every
+  // board out.
   [[nodiscard]] Result<std::string> revocation_list(const std::vector<Revoked>& revoked) const;
 
   [[nodiscard]] Result<std::string> cert_pem() const;

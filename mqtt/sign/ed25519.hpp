@@ -9,7 +9,7 @@
 
 namespace laird::mqtt {
 
-// A private key. Its bytes are wiped when it goes; nothing here ever prints it.
+// A private key. Its bytes are wiped when it is destroyed, and nothing here prints them.
 class SigningKey {
  public:
   [[nodiscard]] static Result<SigningKey> generate();
@@ -36,8 +36,8 @@ class SigningKey {
   std::string public_key_;
 };
 
-// False for whatever is not a valid signature of `message` by the raw public key, whatever is
-// wrong.
+// Whether `signature` is a valid signature of `message` by the owner of the raw public key. Inputs
+// of a wrong form are simply no valid signature.
 [[nodiscard]] bool verify(std::string_view public_key, std::string_view message,
                           std::string_view signature);
 

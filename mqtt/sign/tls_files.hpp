@@ -1,5 +1,5 @@
-// Looks at a client's TLS files before they are used, so that a mistake is told in words at start
-// and not as a failed handshake.
+// Looks at a client's TLS files before they are used, so that a mistake is explained at the start
+// and does not show up as a failed handshake.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace laird::mqtt {
 [[nodiscard]] Status check_tls_files(const std::string& ca, const std::string& cert,
                                      const std::string& key);
 
-// Seconds until a certificate is no longer valid; below zero when it is not any more.
+// Seconds until a certificate expires; below zero when it has expired.
 [[nodiscard]] Result<std::int64_t> valid_for_s(const std::string& cert);
 
 // The common name of a certificate: a board's id, an operator's name.

@@ -22,7 +22,7 @@ using Context = std::unique_ptr<SSL_CTX, openssl::Release<SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL, openssl::Release<SSL_free>>;
 using Addresses = std::unique_ptr<addrinfo, openssl::Release<freeaddrinfo>>;
 
-// A broker that does not take our certificate says so only after our side of the handshake is done.
+// A broker that refuses our certificate says so only after our side of the handshake is done.
 constexpr DurationNs kAlertWait = 300 * kMillisecond;
 
 class Socket {
@@ -44,7 +44,7 @@ bool wait_for(int fd, short events, DurationNs wait) {
   return ::poll(&one, 1, static_cast<int>(wait / kMillisecond)) > 0;
 }
 
-// 0 or an errno.
+// Returns 0 or an errno.
 int connect_within(int fd, const addrinfo& to, DurationNs wait) {
   if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;

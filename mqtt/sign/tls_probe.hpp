@@ -1,5 +1,5 @@
-// Why is there no link? Walks the way to a broker step by step, resolve, connect, TLS, and says in
-// words where it ends. The MQTT library only knows that it failed.
+// Finds out why there is no link: goes the way to a broker step by step (resolve, connect, TLS) and
+// says at which step it fails. The MQTT library only says that it failed.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct ProbeTarget {
   std::string key;
 };
 
-// Good when the broker was reached and, with TLS, both sides took each other's certificate. Blocks:
-// `wait_max` bounds each step but the resolving of the name, which has its own limits.
+// Succeeds when the broker was reached and, with TLS, both sides accepted each other's certificate.
+// Blocks. `wait_max` bounds each step except resolving the name, which has its own limits.
 [[nodiscard]] Status probe(const ProbeTarget& target, DurationNs wait_max);
 
 }  // namespace laird::mqtt

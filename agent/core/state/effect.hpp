@@ -37,6 +37,9 @@ struct Answer {
   Code code = Code::kInvalid;
   TaskKey key = 0;
   std::string text;
+  // The command was carried out when it came before, and nothing was done now. Not archived: in the
+  // journal the text says it, as it always has.
+  bool done_before = false;
   void archive(Archive& ar);
 };
 struct TaskChanged {  // for logs, displays and the fleet

@@ -245,7 +245,7 @@ void Stepper::on(const OperatorCommand& e) {
                                     [&](const SeenCommand& c) { return c.id == e.id; });
   if (repeated) {
     ++fleet.counters.commands_repeated;
-    answer(e.request, 0, std::string(kDoneBefore));
+    out_.push_back({Answer{e.request, true, Code::kInvalid, 0, "done before", true}});
     return;
   }
   if (fleet.seen.size() >= kCommandsSeenMax) {

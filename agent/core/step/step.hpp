@@ -22,9 +22,6 @@ void step(State& state, const Event& event, Effects& out);
 // on.
 [[nodiscard]] Status admissible(const State& state, const Event& event);
 
-// The answer to a command that was carried out already.
-inline constexpr std::string_view kDoneBefore = "done before";
-
 // Whether the board would take the task now, and why not.
 [[nodiscard]] Status admits(const State& state, const TaskSpec& spec);
 

@@ -115,7 +115,7 @@ class Metrics(OperatedFleet):
                 s.sendall(request)
                 self.assertIn(code, s.recv(100))
 
-    def test_silent_visitors_close_the_door_for_a_moment_only(self):
+    def test_silent_visitors_keep_others_out_for_a_moment_only(self):
         idle = [socket.create_connection(("127.0.0.1", self.port), 10) for _ in range(4)]
         for s in idle:
             self.addCleanup(s.close)

@@ -87,7 +87,7 @@ class Machine:
 
     def reboot(self):
         before = self.boot_id()
-        # A moment later, so that the door is still there to answer this.
+        # A moment later, so that the command port is still there to answer this.
         self.run("(sleep 1; systemctl reboot) >/dev/null 2>&1 &")
         self._await_other_boot(before)
 

@@ -40,9 +40,9 @@ quietly chroot "$root" apt-get update
 quietly chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y \
   --no-install-recommends initramfs-tools linux-image-cloud-amd64
 rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
-install -D -m 0755 "$here/door.py" "$root/usr/local/libexec/boot-door"
-printf 'virtio_console\n' > "$root/etc/modules-load.d/boot-door.conf"
-cat > "$root/etc/systemd/system/boot-door.service" <<'UNIT'
+install -D -m 0755 "$here/command_port.py" "$root/usr/local/libexec/boot-command-port"
+printf 'virtio_console\n' > "$root/etc/modules-load.d/boot-command-port.conf"
+cat > "$root/etc/systemd/system/boot-command-port.service" <<'UNIT'
 [Unit]
 Description=Runs what the test on the other side of the port asks for
 DefaultDependencies=no
@@ -54,7 +54,7 @@ StartLimitIntervalSec=0
 ConditionVirtualization=!container
 
 [Service]
-ExecStart=/usr/local/libexec/boot-door
+ExecStart=/usr/local/libexec/boot-command-port
 Restart=always
 RestartSec=1
 OOMScoreAdjust=-1000
@@ -62,8 +62,8 @@ OOMScoreAdjust=-1000
 [Install]
 WantedBy=sysinit.target
 UNIT
-ln -sf /etc/systemd/system/boot-door.service \
-  "$root/etc/systemd/system/sysinit.target.wants/boot-door.service"
+ln -sf /etc/systemd/system/boot-command-port.service \
+  "$root/etc/systemd/system/sysinit.target.wants/boot-command-port.service"
 cp "$root"/boot/vmlinuz-* "$folder/vmlinuz"
 cp "$root"/boot/initrd.img-* "$folder/initrd.img"
 truncate -s 3G "$folder/root.ext4.new"

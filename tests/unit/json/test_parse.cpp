@@ -35,6 +35,14 @@ TEST(an_error_names_file_and_line) {
   assert_contains(error_of(""), "f.json:1:");
 }
 
+TEST(an_error_has_its_line_as_a_number) {
+  TEST_ASSERT_EQUAL_INT(3, parse("{\n\"a\": 1,\n\"b\" 2}", "f:7.json").error().line);
+  TEST_ASSERT_EQUAL_INT(2, parse("{\"a\": 1,\n\"a\": 2}", "f.json").error().line);
+  ParseLimits small;
+  small.bytes_max = 4;
+  TEST_ASSERT_EQUAL_INT(0, parse("[1,2,3]", "f.json", small).error().line);
+}
+
 TEST(refuses_duplicate_keys_and_trailing_text) {
   assert_contains(error_of("{\"a\":1,\"a\":2}"), "\"a\" is there twice");
   TEST_ASSERT_TRUE(!error_of("{} x").empty());

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/settings/settings_loader.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;

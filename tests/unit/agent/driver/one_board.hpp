@@ -1,5 +1,5 @@
-// A real agent in a temporary folder, with a clock moved by hand: for the parts of the agent that
-// stand between it and the outside.
+// A real agent in a temporary folder, with a clock moved by hand: for the parts that
+// stand between the agent and the outside.
 #pragma once
 
 #include <fstream>
@@ -9,7 +9,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/commands/settings_changes.hpp"
-#include "agent/settings/settings.hpp"
+#include "agent/settings/settings_loader.hpp"
 #include "agent/settings/settings_store.hpp"
 #include "tests/harness/unit.hpp"
 

@@ -38,7 +38,7 @@ TEST(the_mark_of_a_fleet_task_outlives_a_restart) {
     TEST_ASSERT_FALSE(state.find_named("own")->spec.cotrain);
     board.config.reset();
     board.agent.reset();
-    auto again = agent::Agent::create(*board.loop, board.clock, board.settings,
+    auto again = agent::Agent::create(*board.loop, board.machine, board.settings,
                                       [](int, const std::string&) {});
     TEST_ASSERT_TRUE(again.has_value());
     board.agent = std::move(*again);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "agent/core/step/step.hpp"
+#include "agent/journal/file_names.hpp"
 #include "agent/journal/reader.hpp"
 #include "agent/journal/sqlite/database.hpp"
 #include "agent/replay/replay.hpp"

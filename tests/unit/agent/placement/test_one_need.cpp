@@ -34,7 +34,7 @@ constexpr std::int64_t kGpuMw = 10'000;
 core::CoreConfig member() {
   core::CoreConfig config = test::small_board("foresight");
   config.node = "n-0";
-  config.fleet.budget.epoch = 1;
+  config.fleet.budget.founding_epoch = 1;
   config.fleet.budget.founders = {"n-0"};
   config.fleet.budget.members = {{"n-0", {0, 0, 0}}};
   config.fleet.budget.total[kPowerAt] = kBudgetMw;

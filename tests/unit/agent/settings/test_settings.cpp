@@ -1,5 +1,6 @@
-#include "agent/settings/settings.hpp"
+#include "agent/settings/settings_loader.hpp"
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -80,6 +81,58 @@ TEST(deadlines_are_durations_or_utc_times) {
     static_cast<void>(spec_of(bad, problems));
     TEST_ASSERT_EQUAL_UINT64_MESSAGE(1, problems.size(), bad);
   }
+}
+
+TEST(utc_times_are_those_of_the_c_library) {
+  // Leap days, the ends of months and years, and the first and last year that are taken.
+  for (const std::time_t at : {31'536'000L, 68'169'600L, 951'782'400L, 951'868'799L, 1'078'012'800L,
+                               1'709'164'800L, 1'735'689'599L, 4'107'542'400L, 9'214'646'399L}) {
+    std::tm utc{};
+    gmtime_r(&at, &utc);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    const auto value = json::parse(
+        std::string(R"({"name":"a","trainer":"t","target_loss":1,"memory":"1GB","deadline":")") +
+            text + "\"}",
+        "x");
+    std::vector<config::Problem> problems;
+    TEST_ASSERT_EQUAL_INT64_MESSAGE(at * kSecond, parse_task(*value, "x", problems).deadline_wall,
+                                    text);
+  }
+}
+
+TEST(settings_follow_from_a_config_and_its_surroundings_alone) {
+  Surroundings around;
+  around.resolve = [](const std::string& path) { return "/conf/" + path; };
+  around.find_program = [](const std::string& program) -> Result<std::string> {
+    if (program == "gone") return fail(Code::kNotFound, "no program 'gone'");
+    return "/opt/" + program;
+  };
+  around.choose_board = [](const std::string& wish) -> Result<ChosenBoard> {
+    if (wish != "auto") return fail(Code::kNotFound, "no board '" + wish + "'");
+    ChosenBoard out;
+    out.board.lanes = {{"cpu0", power::LaneKind::kCpu}, {"cpu1", power::LaneKind::kCpu}};
+    out.notes = {"seen in a test"};
+    return out;
+  };
+  around.cpu_cores = 6;
+  const auto settings_of_text = [&around](const char* text,
+                                          std::vector<config::Problem>& problems) {
+    return parse_settings(*json::parse(text, "x.json"), "x.json", around, problems);
+  };
+  std::vector<config::Problem> problems;
+  const Settings made = settings_of_text(
+      R"({"state_dir":"state","trainers":{"t":{"exec":["train","-v"]}}})", problems);
+  TEST_ASSERT_EQUAL_UINT64(0, problems.size());
+  TEST_ASSERT_EQUAL_STRING("/conf/state", made.state_dir.c_str());
+  TEST_ASSERT_EQUAL_STRING("/opt/train", made.trainers.at("t").argv[0].c_str());
+  TEST_ASSERT_EQUAL_UINT32(3000, made.core.lanes.at(1).cores_milli);
+  TEST_ASSERT_EQUAL_STRING("seen in a test", made.board_notes.at(0).c_str());
+  static_cast<void>(
+      settings_of_text(R"({"board":{"name":"b"},"trainers":{"t":{"exec":["gone"]}}})", problems));
+  TEST_ASSERT_EQUAL_UINT64(2, problems.size());
+  TEST_ASSERT_EQUAL_STRING("x.json: /board/name: no board 'b'", problems[0].text().c_str());
+  TEST_ASSERT_EQUAL_STRING("no program 'gone'", problems[1].what.c_str());
 }
 
 TEST(programs_are_never_looked_up_in_path) {

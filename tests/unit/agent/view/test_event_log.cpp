@@ -96,12 +96,3 @@ TEST(pages_meet_without_gap_or_overlap) {
     TEST_ASSERT_EQUAL_INT64(static_cast<std::int64_t>(i + 1), all[i]);
   }
 }
-
-TEST(a_request_for_events_is_checked) {
-  const std::deque<KeptEvent> none;
-  const auto ask = [&](const char* body) { return event_page(none, *json::parse(body, "t")); };
-  TEST_ASSERT_TRUE(ask(R"({"since_ms":5,"before":{"epoch":1,"seq":2}})").has_value());
-  TEST_ASSERT_FALSE(ask(R"({"since_ms":"yesterday"})").has_value());
-  TEST_ASSERT_FALSE(ask(R"({"before":{"epoch":1}})").has_value());
-  TEST_ASSERT_FALSE(ask(R"({"before":{"epoch":-1,"seq":0}})").has_value());
-}

@@ -12,8 +12,9 @@
 
 namespace laird::control {
 
-// One command `config` for `boards`, to its end: asked, restarted, confirmed or reverted. What is
-// returned are the last words of the boards; one that fell silent has a word of ours.
+// Takes one command `config` for several boards to its end: each board is asked, restarts, and is
+// confirmed or reverts. Returns each board's last reply; for a board that fell silent it makes one
+// up that says so.
 class ConfigChange {
  public:
   ConfigChange(FleetClient& client, DurationNs timeout, DurationNs within)
@@ -25,7 +26,7 @@ class ConfigChange {
  private:
   struct Waiting {
     std::string id;          // of the change
-    std::int64_t epoch = 0;  // of the agent that took it: the next one has a higher
+    std::int64_t epoch = 0;  // of the agent that took the change; its next start has a higher one
     std::string asked;       // id of the last confirmation
     SteadyTime ask_again;
   };
@@ -36,7 +37,7 @@ class ConfigChange {
   FleetClient& client_;
   DurationNs timeout_;
   DurationNs within_;
-  // Where the boards are told to be from now on, when that is another broker.
+  // The broker that the new settings name, when it is another one.
   std::vector<std::string> brokers_;
   std::unique_ptr<FleetClient> there_;
   std::map<std::string, Waiting> waiting_;

@@ -1,4 +1,4 @@
-#include "control/commands/confirm.hpp"
+#include "control/fleet/confirm.hpp"
 
 #include <algorithm>
 
@@ -9,7 +9,8 @@ using json::Kind;
 using json::Value;
 using mqtt::ReplyCode;
 
-// For a board to stop its trainers, start anew and join, besides the time it waits for us.
+// What a board may take to stop its trainers, restart and join, besides the time that it waits for
+// the confirmation.
 constexpr DurationNs kRestartAllowance = 45 * kSecond;
 constexpr DurationNs kAskAgainAfter = 3 * kSecond;
 constexpr DurationNs kLookEvery = 200 * kMillisecond;
@@ -64,7 +65,7 @@ Result<std::map<std::string, mqtt::Reply>> ConfigChange::run(const Value& body,
   return settled_;
 }
 
-// Who was told to use another broker is confirmed there.
+// A board that was told to use another broker is confirmed over that broker.
 void ConfigChange::open_new_link() {
   if (brokers_.empty() || waiting_.empty() || there_ != nullptr) return;
   Access access = client_.access();
@@ -85,7 +86,7 @@ void ConfigChange::look(FleetClient& over) {
       mqtt::Reply& last = settled_[board];
       last.code = reply->second.code;
       last.text = reply->second.text;
-      // It did what it was told and then did not hold: a failure, not a refusal.
+      // The board took the change and then reverted it. That is a failure, not a refusal.
       if (last.code == ReplyCode::kRefused) last.code = ReplyCode::kUnavailable;
       at = waiting_.erase(at);
       continue;

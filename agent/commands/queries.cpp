@@ -1,0 +1,81 @@
+#include "agent/commands/queries.hpp"
+
+#include "agent/placement/bid.hpp"
+#include "agent/settings/fleet_budget_json.hpp"
+#include "agent/view/status.hpp"
+
+namespace laird::agent {
+namespace {
+
+using json::Value;
+
+struct Answerer {
+  const QuerySources& from;
+
+  Result<QueryAnswer> operator()(const PingQuery&) const { return QueryAnswer{"here", {}}; }
+
+  Result<QueryAnswer> operator()(const TasksQuery&) const {
+    Value tasks = Value::array();
+    for (const TaskRow& row : task_rows(from.agent->state(), from.agent->now())) {
+      tasks.add(task_json(row));
+    }
+    return QueryAnswer{"tasks", Value::object().set("tasks", std::move(tasks))};
+  }
+
+  Result<QueryAnswer> operator()(const PowerQuery&) const {
+    return QueryAnswer{
+        "power", Value::object().set("power", power_json(from.agent->state(), from.agent->now()))};
+  }
+
+  Result<QueryAnswer> operator()(const StatusQuery&) const {
+    const core::State& state = from.agent->state();
+    return QueryAnswer{
+        "status", Value::object()
+                      .set("node", Value::string(state.config.node))
+                      .set("policy", Value::string(state.config.policy))
+                      .set("live", Value::integer(static_cast<std::int64_t>(state.live.size())))
+                      .set("journal", Value::string(from.agent->journal_path()))
+                      .set("journal_blocked", Value::boolean(from.agent->journal_blocked()))};
+  }
+
+  Result<QueryAnswer> operator()(const PlanQuery&) const {
+    return QueryAnswer{"plan", fleet_budget_json(from.agent->state().fleet.budget)};
+  }
+
+  Result<QueryAnswer> operator()(const SettingsQuery& query) const {
+    if (from.config == nullptr) return fail(Code::kUnavailable, "the agent is still starting");
+    Result<Value> data = from.config->answer_get(query.key);
+    if (!data) return tl::make_unexpected(data.error());
+    return QueryAnswer{"config", std::move(*data)};
+  }
+
+  Result<QueryAnswer> operator()(const EventsQuery& query) const {
+    if (from.events == nullptr) {
+      return fail(Code::kUnavailable,
+                  "this board is in no fleet and keeps no events beside its journal; `lairctl "
+                  "replay` reads that");
+    }
+    return QueryAnswer{"events", event_page(from.events->events(), query.since_ms, query.before)};
+  }
+
+  Result<QueryAnswer> operator()(const ExplainQuery& query) const {
+    Result<std::string> why = core::explain(from.agent->state(), query.task);
+    if (!why) return tl::make_unexpected(why.error());
+    return QueryAnswer{*why, Value::object().set("text", Value::string(*why))};
+  }
+
+  Result<QueryAnswer> operator()(const BidQuery& query) const {
+    const core::State& state = from.agent->state();
+    const placement::Bid bid =
+        placement::bid_for(state, query.spec, core::admits(state, query.spec), from.agent->now());
+    return QueryAnswer{"bid", placement::bid_json(bid)};
+  }
+};
+
+}  // namespace
+
+Result<QueryAnswer> answer_query(const Query& query, const QuerySources& sources) {
+  return std::visit(Answerer{sources}, query);
+}
+
+}  // namespace laird::agent

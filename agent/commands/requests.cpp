@@ -1,0 +1,353 @@
+#include "agent/commands/requests.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "agent/settings/settings.hpp"
+#include "config/nearest.hpp"
+#include "config/units.hpp"
+
+namespace laird::agent {
+namespace {
+
+using config::Field;
+using config::Schema;
+using config::Type;
+using json::Kind;
+using json::Value;
+
+constexpr std::size_t kVerbShownMax = 40;
+
+// Bodies.
+
+constexpr Schema kNothing{"the body", "Nothing.", {}};
+
+constexpr Field kTaskNameFields[] = {
+    {.name = "task",
+     .type = Type::kText,
+     .why = "give the name of a task",
+     .min = 1,
+     .max = core::kNameBytesMax},
+};
+constexpr Schema kTaskName{"the body", "The name of a task.", kTaskNameFields};
+
+// A task is checked by its own schema.
+constexpr Field kTaskFields[] = {
+    {.name = "task", .type = Type::kAny, .why = "give a task, an object"},
+};
+constexpr Schema kTask{"the body", "A whole task.", kTaskFields};
+
+// Two spellings of one thing, numbers for programs and texts for people; null is the same as none.
+constexpr Field kCapFields[] = {
+    {.name = "power_w", .type = Type::kAny, .why = "in watts", .fallback = config::kOptional},
+    {.name = "for_s", .type = Type::kAny, .why = "in seconds", .fallback = config::kOptional},
+    {.name = "cap", .type = Type::kAny, .why = "like \"15W\"", .fallback = config::kOptional},
+    {.name = "for", .type = Type::kAny, .why = "like \"1h\"", .fallback = config::kOptional},
+};
+constexpr Schema kCap{"the body", "A cap, and for how long.", kCapFields};
+
+constexpr Field kPlaceFields[] = {
+    {.name = "epoch", .type = Type::kInteger, .why = "give the event's epoch"},
+    {.name = "seq", .type = Type::kInteger, .why = "give the event's seq"},
+};
+constexpr Schema kPlace{"an event's place", "Where an event stands.", kPlaceFields};
+
+constexpr std::string_view kWhat[] = {"tasks", "plan", "config", "events", "power", "status"};
+constexpr Field kGetFields[] = {
+    {.name = "what",
+     .type = Type::kChoice,
+     .why = "say one of tasks, plan, config, events, power or status",
+     .choices = kWhat},
+    {.name = "key", .type = Type::kText, .why = "a setting", .fallback = config::kOptional},
+    {.name = "since_ms",
+     .type = Type::kInteger,
+     .why = "a Unix time in milliseconds",
+     .fallback = config::kOptional},
+    {.name = "before",
+     .type = Type::kObject,
+     .why = "only older events",
+     .fallback = config::kOptional,
+     .of = &kPlace},
+};
+constexpr Schema kGet{"the body", "What to tell.", kGetFields};
+
+constexpr Field kConfigFields[] = {
+    {.name = "set", .type = Type::kAny, .why = "by key", .fallback = config::kOptional},
+    {.name = "unset", .type = Type::kAny, .why = "keys", .fallback = config::kOptional},
+    {.name = "apply", .type = Type::kAny, .why = "all of them", .fallback = config::kOptional},
+    {.name = "dry_run", .type = Type::kAny, .why = "only look", .fallback = config::kOptional},
+    {.name = "confirm_within_s", .type = Type::kAny, .why = "s", .fallback = config::kOptional},
+    {.name = "confirm", .type = Type::kAny, .why = "an id", .fallback = config::kOptional},
+};
+constexpr Schema kConfig{"the body", "A change of the settings.", kConfigFields};
+
+// From bodies to requests.
+
+std::string all_of(const std::vector<config::Problem>& problems) {
+  std::string out;
+  for (const config::Problem& p : problems) {
+    out +=
+        (out.empty() ? "" : "; ") + p.path.substr(p.path.starts_with('/') ? 1 : 0) + ": " + p.what;
+  }
+  return out;
+}
+
+template <class Event>
+Result<Request> on_task(const Value& body) {
+  return Request(core::OperatorRequest(Event{0, body.find("task")->as_string()}));
+}
+
+Result<core::TaskSpec> task_in(const Value& body) {
+  const Value& given = *body.find("task");
+  if (!given.is(Kind::kObject)) {
+    return fail(Code::kInvalid,
+                "task: expected an object, found " + std::string(json::name(given.kind())));
+  }
+  std::vector<config::Problem> problems;
+  core::TaskSpec spec = parse_task(given, "task", problems);
+  if (!problems.empty()) return fail(Code::kInvalid, all_of(problems));
+  return spec;
+}
+
+Result<Request> submit(const Value& body) {
+  Result<core::TaskSpec> spec = task_in(body);
+  if (!spec) return tl::make_unexpected(spec.error());
+  return Request(core::OperatorRequest(core::Submitted{0, std::move(*spec)}));
+}
+
+Result<Request> bid(const Value& body) {
+  Result<core::TaskSpec> spec = task_in(body);
+  if (!spec) return tl::make_unexpected(spec.error());
+  return Request(Query(BidQuery{std::move(*spec)}));
+}
+
+template <bool kDrain>
+Result<Request> drain(const Value&) {
+  return Request(core::OperatorRequest(core::DrainRequested{0, kDrain}));
+}
+
+// A member that is there and not null.
+const Value* given_in(const Value& body, std::string_view key) {
+  const Value* found = body.find(key);
+  return found == nullptr || found->is(Kind::kNull) ? nullptr : found;
+}
+
+// The quantity that is written as a number under one key or as a text with a unit under another;
+// nothing when it is under neither.
+Result<std::optional<std::int64_t>> quantity(const Value& body, std::string_view number_key,
+                                             double scale, std::string_view text_key,
+                                             Result<std::int64_t> (*parse)(std::string_view),
+                                             double min, double max, const char* wanted) {
+  const Value* number = given_in(body, number_key);
+  const Value* text = given_in(body, text_key);
+  if (number != nullptr && text != nullptr) {
+    return fail(Code::kInvalid, std::string(number_key) + " and " + std::string(text_key) +
+                                    ": they mean the same; give one of them");
+  }
+  if (number == nullptr && text == nullptr) return std::optional<std::int64_t>();
+  const std::string place(number != nullptr ? number_key : text_key);
+  double amount = 0.0;
+  if (number != nullptr) {
+    amount = number->is_number() ? number->as_double() * scale : 0.0;
+  } else if (text->is(Kind::kString)) {
+    const Result<std::int64_t> parsed = parse(text->as_string());
+    if (!parsed) return fail(Code::kInvalid, place + ": " + parsed.error().context);
+    amount = static_cast<double>(*parsed);
+  }
+  if (!(amount >= min) || amount > max) return fail(Code::kInvalid, place + ": " + wanted);
+  return std::optional<std::int64_t>(static_cast<std::int64_t>(amount));
+}
+
+// Without a power, the operator's cap is taken back.
+Result<Request> cap(const Value& body) {
+  const auto cap_mw = quantity(
+      body, "power_w", 1e3, "cap", &config::parse_power, 1.0, static_cast<double>(core::kCapMwMax),
+      "expected a power above 0 and up to 10 kW, such as \"power_w\": 15 or \"cap\": \"15W\"; null "
+      "takes the cap back");
+  if (!cap_mw) return tl::make_unexpected(cap_mw.error());
+  const auto for_ns =
+      quantity(body, "for_s", 1e9, "for", &config::parse_duration, 1e9,
+               static_cast<double>(core::kCapForMax),
+               "expected from 1 s to 366 days, such as \"for_s\": 3600 or \"for\": \"1h\"");
+  if (!for_ns) return tl::make_unexpected(for_ns.error());
+  return Request(core::OperatorRequest(core::CapRequested{0, *cap_mw, for_ns->value_or(0)}));
+}
+
+Result<Request> config_change(const Value& body) { return Request(SettingsRequest{body}); }
+
+Result<Request> explain(const Value& body) {
+  return Request(Query(ExplainQuery{body.find("task")->as_string()}));
+}
+
+Result<Request> ping(const Value&) { return Request(Query(PingQuery{})); }
+
+Result<Request> events(const Value& body) {
+  EventsQuery out;
+  if (const Value* since = body.find("since_ms")) out.since_ms = since->as_integer();
+  if (const Value* before = body.find("before")) {
+    out.before = EventPlace{static_cast<std::uint64_t>(before->find("epoch")->as_integer()),
+                            static_cast<std::uint64_t>(before->find("seq")->as_integer())};
+  }
+  return Request(Query(out));
+}
+
+Result<Request> get(const Value& body) {
+  const std::string& what = body.find("what")->as_string();
+  if (what == "tasks") return Request(Query(TasksQuery{}));
+  if (what == "plan") return Request(Query(PlanQuery{}));
+  if (what == "power") return Request(Query(PowerQuery{}));
+  if (what == "status") return Request(Query(StatusQuery{}));
+  if (what == "events") return events(body);
+  const Value* key = body.find("key");
+  return Request(Query(SettingsQuery{key == nullptr ? "" : key->as_string()}));
+}
+
+constexpr WhoMay kBoth = WhoMay::kBothWays;
+constexpr Verb kVerbs[] = {
+    {"ping", kBoth, false, &kNothing, &ping, "{}", "is anybody there"},
+    {"submit", kBoth, true, &kTask, &submit, R"({"task":{...}})",
+     "a task as in [configuration](configuration.md): name, trainer, deadline, target_loss, ..."},
+    {"cancel", kBoth, true, &kTaskName, &on_task<core::CancelRequested>, R"({"task":"<name>"})",
+     "ends the task"},
+    {"pause", kBoth, true, &kTaskName, &on_task<core::PauseRequested>, R"({"task":"<name>"})",
+     "writes a checkpoint of the task and frees its memory until it is resumed"},
+    {"resume", kBoth, true, &kTaskName, &on_task<core::ResumeRequested>, R"({"task":"<name>"})",
+     "lets a paused task go on"},
+    {"explain", kBoth, false, &kTaskName, &explain, R"({"task":"<name>"})",
+     "why the task has the share it has, in words"},
+    {"bid", kBoth, false, &kTask, &bid, R"({"task":{...}})",
+     "would the board admit the task, and with what probability, by when and at what energy would "
+     "it be done; nothing is reserved"},
+    {"get", kBoth, false, &kGet, &get, R"({"what":"tasks"})",
+     "the `tasks`; the `plan` in force; `power` now and the cap; the agent's `status`; `config`, "
+     "the "
+     "board's settings, all or below a `\"key\"`; `events`, see [below](#events-that-were)"},
+    {"drain", kBoth, true, &kNothing, &drain<true>, "{}",
+     "takes no new tasks, and hands over all shares when none is left"},
+    {"undrain", kBoth, true, &kNothing, &drain<false>, "{}", "takes tasks again"},
+    {"cap", kBoth, true, &kCap, &cap, R"({"power_w":12.5,"for_s":3600})",
+     "the operator's cap for the board, also as `{\"cap\":\"12.5W\",\"for\":\"1h\"}`; `null` takes "
+     "it "
+     "back; without a duration it stays"},
+    {"config", WhoMay::kSignedOnly, true, &kConfig, &config_change, R"({"set":{"slice":"2s"}})",
+     "changes the board's own [settings](schema/config.json), see [below](#settings)"},
+};
+
+// The words of the socket before it shared the table.
+
+Result<Value> cap_set(const Value& body) {
+  if (given_in(body, "cap") == nullptr && given_in(body, "power_w") == nullptr) {
+    return fail(Code::kInvalid, "cap: missing; give a text like \"15W\"");
+  }
+  return body;
+}
+
+Result<Value> cap_clear(const Value& body) {
+  for (const auto& [key, value] : body.members()) {
+    return fail(Code::kInvalid, key + ": unknown key; cap-clear takes none");
+  }
+  return Value::object().set("power_w", Value());
+}
+
+template <const std::string_view& kName>
+Result<Value> get_what(const Value& body) {
+  Value out = body;
+  return out.set("what", Value::string(std::string(kName)));
+}
+
+constexpr std::string_view kTasks = "tasks";
+constexpr std::string_view kPower = "power";
+constexpr std::string_view kStatus = "status";
+constexpr OldVerb kOldVerbs[] = {
+    {"cap-set", "cap", &cap_set, R"({"cap":"15W","for":"1h"})"},
+    {"cap-clear", "cap", &cap_clear, "{}"},
+    {"tasks", "get", &get_what<kTasks>, "{}"},
+    {"power", "get", &get_what<kPower>, "{}"},
+    {"status", "get", &get_what<kStatus>, "{}"},
+};
+
+const OldVerb* find_old(std::string_view name) {
+  for (const OldVerb& old : kOldVerbs) {
+    if (old.name == name) return &old;
+  }
+  return nullptr;
+}
+
+Error no_such_verb(std::string_view name) {
+  std::vector<std::string_view> known;
+  std::string all;
+  for (const Verb& verb : kVerbs) {
+    known.push_back(verb.name);
+    all += (all.empty() ? "" : ", ") + std::string(verb.name);
+  }
+  const OldVerb* old = find_old(name);
+  const std::string_view meant = old != nullptr ? old->verb : config::nearest(name, known);
+  return {Code::kInvalid,
+          "no command '" + std::string(name.substr(0, kVerbShownMax)) + "'" +
+              (meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?") +
+              "; there are " + all};
+}
+
+Error with_verb(std::string_view verb, Error error) {
+  error.context = std::string(verb) + ": " + error.context;
+  return error;
+}
+
+Result<Request> parse_with(const Verb& verb, const Value& body) {
+  std::vector<config::Problem> problems;
+  const Value checked = config::normalise(*verb.body, body, verb.name, problems);
+  if (!problems.empty()) return fail(Code::kInvalid, all_of(problems));
+  return verb.parse(checked);
+}
+
+}  // namespace
+
+std::span<const Verb> verbs() { return kVerbs; }
+std::span<const OldVerb> old_verbs() { return kOldVerbs; }
+
+const Verb* find_verb(std::string_view name) {
+  for (const Verb& verb : kVerbs) {
+    if (verb.name == name) return &verb;
+  }
+  return nullptr;
+}
+
+Result<Request> parse_request(Way way, std::string_view name, const Value& body) {
+  if (!body.is(Kind::kObject)) return fail(Code::kInvalid, "the body of a command is an object");
+  if (const OldVerb* old = way == Way::kLocal ? find_old(name) : nullptr) {
+    const Result<Value> translated = old->translate(body);
+    if (!translated) return tl::make_unexpected(with_verb(name, translated.error()));
+    return parse_request(way, old->verb, *translated);
+  }
+  const Verb* verb = find_verb(name);
+  if (verb == nullptr) return tl::make_unexpected(no_such_verb(name));
+  if (verb->who == WhoMay::kSignedOnly && way == Way::kLocal) {
+    return fail(Code::kRefused,
+                std::string(name) +
+                    " comes as a signed command only, so that the board knows whose "
+                    "change it is and can revert it; use lairctl with the fleet");
+  }
+  Result<Request> out = parse_with(*verb, body);
+  if (!out) return tl::make_unexpected(with_verb(name, out.error()));
+  return out;
+}
+
+std::string verbs_reference() {
+  std::string out = "| verb | body | what |\n|---|---|---|\n";
+  for (const Verb& verb : kVerbs) {
+    out += "| `" + std::string(verb.name) + "` | `" + std::string(verb.example) + "` | " +
+           std::string(verb.what) + (verb.who == kBoth ? "" : "; signed only") + " |\n";
+  }
+  return out;
+}
+
+std::string old_verbs_reference() {
+  std::string out = "| also accepted | with | stands for |\n|---|---|---|\n";
+  for (const OldVerb& old : kOldVerbs) {
+    out += "| `" + std::string(old.name) + "` | `" + std::string(old.example) + "` | `" +
+           std::string(old.verb) + "` |\n";
+  }
+  return out;
+}
+
+}  // namespace laird::agent

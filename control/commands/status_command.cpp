@@ -1,0 +1,115 @@
+// status: what a fleet, or this board, does now.
+#include <cstdio>
+
+#include "control/commands/commands.hpp"
+#include "control/fleet/local_client.hpp"
+#include "control/fleet/reach.hpp"
+#include "control/screen/output.hpp"
+#include "control/screen/rows.hpp"
+
+namespace laird::control {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+int local_status(const Where& where, const Reach& reach) {
+  const auto status = ask(where.socket, local_request("status"), where.timeout);
+  if (!status) return complain(status.error());
+  const auto power = ask(where.socket, local_request("power"), where.timeout);
+  if (!power) return complain(power.error());
+  const auto tasks = local_tasks(where);
+  if (!tasks) return complain(tasks.error());
+  if (reach.json()) {
+    Value out = *status;
+    Value all = Value::array();
+    for (const TaskView& task : *tasks) all.add(task_json(task));
+    const Value* details = power->find("power");
+    out.set("power", details == nullptr ? Value() : *details).set("tasks", std::move(all));
+    std::printf("%s\n", json::to_text(out).c_str());
+    return 0;
+  }
+  const auto text = [](const Value& from, const char* path) {
+    const Value* at = at_path(from, path);
+    return at != nullptr && at->is(Kind::kString) ? at->as_string() : std::string("-");
+  };
+  const Value* blocked = status->find("journal_blocked", Kind::kBool);
+  std::printf("%s, policy %s, %s\n", text(*status, "node").c_str(), text(*status, "policy").c_str(),
+              text(*power, "power/text").c_str());
+  if (blocked != nullptr && blocked->as_bool()) {
+    std::printf("%s\n", painted("the journal cannot be written: is the disk full?", Colour::kRed,
+                                colours_on(stdout))
+                            .c_str());
+  }
+  std::fputs(tasks_table(*tasks, false, reach.wide()).c_str(), stdout);
+  return 0;
+}
+
+int fleet_status(const Where& where, const Reach& reach) {
+  const auto client = FleetClient::open(where.fleet, Listen::kStates, where.timeout);
+  if (!client) return complain(client.error());
+  const FleetView& view = (*client)->view();
+  if (!reach.node.empty()) {
+    if (const Status ok = check_board(view, reach.node); !ok) return complain(ok.error());
+  }
+  const std::int64_t now = unix_ms_now();
+  const Verdict verdict = verdict_of(view);
+  std::size_t running = 0;
+  Table at_risk(task_columns(true, reach.wide()));
+  Value risky = Value::array();
+  for (const TaskView& task : view.tasks_of(reach.node)) {
+    if (!task.is_ended()) ++running;
+    if (!is_at_risk(task)) continue;
+    at_risk.add(task_row(task, true, reach.wide()));
+    risky.add(task_json(task));
+  }
+  Table boards(board_columns(reach.wide()));
+  Value all = Value::array();
+  for (const auto& [id, board] : view.boards()) {
+    if (!reach.node.empty() && id != reach.node) continue;
+    boards.add(board_row(id, board, reach.wide(), now));
+    all.add(board_json(id, board, now));
+  }
+  if (reach.json()) {
+    std::printf("%s\n", json::to_text(Value::object()
+                                          .set("fleet", Value::string(where.fleet.fleet))
+                                          .set("verdict", Value::string(verdict.text))
+                                          .set("live_tasks",
+                                               Value::integer(static_cast<std::int64_t>(running)))
+                                          .set("at_risk", std::move(risky))
+                                          .set("nodes", std::move(all)))
+                            .c_str());
+    return 0;
+  }
+  std::printf("fleet %s: %s\n", where.fleet.fleet.c_str(), verdict.text.c_str());
+  std::fputs(boards.text().c_str(), stdout);
+  std::printf("%zu live task%s", running, running == 1 ? "" : "s");
+  if (at_risk.empty()) {
+    std::printf(", none at risk\n");
+  } else {
+    std::printf("; more likely missed than met:\n%s", at_risk.text().c_str());
+  }
+  return 0;
+}
+
+int status(const Reach& reach) {
+  const auto where = reach.where();
+  if (!where) return complain(where.error());
+  return where->local ? local_status(*where, reach) : fleet_status(*where, reach);
+}
+
+}  // namespace
+
+void add_status(cli::Command& app, int& code) {
+  const auto reach = std::make_shared<Reach>();
+  cli::Command* command =
+      app.add_subcommand("status",
+                         "What a fleet, or this board, does now, and what is at risk.\n"
+                         "Example: lairctl status");
+  add_output(command, *reach, true);
+  command->add_option("--node", reach->node, "Of this board only");
+  add_access(command, *reach);
+  command->callback([reach, &code] { code = status(*reach); });
+}
+
+}  // namespace laird::control
