@@ -1,7 +1,5 @@
 #include "trainers/protocol.hpp"
 
-#include <cstring>
-
 #include "base/require.hpp"
 #include "mqtt/codec/base64.hpp"
 
@@ -170,24 +168,5 @@ std::string error_line(std::string message) {
     message += "...";
   }
 }
-
-std::pair<char*, std::size_t> LineBuffer::space() {
-  if (start_ > 0) {
-    std::memmove(buffer_.data(), buffer_.data() + start_, used_ - start_);
-    used_ -= start_;
-    start_ = 0;
-  }
-  return {buffer_.data() + used_, buffer_.size() - used_};
-}
-
-std::optional<std::string_view> LineBuffer::next() {
-  const std::string_view left = std::string_view(buffer_).substr(start_, used_ - start_);
-  const std::size_t end = left.find('\n');
-  if (end == std::string_view::npos) return std::nullopt;
-  start_ += end + 1;
-  return left.substr(0, end);
-}
-
-bool LineBuffer::overlong() const { return used_ - start_ > kLineFromAgentMax; }
 
 }  // namespace laird::trainers

@@ -62,21 +62,4 @@ using Message =
 // A message too long for a line is cut.
 [[nodiscard]] std::string error_line(std::string message);
 
-// Cuts a stream of bytes into lines, holding at most one of kLineFromAgentMax bytes.
-class LineBuffer {
- public:
-  // Room for the next read; commit() says how much of it was used.
-  [[nodiscard]] std::pair<char*, std::size_t> space();
-  void commit(std::size_t bytes) { used_ += bytes; }
-  // The next whole line without its end; good until the next space().
-  [[nodiscard]] std::optional<std::string_view> next();
-  // A line longer than the limit arrived; the stream cannot be trusted any more.
-  [[nodiscard]] bool overlong() const;
-
- private:
-  std::string buffer_ = std::string(kLineFromAgentMax + 1, '\0');
-  std::size_t start_ = 0;
-  std::size_t used_ = 0;
-};
-
 }  // namespace laird::trainers

@@ -4,12 +4,14 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
+#include "os/line_splitter.hpp"
 #include "trainers/model/checkpoint.hpp"
 #include "trainers/model/cotrain.hpp"
 #include "trainers/model/training.hpp"
@@ -56,15 +58,15 @@ class Socket {
   // next call.
   [[nodiscard]] Got receive(TimeNs until, std::string_view& line) {
     for (;;) {
-      if (const std::optional<std::string_view> next = lines_.next()) {
+      const std::optional<std::string_view> next = lines_.next(left_);
+      if (lines_.overlong() > 0) return Got::kOverlong;
+      if (next) {
         line = *next;
         return Got::kLine;
       }
-      if (lines_.overlong()) return Got::kOverlong;
-      const auto [at, size] = lines_.space();
-      const ssize_t n = ::recv(fd_, at, size, MSG_DONTWAIT);
+      const ssize_t n = ::recv(fd_, block_.data(), block_.size(), MSG_DONTWAIT);
       if (n > 0) {
-        lines_.commit(static_cast<std::size_t>(n));
+        left_ = std::string_view(block_.data(), static_cast<std::size_t>(n));
         continue;
       }
       if (n < 0 && errno == EINTR) continue;
@@ -97,7 +99,9 @@ class Socket {
   }
 
   int fd_;
-  LineBuffer lines_;
+  std::array<char, 16 * 1024> block_;
+  std::string_view left_;  // what of the block is still to be cut into lines
+  LineSplitter lines_{kLineFromAgentMax, Overlong::kSkip};
 };
 
 class Session {

@@ -12,7 +12,7 @@
 
 #include "agent/view/status.hpp"
 #include "config/units.hpp"
-#include "os/line_buffer.hpp"
+#include "os/line_splitter.hpp"
 
 namespace laird::agent {
 namespace {
@@ -49,7 +49,7 @@ bool somebody_listens(const sockaddr_un& address) {
 
 struct LocalSocket::Client {
   Fd fd;
-  LineBuffer lines{kRequestMax};
+  LineSplitter lines{kRequestMax, Overlong::kCut};
   std::string outgoing;
   std::uint64_t used = 0;  // the higher, the later it asked something
   bool alive = true;

@@ -40,8 +40,8 @@ Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spe
       group_(std::move(group)),
       handle_(std::move(handle)),
       log_(folder + "/trainer.log"),
-      lines_(in_fleet_ ? kToPeersLineMax : kTrainerLineMax),
-      output_lines_(kLogLineMax) {
+      lines_(in_fleet_ ? kToPeersLineMax : kTrainerLineMax, Overlong::kSkip),
+      output_lines_(kLogLineMax, Overlong::kCut) {
   refill_allowance();
 }
 
@@ -281,8 +281,8 @@ void Trainer::read_socket() {
   has_heard_ = false;
   do {
     if (!read_some(handle_.socket, block, sizeof block, got)) close_socket();
-    lines_.feed(std::string_view(block, got), [this](std::string_view line, bool overlong) {
-      if (!handle_.socket || overlong) return;
+    lines_.feed(std::string_view(block, got), [this](std::string_view line) {
+      if (!handle_.socket) return;
       const Result<TrainerMessage> message = parse_trainer_line(line);
       if (message) return on_message(*message);
       breach("its trainer broke the protocol: " + message.error().context);
@@ -419,7 +419,7 @@ void Trainer::read_output() {
   }
   log_.write(std::string_view(block, got));
   if (lines_only_) {
-    output_lines_.feed(std::string_view(block, got), [this](std::string_view line, bool) {
+    output_lines_.feed(std::string_view(block, got), [this](std::string_view line) {
       if (const auto progress = parse_progress_line(line)) on_message(*progress);
     });
   }

@@ -13,7 +13,7 @@
 #include "agent/trainer_host/report_pace.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
 #include "agent/trainer_host/trainer_message.hpp"
-#include "os/line_buffer.hpp"
+#include "os/line_splitter.hpp"
 
 namespace laird::agent {
 
@@ -90,8 +90,8 @@ class Trainer {
   std::unique_ptr<Cgroup> group_;
   Process handle_;
   BoundedLog log_;
-  LineBuffer lines_;
-  LineBuffer output_lines_;
+  LineSplitter lines_;
+  LineSplitter output_lines_;
   std::string outgoing_;
   std::uint32_t socket_watched_ = 0;  // for these events; 0: not in the loop
   std::uint32_t output_watched_ = 0;

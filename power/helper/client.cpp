@@ -67,7 +67,8 @@ Client::Client(Client&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       pid_(std::exchange(other.pid_, -1)),
       gone_(other.gone_),
-      pending_(std::move(other.pending_)),
+      lines_(std::move(other.lines_)),
+      answers_(std::move(other.answers_)),
       asked_(std::move(other.asked_)) {}
 
 Client::~Client() {
@@ -93,23 +94,22 @@ Status Client::send(const std::string& request) {
 
 std::optional<Reply> Client::poll() {
   std::array<char, 1024> block;
-  while (pending_.find('\n') == std::string::npos && !gone_) {
+  while (answers_.empty() && !gone_) {
     const ssize_t n = ::recv(fd_, block.data(), block.size(), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-    if (n <= 0 || pending_.size() > 16 * 1024) {
-      gone_ = true;
-      break;
+    if (n > 0) {
+      lines_.feed(std::string_view(block.data(), static_cast<std::size_t>(n)),
+                  [this](std::string_view line) { answers_.emplace_back(line); });
     }
-    pending_.append(block.data(), static_cast<std::size_t>(n));
+    gone_ = n <= 0 || lines_.overlong() > 0;
   }
-  const std::size_t end = pending_.find('\n');
-  if (end == std::string::npos || asked_.empty()) return std::nullopt;
+  if (answers_.empty() || asked_.empty()) return std::nullopt;
   Reply out;
   out.request = std::move(asked_.front());
   asked_.pop_front();
-  out.text = pending_.substr(0, end);
-  pending_.erase(0, end + 1);
+  out.text = std::move(answers_.front());
+  answers_.pop_front();
   out.ok = out.text.starts_with("ok ");
   if (out.ok) out.value = std::strtoll(out.text.c_str() + 3, nullptr, 10);
   return out;

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "json/value.hpp"
+#include "os/line_splitter.hpp"
 #include "power/boards/catalogue.hpp"
-#include "power/readers/line_stream.hpp"
 #include "power/readers/tegrastats/tegrastats_line.hpp"
 #include "power/readers/tegrastats/tegrastats_reading.hpp"
 
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Board board = *find_board("generic", "");
   static const auto line = std::make_unique<Line>();
   static const auto again = std::make_unique<Line>();
-  LineStream stream;
+  laird::LineSplitter stream(kLineBytesMax, laird::Overlong::kSkip);
   int lines = 0;
   const auto take = [&](std::string_view text) {
     parse_line(text, *line);

@@ -2,30 +2,27 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "base/require.hpp"
+#include "os/line_splitter.hpp"
 #include "trainers/protocol.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace laird::trainers;
-  std::string_view left(reinterpret_cast<const char*>(data), size);
-  LineBuffer lines;
-  while (!left.empty()) {
-    const auto [at, space] = lines.space();
-    const std::size_t n = std::min(space, left.size());
-    if (n == 0) break;
-    std::memcpy(at, left.data(), n);
-    lines.commit(n);
-    left.remove_prefix(n);
-    while (const auto line = lines.next()) {
-      const auto message = parse_message(*line);
-      if (message) continue;
-      const std::string told = error_line(message.error().context);
-      LAIRD_REQUIRE(told.size() <= kLineToAgentMax, "an error fits its line");
-    }
-    if (lines.overlong()) break;
+  laird::LineSplitter lines(kLineFromAgentMax, laird::Overlong::kSkip);
+  const auto take = [](std::string_view line) {
+    LAIRD_REQUIRE(line.size() <= kLineFromAgentMax, "a line is within its bound");
+    const auto message = parse_message(line);
+    if (message) return;
+    const std::string told = error_line(message.error().context);
+    LAIRD_REQUIRE(told.size() <= kLineToAgentMax, "an error fits its line");
+  };
+  // In blocks, so that lines are also put together from pieces.
+  constexpr std::size_t kBlock = 100;
+  for (std::string_view left(reinterpret_cast<const char*>(data), size); !left.empty();
+       left.remove_prefix(std::min(kBlock, left.size()))) {
+    lines.feed(left.substr(0, kBlock), take);
   }
   return 0;
 }

@@ -45,14 +45,14 @@ LAYERS = {
     "power/readers": PLAIN + ["os", "power/model"],
     "power/report": PLAIN + ["plot", "power/model", "power/readers"],
     "power/helper": PLAIN + ["os", "power/model", "power/boards"],
-    "power/commands": PLAIN + ["cli", "plot", "power/model", "power/boards", "power/readers",
+    "power/commands": PLAIN + ["cli", "os", "plot", "power/model", "power/boards", "power/readers",
                                "power/report"],
     "mqtt/codec": PLAIN,
     "mqtt/sign": ["base", "config", "mqtt/codec"],
     "mqtt/client": ["base", "mqtt/codec", "mqtt/sign"],
-    "trainers/data": ["base"],
+    "trainers/data": ["base", "os"],
     "trainers/model": PLAIN + ["consensus", "consensus/cotrain", "trainers/data"],
-    "trainers": PLAIN + ["cli", "mqtt/codec", "trainers/data", "trainers/model"],
+    "trainers": PLAIN + ["cli", "os", "mqtt/codec", "trainers/data", "trainers/model"],
     # The core: words and memory, then the steps. Policies see the words.
     "agent/core/state": ["base", "agent/policies/policy.hpp", "agent/core/step/stepper.hpp"] + MODELS,
     "agent/core/step": ["base", "agent/core/state", "agent/policies"] + MODELS,
@@ -98,7 +98,7 @@ LAYERS = {
                                  "control/provision", "control/doctor"],
     "control": ["cli", "control/commands", "control/fleet"],
     # Experiments: the core and the models, never the agent's processes.
-    "lab": PLAIN + ["cli", "plot", "estimators/model", "consensus", "consensus/voting",
+    "lab": PLAIN + ["cli", "os", "plot", "estimators/model", "consensus", "consensus/voting",
                     "consensus/ledger", "consensus/cotrain", "mqtt/codec", "power/model",
                     "power/boards", "power/readers", "power/report", "agent/replay"] + CORE,
 }

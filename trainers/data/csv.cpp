@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "os/line_splitter.hpp"
+
 namespace laird::trainers {
 namespace {
 
@@ -20,42 +22,36 @@ class Lines {
   // nullopt at the end; the view is good until the next call.
   [[nodiscard]] Result<std::optional<std::string_view>> next() {
     for (;;) {
-      const std::size_t end = buffer_.find('\n', start_);
-      if (end != std::string::npos) return take(end, end + 1);
-      if (ended_) {
-        if (start_ >= buffer_.size()) return std::optional<std::string_view>();
-        return take(buffer_.size(), buffer_.size());
-      }
-      buffer_.erase(0, start_);
-      start_ = 0;
-      if (buffer_.size() > kCsvLineMax) {
+      const auto next = lines_.next(left_);
+      if (lines_.overlong() > 0) {
         return fail(Code::kInvalid, source_.name() + ":" + std::to_string(number_ + 1) +
                                         ": the line is longer than " + std::to_string(kCsvLineMax) +
                                         " bytes; is this a CSV file?");
       }
-      constexpr std::size_t kBlock = 64 * 1024;
-      const std::size_t before = buffer_.size();
-      buffer_.resize(before + kBlock);
+      if (next) return take(*next);
+      if (ended_) {
+        const auto last = lines_.finish();
+        return last ? take(*last) : last;
+      }
       const Result<std::size_t> n =
-          source_.read({reinterpret_cast<std::uint8_t*>(buffer_.data()) + before, kBlock});
+          source_.read({reinterpret_cast<std::uint8_t*>(block_.data()), block_.size()});
       if (!n) return tl::make_unexpected(n.error());
-      buffer_.resize(before + *n);
-      ended_ = *n < kBlock;
+      left_ = std::string_view(block_).substr(0, *n);
+      ended_ = *n < block_.size();
     }
   }
 
  private:
-  std::optional<std::string_view> take(std::size_t end, std::size_t next_start) {
-    std::string_view line = std::string_view(buffer_).substr(start_, end - start_);
+  std::optional<std::string_view> take(std::string_view line) {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    start_ = next_start;
     ++number_;
     return line;
   }
 
   ByteSource& source_;
-  std::string buffer_;
-  std::size_t start_ = 0;
+  std::string block_ = std::string(64 * 1024, '\0');
+  std::string_view left_;  // what of the block is still to be cut into lines
+  LineSplitter lines_{kCsvLineMax, Overlong::kSkip};
   std::uint64_t number_ = 0;
   bool ended_ = false;
 };

@@ -147,8 +147,8 @@ ReaderStatus TegrastatsReader::status(TimeNs now) const {
   out.working = now - last_at_ <= 3 * period_ns_ + kSecond;
   out.detail = program_.empty() ? "lines of tegrastats" : "child process " + program_;
   if (!trouble_.empty()) out.detail += "; " + trouble_;
-  if (stream_.too_long() > 0) {
-    out.detail += "; " + std::to_string(stream_.too_long()) + " lines too long";
+  if (stream_.overlong() > 0) {
+    out.detail += "; " + std::to_string(stream_.overlong()) + " lines too long";
   }
   return out;
 }

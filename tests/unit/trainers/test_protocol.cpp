@@ -1,6 +1,5 @@
 #include "trainers/protocol.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -19,20 +18,6 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   const std::size_t at = out.find(from);
   TEST_ASSERT_TRUE(at != std::string::npos);
   return out.replace(at, from.size(), to);
-}
-
-std::vector<std::string> feed(LineBuffer& lines, std::string_view bytes) {
-  std::vector<std::string> got;
-  while (!bytes.empty()) {
-    const auto [at, size] = lines.space();
-    const std::size_t n = std::min(size, bytes.size());
-    if (n == 0) break;
-    std::memcpy(at, bytes.data(), n);
-    lines.commit(n);
-    bytes.remove_prefix(n);
-    while (const auto line = lines.next()) got.emplace_back(*line);
-  }
-  return got;
 }
 
 }  // namespace
@@ -99,22 +84,4 @@ TEST(an_error_always_fits_its_line_and_stays_valid) {
     TEST_ASSERT_TRUE(line.size() <= kLineToAgentMax);
     TEST_ASSERT_TRUE(json::parse(line, "line").has_value());
   }
-}
-
-TEST(lines_come_whole_however_the_bytes_arrive) {
-  LineBuffer lines;
-  TEST_ASSERT_EQUAL_UINT64(0, feed(lines, "ab").size());
-  const auto got = feed(lines, "c\nd\n\ne");
-  TEST_ASSERT_EQUAL_UINT64(3, got.size());
-  TEST_ASSERT_EQUAL_STRING("abc", got[0].c_str());
-  TEST_ASSERT_EQUAL_STRING("", got[2].c_str());
-  TEST_ASSERT_EQUAL_STRING("e!", feed(lines, "!\n").at(0).c_str());
-}
-
-TEST(a_line_without_end_is_noticed_and_bounded) {
-  LineBuffer lines;
-  (void)feed(lines, std::string(kLineFromAgentMax, 'x'));
-  TEST_ASSERT_FALSE(lines.overlong());
-  (void)feed(lines, std::string(kLineFromAgentMax, 'x'));
-  TEST_ASSERT_TRUE(lines.overlong());
 }
