@@ -1,7 +1,6 @@
 #include "power/helper/client.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -12,6 +11,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "os/child_process.hpp"
+#include "os/fd.hpp"
+
 namespace laird::power::priv {
 
 Result<Client> Client::spawn(const std::string& program,
@@ -20,24 +22,18 @@ Result<Client> Client::spawn(const std::string& program,
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return fail_errno(errno, "no socket for the privileged helper");
   }
-  std::vector<char*> list;
-  list.push_back(const_cast<char*>(program.c_str()));
-  for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
-  list.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::dup2(ends[1], STDIN_FILENO);
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::execv(program.c_str(), list.data());
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  if (pid < 0) {
-    ::close(ends[0]);
-    return fail_errno(errno, "cannot start " + program);
-  }
-  Client out = over(ends[0]);
-  out.pid_ = pid;
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  ChildSpec spec;
+  spec.argv = {program};
+  spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
+  spec.input = theirs.get();
+  spec.output = theirs.get();
+  spec.error = ChildSpec::kInherit;
+  const Result<pid_t> pid = start_child(spec);
+  if (!pid) return tl::make_unexpected(pid.error());
+  Client out = over(ours.release());
+  out.pid_ = *pid;
   return out;
 }
 
