@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "agent/core/state/limits.hpp"
 #include "agent/settings/cotrain_task.hpp"
+#include "json/value.hpp"
+#include "trainer_protocol/from_agent.hpp"
 
 namespace laird::agent {
 namespace {
@@ -28,6 +31,13 @@ constexpr int kToPeersPerRefill = 256;
 constexpr std::size_t kPeerOutgoingMax = kOutgoingMax - 16 * 1024;
 constexpr std::size_t kLogLineMax = 2048;
 
+static_assert(trainer_protocol::kSamplesMax == core::kSamplesMax);
+static_assert(trainer_protocol::kNodeBytesMax == core::kNameBytesMax);
+
+std::size_t line_max(bool in_fleet) {
+  return in_fleet ? trainer_protocol::kToPeersLineMax : trainer_protocol::kLineToAgentMax;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
@@ -40,7 +50,7 @@ Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spe
       group_(std::move(group)),
       handle_(std::move(handle)),
       log_(folder + "/trainer.log"),
-      lines_(in_fleet_ ? kToPeersLineMax : kTrainerLineMax, Overlong::kSkip),
+      lines_(line_max(in_fleet_), Overlong::kSkip),
       output_lines_(kLogLineMax, Overlong::kCut) {
   refill_allowance();
 }
@@ -67,7 +77,10 @@ void Trainer::begin(const std::string& folder) {
     return;
   }
   watch_socket();
-  send(start_line(spec_, folder, 1));
+  Result<json::Value> params = json::parse(spec_.params, "params");
+  send(line_of(trainer_protocol::Start{spec_.name, folder,
+                                       params ? std::move(*params) : json::Value::object(),
+                                       spec_.report_every, spec_.seed}));
 }
 
 void Trainer::run(const core::RunTrainer& command) {
@@ -78,7 +91,7 @@ void Trainer::run(const core::RunTrainer& command) {
   if (lines_only_) {
     set_frozen(false);
   } else {
-    send(run_line(until_));
+    send(line_of(trainer_protocol::Run{until_}));
   }
 }
 
@@ -96,7 +109,7 @@ void Trainer::freeze_for_duty(bool frozen) {
 
 void Trainer::pause() {
   if (!lines_only_) {
-    ask("pause");
+    ask(line_of(trainer_protocol::Pause{}));
     return;
   }
   set_frozen(true);
@@ -104,12 +117,12 @@ void Trainer::pause() {
 }
 
 void Trainer::checkpoint() {
-  if (!lines_only_) ask("checkpoint");
+  if (!lines_only_) ask(line_of(trainer_protocol::Checkpoint{}));
 }
 
 void Trainer::stop() {
   if (!lines_only_) {
-    ask("stop");
+    ask(line_of(trainer_protocol::Stop{}));
     return;
   }
   set_frozen(false);
@@ -269,10 +282,10 @@ void Trainer::await_refill() {
   });
 }
 
-void Trainer::ask(std::string_view what) {
+void Trainer::ask(const std::string& line) {
   is_answering_ = true;
   on_rounds_ = false;
-  send(plain_line(what));
+  send(line);
 }
 
 void Trainer::read_socket() {
@@ -283,13 +296,13 @@ void Trainer::read_socket() {
     if (!read_some(handle_.socket, block, sizeof block, got)) close_socket();
     lines_.feed(std::string_view(block, got), [this](std::string_view line) {
       if (!handle_.socket) return;
-      const Result<TrainerMessage> message = parse_trainer_line(line);
+      const Result<TrainerMessage> message = trainer_protocol::parse_trainer_line(line);
       if (message) return on_message(*message);
       breach("its trainer broke the protocol: " + message.error().context);
     });
     if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
-      breach("its trainer sent a line longer than " +
-             std::to_string(in_fleet_ ? kToPeersLineMax : kTrainerLineMax) + " bytes");
+      breach("its trainer sent a line longer than " + std::to_string(line_max(in_fleet_)) +
+             " bytes");
     }
     // Less than there was room for: nothing is left. If that was wrong, the loop says so.
   } while (got == sizeof block && handle_.socket && bytes_left_ > 0);
@@ -420,7 +433,7 @@ void Trainer::read_output() {
   log_.write(std::string_view(block, got));
   if (lines_only_) {
     output_lines_.feed(std::string_view(block, got), [this](std::string_view line) {
-      if (const auto progress = parse_progress_line(line)) on_message(*progress);
+      if (const auto progress = trainer_protocol::parse_progress_line(line)) on_message(*progress);
     });
   }
   if (lines_only_) settle();

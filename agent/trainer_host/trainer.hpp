@@ -12,10 +12,12 @@
 #include "agent/os/process.hpp"
 #include "agent/trainer_host/report_pace.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
-#include "agent/trainer_host/trainer_message.hpp"
 #include "os/line_splitter.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 namespace laird::agent {
+
+using trainer_protocol::TrainerMessage;
 
 class Trainer {
  public:
@@ -67,7 +69,7 @@ class Trainer {
   void refill_allowance();
   void await_refill();
   // Tells it to do what it answers, and listens for that.
-  void ask(std::string_view what);
+  void ask(const std::string& line);
   void read_socket();
   void on_message(const TrainerMessage& message);
   // Once a grant: what comes after it belongs to none.

@@ -1,16 +1,16 @@
-#include "agent/trainer_host/trainer_message.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 #include <charconv>
 #include <cmath>
 #include <utility>
 
-#include "agent/core/state/limits.hpp"
+#include "base/require.hpp"
 #include "json/value.hpp"
 #include "mqtt/codec/base64.hpp"
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/codec/topics.hpp"
 
-namespace laird::agent {
+namespace laird::trainer_protocol {
 namespace {
 
 using json::Kind;
@@ -21,7 +21,7 @@ Result<std::uint64_t> count_of(const Value& message, std::string_view key) {
   const Value* value = message.find(key);
   if (value == nullptr) return fail(Code::kInvalid, "\"" + std::string(key) + "\" is missing");
   if (!value->is(Kind::kInteger) || value->as_integer() < 0 ||
-      static_cast<std::uint64_t>(value->as_integer()) > core::kSamplesMax) {
+      static_cast<std::uint64_t>(value->as_integer()) > kSamplesMax) {
     return fail(Code::kInvalid, "\"" + std::string(key) + "\" is no count of samples");
   }
   return static_cast<std::uint64_t>(value->as_integer());
@@ -38,7 +38,7 @@ Status read_loss(const Value& message, TrainerMessage& out) {
 
 Status read_ready(const Value& message, TrainerMessage& out) {
   const Value* version = message.find("v", Kind::kInteger);
-  if (version == nullptr || version->as_integer() != 1) {
+  if (version == nullptr || version->as_integer() != kVersion) {
     return fail(Code::kInvalid, "the trainer does not speak protocol version 1");
   }
   // null or absent: the trainer does not know how long it will go on.
@@ -49,9 +49,6 @@ Status read_ready(const Value& message, TrainerMessage& out) {
   out.planned_samples = *count;
   return {};
 }
-
-// What a trainer there shared must fit a line to the trainer here.
-static_assert((mqtt::kModelPartBytesMax + 2) / 3 * 4 + core::kNameBytesMax + 64 <= kToPeersLineMax);
 
 Result<TrainerMessage> read_share(const Value& message) {
   const Value* to = message.find("to", Kind::kString);
@@ -77,7 +74,7 @@ Result<TrainerMessage> read_share(const Value& message) {
 
 Result<TrainerMessage> read_yield(const Value& message) {
   const Value* ms = message.find("for_ms", Kind::kInteger);
-  if (ms == nullptr || ms->as_integer() < 1 || ms->as_integer() > 1000) {
+  if (ms == nullptr || ms->as_integer() < 1 || ms->as_integer() > kYieldMax / kMillisecond) {
     return fail(Code::kInvalid, "a yield without \"for_ms\", 1 to 1000");
   }
   TrainerMessage out;
@@ -142,7 +139,7 @@ class PlainProgress {
   bool samples() {
     if (!begins_number()) return false;
     const auto end = std::from_chars(left_.data(), left_.data() + left_.size(), out_.samples);
-    if (end.ec != std::errc() || out_.samples > core::kSamplesMax) return false;
+    if (end.ec != std::errc() || out_.samples > kSamplesMax) return false;
     left_.remove_prefix(static_cast<std::size_t>(end.ptr - left_.data()));
     return !left_.empty() && left_.front() != '.' && left_.front() != 'e' && left_.front() != 'E';
   }
@@ -165,10 +162,22 @@ class PlainProgress {
   bool has_loss_ = false;
 };
 
+Value typed(std::string_view type) {
+  Value v = Value::object();
+  v.set("type", Value::string(std::string(type)));
+  return v;
+}
+
+Value count(std::uint64_t n) { return Value::integer(static_cast<std::int64_t>(n)); }
+
+Value number_or_null(std::optional<double> v) { return v ? Value::number(*v) : Value(); }
+
+std::string line_of(const Value& v) { return json::to_text(v) + "\n"; }
+
 }  // namespace
 
 Result<TrainerMessage> parse_trainer_line(std::string_view line) {
-  if (line.size() <= kTrainerLineMax) {
+  if (line.size() <= kLineToAgentMax) {
     if (std::optional<TrainerMessage> plain = PlainProgress(line).read()) return std::move(*plain);
   }
   json::ParseLimits limits;
@@ -182,8 +191,8 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   const std::string& name = type->as_string();
   if (name == "share") return read_share(*message);
   if (name == "yield") return read_yield(*message);
-  if (line.size() > kTrainerLineMax) {
-    return fail(Code::kInvalid, "a line longer than " + std::to_string(kTrainerLineMax) + " bytes");
+  if (line.size() > kLineToAgentMax) {
+    return fail(Code::kInvalid, "a line longer than " + std::to_string(kLineToAgentMax) + " bytes");
   }
   TrainerMessage out;
   if (name == "error") {
@@ -220,7 +229,7 @@ std::optional<TrainerMessage> parse_progress_line(std::string_view line) {
   TrainerMessage out;
   out.type = Type::kProgress;
   const auto count = std::from_chars(line.data(), line.data() + line.size(), out.samples);
-  if (count.ec != std::errc() || out.samples > core::kSamplesMax) return std::nullopt;
+  if (count.ec != std::errc() || out.samples > kSamplesMax) return std::nullopt;
   line.remove_prefix(static_cast<std::size_t>(count.ptr - line.data()));
   constexpr std::string_view kLoss = " loss=";
   if (!line.starts_with(kLoss)) return std::nullopt;
@@ -233,46 +242,54 @@ std::optional<TrainerMessage> parse_progress_line(std::string_view line) {
   return out;
 }
 
-std::string start_line(const core::TaskSpec& spec, const std::string& folder, int threads) {
-  Value message = Value::object();
-  message.set("type", Value::string("start"));
-  message.set("v", Value::integer(1));
-  message.set("task", Value::string(spec.name));
-  message.set("dir", Value::string(folder));
-  Result<Value> params = json::parse(spec.params, "params");
-  message.set("params", params ? std::move(*params) : Value::object());
-  message.set("report_every", Value::integer(static_cast<std::int64_t>(spec.report_every)));
-  message.set("seed", Value::integer(static_cast<std::int64_t>(spec.seed)));
-  message.set("threads", Value::integer(threads));
-  return json::to_text(message) + "\n";
+std::string ready_line(std::uint64_t samples, std::optional<double> loss, bool resumed,
+                       std::optional<std::uint64_t> planned) {
+  Value v = typed("ready");
+  v.set("v", Value::integer(kVersion));
+  v.set("samples", count(samples));
+  v.set("loss", number_or_null(loss));
+  v.set("resumed", Value::boolean(resumed));
+  v.set("planned_samples", planned ? count(*planned) : Value());
+  return line_of(v);
 }
 
-std::string run_line(std::uint64_t until) {
-  return "{\"type\":\"run\",\"until\":" + std::to_string(until) + "}\n";
+std::string progress_line(std::uint64_t samples, double loss) {
+  return line_of(typed("progress").set("samples", count(samples)).set("loss", Value::number(loss)));
 }
 
-std::string peers_line(const PeersLine& peers) {
-  Value list = Value::array();
-  for (const auto& [node, weight] : peers.peers) {
-    list.add(Value::object().set("node", Value::string(node)).set("weight", Value::number(weight)));
+std::string checkpointed_line(std::uint64_t samples, std::optional<double> loss) {
+  return line_of(
+      typed("checkpointed").set("samples", count(samples)).set("loss", number_or_null(loss)));
+}
+
+std::string done_line(std::uint64_t samples, double loss) {
+  return line_of(typed("done").set("samples", count(samples)).set("loss", Value::number(loss)));
+}
+
+std::string yield_line(DurationNs for_ns) {
+  return line_of(typed("yield").set("for_ms", Value::integer(for_ns / kMillisecond)));
+}
+
+std::string share_line(std::string_view to, std::string_view bytes) {
+  // Neither base64 nor a node's name has anything to escape.
+  std::string out = "{\"type\":\"share\",\"to\":\"";
+  out += to.empty() ? "*" : to;
+  out += "\",\"data\":\"" + mqtt::to_base64(bytes) + "\"}\n";
+  LAIRD_REQUIRE(out.size() <= kToPeersLineMax, "a share fits a line");
+  return out;
+}
+
+std::string error_line(std::string message) {
+  for (;;) {
+    std::string line = line_of(typed("error").set("message", Value::string(message)));
+    if (line.size() <= kLineToAgentMax) return line;
+    // Escapes make a line longer than its text, so cut by steps; never inside a UTF-8 character.
+    message.resize(message.size() - message.size() / 8 - 1);
+    while (!message.empty() && (static_cast<unsigned char>(message.back()) & 0x80U) != 0) {
+      message.pop_back();
+    }
+    message += "...";
   }
-  return json::to_text(Value::object()
-                           .set("type", Value::string("peers"))
-                           .set("me", Value::string(peers.self))
-                           .set("life", Value::integer(static_cast<std::int64_t>(peers.life)))
-                           .set("peers", std::move(list))
-                           .set("done", Value::boolean(peers.others_done))) +
-         "\n";
 }
 
-std::string peer_line(const std::string& from, std::string_view bytes) {
-  // Neither a node's name nor base64 has anything to escape.
-  return "{\"type\":\"peer\",\"from\":\"" + from + "\",\"data\":\"" + mqtt::to_base64(bytes) +
-         "\"}\n";
-}
-
-std::string plain_line(std::string_view type) {
-  return "{\"type\":\"" + std::string(type) + "\"}\n";
-}
-
-}  // namespace laird::agent
+}  // namespace laird::trainer_protocol

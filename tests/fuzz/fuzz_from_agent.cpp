@@ -6,14 +6,15 @@
 
 #include "base/require.hpp"
 #include "os/line_splitter.hpp"
-#include "trainers/protocol.hpp"
+#include "trainer_protocol/from_agent.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace laird::trainers;
+  using namespace laird::trainer_protocol;
   laird::LineSplitter lines(kLineFromAgentMax, laird::Overlong::kSkip);
   const auto take = [](std::string_view line) {
     LAIRD_REQUIRE(line.size() <= kLineFromAgentMax, "a line is within its bound");
-    const auto message = parse_message(line);
+    const auto message = parse_from_agent(line);
     if (message) return;
     const std::string told = error_line(message.error().context);
     LAIRD_REQUIRE(told.size() <= kLineToAgentMax, "an error fits its line");

@@ -1,11 +1,13 @@
-#include "agent/trainer_host/trainer_message.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 #include <bit>
 #include <string>
 
+#include "json/value.hpp"
 #include "tests/harness/unit.hpp"
 
-using namespace laird::agent;
+using namespace laird;
+using namespace laird::trainer_protocol;
 using Type = TrainerMessage::Type;
 
 TEST(every_message_of_the_protocol_is_read) {
@@ -121,16 +123,6 @@ TEST(progress_lines_of_trainers_that_cannot_cooperate) {
   }
 }
 
-TEST(what_the_agent_says_is_one_line_each) {
-  laird::core::TaskSpec spec;
-  spec.name = "a";
-  spec.params = R"({"text":"two\nlines"})";
-  const std::string start = start_line(spec, "/tmp/x", 1);
-  TEST_ASSERT_EQUAL_UINT64(start.size() - 1, start.find('\n'));
-  TEST_ASSERT_EQUAL_STRING("{\"type\":\"run\",\"until\":500}\n", run_line(500).c_str());
-  TEST_ASSERT_EQUAL_STRING("{\"type\":\"pause\"}\n", plain_line("pause").c_str());
-}
-
 TEST(only_a_share_may_be_a_long_line) {
   const std::string data(60'000, 'A');
   auto m = parse_trainer_line(R"({"type":"share","to":"*","data":")" + data + R"("})");
@@ -160,4 +152,49 @@ TEST(a_yield_is_bounded) {
         R"({"type":"yield","for_ms":1001})", R"({"type":"yield","for_ms":"x"})"}) {
     TEST_ASSERT_FALSE(parse_trainer_line(bad).has_value());
   }
+}
+
+TEST(writes_lines_as_documented) {
+  TEST_ASSERT_EQUAL_STRING(
+      "{\"type\":\"ready\",\"v\":1,\"samples\":0,\"loss\":null,\"resumed\":false,"
+      "\"planned_samples\":null}\n",
+      ready_line(0, std::nullopt, false, std::nullopt).c_str());
+  TEST_ASSERT_EQUAL_STRING("{\"type\":\"progress\",\"samples\":5,\"loss\":0.5}\n",
+                           progress_line(5, 0.5).c_str());
+}
+
+TEST(an_error_always_fits_its_line_and_stays_valid) {
+  for (const char* unit : {"a", "\x01", "\xc3\xa9", "\"\\"}) {
+    std::string message;
+    while (message.size() < 20'000) message += unit;
+    const std::string line = error_line(message);
+    TEST_ASSERT_TRUE(line.size() <= kLineToAgentMax);
+    TEST_ASSERT_TRUE(json::parse(line, "line").has_value());
+  }
+}
+
+TEST(what_a_trainer_writes_is_what_the_agent_reads) {
+  const auto reread = [](std::string line) {
+    TEST_ASSERT_EQUAL_UINT64(line.size() - 1, line.find('\n'));
+    line.pop_back();
+    const auto message = parse_trainer_line(line);
+    TEST_ASSERT_TRUE_MESSAGE(message.has_value(), line.c_str());
+    return *message;
+  };
+  const TrainerMessage ready = reread(ready_line(5, 0.5, true, 600));
+  TEST_ASSERT_TRUE(ready.type == Type::kReady && ready.samples == 5);
+  TEST_ASSERT_EQUAL_UINT64(600, ready.planned_samples);
+  TEST_ASSERT_EQUAL_UINT64(
+      0, reread(ready_line(0, std::nullopt, false, std::nullopt)).planned_samples);
+  const TrainerMessage progress = reread(progress_line(kSamplesMax, 0.1));
+  TEST_ASSERT_TRUE(progress.type == Type::kProgress && progress.samples == kSamplesMax);
+  TEST_ASSERT_TRUE(progress.loss == 0.1);
+  TEST_ASSERT_TRUE(reread(checkpointed_line(5, std::nullopt)).type == Type::kCheckpointed);
+  TEST_ASSERT_TRUE(reread(done_line(5, 0.5)).type == Type::kDone);
+  TEST_ASSERT_EQUAL_STRING("no \"data\"", reread(error_line("no \"data\"")).text.c_str());
+  TEST_ASSERT_EQUAL_INT64(kYieldMax, reread(yield_line(kYieldMax)).for_ns);
+  const std::string bytes(mqtt::kModelPartBytesMax, '\xff');
+  const TrainerMessage share = reread(share_line("", bytes));
+  TEST_ASSERT_TRUE(share.type == Type::kToPeers && share.to.empty() && share.bytes == bytes);
+  TEST_ASSERT_EQUAL_STRING("n-2", reread(share_line("n-2", "abc")).to.c_str());
 }

@@ -4,33 +4,32 @@
 #include <cstdint>
 #include <string_view>
 
-#include "agent/core/state/limits.hpp"
-#include "agent/trainer_host/trainer_message.hpp"
 #include "base/require.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 namespace {
 
-using namespace laird;
+using namespace laird::trainer_protocol;
 
-void check(const agent::TrainerMessage& message) {
-  LAIRD_REQUIRE(message.samples <= core::kSamplesMax, "counts are exact");
-  LAIRD_REQUIRE(message.planned_samples <= core::kSamplesMax, "plans are exact");
+void check(const TrainerMessage& message) {
+  LAIRD_REQUIRE(message.samples <= kSamplesMax, "counts are exact");
+  LAIRD_REQUIRE(message.planned_samples <= kSamplesMax, "plans are exact");
   LAIRD_REQUIRE(std::isfinite(message.loss), "a loss is a number");
-  LAIRD_REQUIRE(message.text.size() <= agent::kTrainerLineMax, "a text is no longer than its line");
+  LAIRD_REQUIRE(message.text.size() <= kLineToAgentMax, "a text is no longer than its line");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view line(reinterpret_cast<const char*>(data), size);
-  if (const auto message = agent::parse_trainer_line(line)) {
+  if (const auto message = parse_trainer_line(line)) {
     check(*message);
   } else {
     LAIRD_REQUIRE(!message.error().context.empty(), "a refusal says why");
   }
-  if (const auto message = agent::parse_progress_line(line)) check(*message);
+  if (const auto message = parse_progress_line(line)) check(*message);
   // A mutation seldom finds the mark of a progress line, so half of the work starts behind it.
   const std::string marked = "laird: samples=" + std::string(line);
-  if (const auto message = agent::parse_progress_line(marked)) check(*message);
+  if (const auto message = parse_progress_line(marked)) check(*message);
   return 0;
 }
