@@ -69,8 +69,8 @@ int run(Options o) {
   o.config.model = o.model == "svm"      ? Model::kSvm
                    : o.model == "linear" ? Model::kLinear
                                          : Model::kSoftmax;
-  const auto train = read_idx(o.data, "train", static_cast<std::size_t>(o.config.samples));
-  const auto test = read_idx(o.data, "t10k", 10'000);
+  const auto train = read_images(o.data, "train", static_cast<std::size_t>(o.config.samples));
+  const auto test = read_images(o.data, "t10k", 10'000);
   if (!train || !test) {
     std::fprintf(stderr, "%s\n", (train ? test.error() : train.error()).text().c_str());
     return 1;

@@ -1,19 +1,14 @@
 // Reader of comma-separated tables: numbers in every column but the label's.
-//
-// Fields may be quoted ("a, b", with "" for a quote); a field never spans lines. Both line endings
-// are taken, empty lines skipped. Every problem names file, line and column.
+// Every problem names file, line and column.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "trainers/data/byte_source.hpp"
-#include "trainers/data/dataset.hpp"
+#include "datasets/byte_source.hpp"
+#include "datasets/dataset.hpp"
 
-namespace laird::trainers {
-
-inline constexpr std::size_t kCsvLineMax = 1 << 20;
-inline constexpr std::size_t kCsvColumnsMax = 20'000;
+namespace laird::datasets {
 
 struct CsvLayout {
   std::string label;             // name of the label's column, or its number from 0; "" is the last
@@ -27,4 +22,4 @@ struct CsvLayout {
 // texts, so the numbering does not depend on the order of the rows.
 [[nodiscard]] Result<Dataset> read_csv(ByteSource& source, const CsvLayout& layout);
 
-}  // namespace laird::trainers
+}  // namespace laird::datasets

@@ -6,13 +6,13 @@
 
 #include <cstdint>
 
-#include "trainers/data/byte_source.hpp"
-#include "trainers/data/dataset.hpp"
+#include "datasets/byte_source.hpp"
+#include "datasets/dataset.hpp"
 
-namespace laird::trainers {
+namespace laird::datasets {
 
 // Rows beyond `rows_max` are not read. Both files must hold as many rows as their headers say.
 [[nodiscard]] Result<Dataset> read_idx(ByteSource& images, ByteSource& labels,
                                        std::uint32_t rows_max);
 
-}  // namespace laird::trainers
+}  // namespace laird::datasets

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 
-namespace laird::trainers {
+namespace laird::datasets {
 
 class ByteSource {
  public:
@@ -30,4 +30,4 @@ class ByteSource {
 // For tests and fuzzing; `bytes` must outlive it.
 [[nodiscard]] std::unique_ptr<ByteSource> from_memory(std::string_view bytes, std::string name);
 
-}  // namespace laird::trainers
+}  // namespace laird::datasets

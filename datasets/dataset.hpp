@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 
-namespace laird::trainers {
+namespace laird::datasets {
 
 // What a data set may ask of the board at most; a header that claims more is refused.
 inline constexpr std::uint64_t kDataBytesMax = std::uint64_t{2} << 30;
@@ -45,4 +45,4 @@ struct Dataset {
   [[nodiscard]] Status keep_classes(std::span<const std::int64_t> kept);
 };
 
-}  // namespace laird::trainers
+}  // namespace laird::datasets

@@ -1,4 +1,4 @@
-#include "trainers/data/byte_source.hpp"
+#include "datasets/byte_source.hpp"
 
 #include <sys/stat.h>
 #include <zlib.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace laird::trainers {
+namespace laird::datasets {
 namespace {
 
 class GzipFile final : public ByteSource {
@@ -91,4 +91,4 @@ std::unique_ptr<ByteSource> from_memory(std::string_view bytes, std::string name
   return std::make_unique<Memory>(bytes, std::move(name));
 }
 
-}  // namespace laird::trainers
+}  // namespace laird::datasets

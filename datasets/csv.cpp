@@ -1,4 +1,4 @@
-#include "trainers/data/csv.hpp"
+#include "datasets/csv.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,87 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "os/line_splitter.hpp"
+#include "datasets/csv_rows.hpp"
 
-namespace laird::trainers {
+namespace laird::datasets {
 namespace {
-
-// Lines of a source, bounded in length.
-class Lines {
- public:
-  explicit Lines(ByteSource& source) : source_(source) {}
-
-  [[nodiscard]] std::uint64_t number() const { return number_; }
-
-  // nullopt at the end; the view is good until the next call.
-  [[nodiscard]] Result<std::optional<std::string_view>> next() {
-    for (;;) {
-      const auto next = lines_.next(left_);
-      if (lines_.overlong() > 0) {
-        return fail(Code::kInvalid, source_.name() + ":" + std::to_string(number_ + 1) +
-                                        ": the line is longer than " + std::to_string(kCsvLineMax) +
-                                        " bytes; is this a CSV file?");
-      }
-      if (next) return take(*next);
-      if (ended_) {
-        const auto last = lines_.finish();
-        return last ? take(*last) : last;
-      }
-      const Result<std::size_t> n =
-          source_.read({reinterpret_cast<std::uint8_t*>(block_.data()), block_.size()});
-      if (!n) return tl::make_unexpected(n.error());
-      left_ = std::string_view(block_).substr(0, *n);
-      ended_ = *n < block_.size();
-    }
-  }
-
- private:
-  std::optional<std::string_view> take(std::string_view line) {
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    ++number_;
-    return line;
-  }
-
-  ByteSource& source_;
-  std::string block_ = std::string(64 * 1024, '\0');
-  std::string_view left_;  // what of the block is still to be cut into lines
-  LineSplitter lines_{kCsvLineMax, Overlong::kSkip};
-  std::uint64_t number_ = 0;
-  bool ended_ = false;
-};
-
-// Splits one line into `fields`, reusing its strings; false for a quote that does not close.
-bool split(std::string_view line, std::vector<std::string>& fields, std::size_t& count) {
-  count = 0;
-  std::size_t at = 0;
-  for (;;) {
-    if (count == fields.size()) {
-      if (count == kCsvColumnsMax) return true;  // the caller sees one column too many
-      fields.emplace_back();
-    }
-    std::string& field = fields[count++];
-    field.clear();
-    if (at < line.size() && line[at] == '"') {
-      ++at;
-      for (;;) {
-        if (at >= line.size()) return false;
-        if (line[at] == '"' && at + 1 < line.size() && line[at + 1] == '"')
-          ++at;
-        else if (line[at] == '"')
-          break;
-        field.push_back(line[at++]);
-      }
-      ++at;
-      if (at < line.size() && line[at] != ',') return false;
-    } else {
-      const std::size_t end = std::min(line.find(',', at), line.size());
-      field.assign(line.substr(at, end - at));
-      at = end;
-    }
-    if (at >= line.size()) return true;
-    ++at;
-  }
-}
 
 std::optional<double> number_of(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -136,15 +59,14 @@ class ClassNumbers {
 class Table {
  public:
   Table(ByteSource& source, const CsvLayout& layout)
-      : source_(source), layout_(layout), lines_(source) {}
+      : source_(source), layout_(layout), rows_(source) {}
 
   Result<Dataset> read() {
     while (data_.rows < layout_.rows_max) {
-      const Result<std::optional<std::string_view>> line = lines_.next();
-      if (!line) return tl::make_unexpected(line.error());
-      if (!line->has_value()) break;
-      if ((*line)->empty()) continue;
-      if (Status s = take_line(**line); !s) return tl::make_unexpected(s.error());
+      const Result<std::optional<std::size_t>> count = rows_.next();
+      if (!count) return tl::make_unexpected(count.error());
+      if (!count->has_value()) break;
+      if (Status s = take_line(**count); !s) return tl::make_unexpected(s.error());
     }
     if (data_.rows == 0) return fail(Code::kInvalid, source_.name() + ": holds no row of data");
     if (!layout_.label_is_number) {
@@ -155,13 +77,10 @@ class Table {
 
  private:
   tl::unexpected<Error> bad(const std::string& what) const {
-    return fail(Code::kInvalid,
-                source_.name() + ":" + std::to_string(lines_.number()) + ": " + what);
+    return fail(Code::kInvalid, source_.name() + ":" + std::to_string(rows_.line()) + ": " + what);
   }
 
-  Status take_line(std::string_view line) {
-    std::size_t count = 0;
-    if (!split(line, fields_, count)) return bad("a quote is not closed, or text follows it");
+  Status take_line(std::size_t count) {
     if (columns_ == 0) {
       if (Status s = take_first(count); !s || layout_.header) return s;
     }
@@ -240,10 +159,10 @@ class Table {
 
   ByteSource& source_;
   const CsvLayout& layout_;
-  Lines lines_;
+  CsvRows rows_;
   Dataset data_;
   ClassNumbers classes_;
-  std::vector<std::string> fields_;
+  const std::vector<std::string>& fields_ = rows_.fields();
   std::size_t columns_ = 0;
   std::size_t label_ = 0;
 };
@@ -254,4 +173,4 @@ Result<Dataset> read_csv(ByteSource& source, const CsvLayout& layout) {
   return Table(source, layout).read();
 }
 
-}  // namespace laird::trainers
+}  // namespace laird::datasets

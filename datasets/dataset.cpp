@@ -1,11 +1,11 @@
-#include "trainers/data/dataset.hpp"
+#include "datasets/dataset.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/require.hpp"
 
-namespace laird::trainers {
+namespace laird::datasets {
 namespace {
 
 struct Moments {
@@ -117,4 +117,4 @@ Status Dataset::keep_classes(std::span<const std::int64_t> kept) {
   return {};
 }
 
-}  // namespace laird::trainers
+}  // namespace laird::datasets

@@ -1,11 +1,11 @@
-#include "trainers/data/idx.hpp"
+#include "datasets/idx.hpp"
 
 #include <cstring>
 
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using namespace laird::trainers;
+using namespace laird::datasets;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "trainers/data/byte_source.hpp"
+#include "datasets/byte_source.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using namespace laird::trainers;
+using namespace laird::datasets;
 
 namespace {
 

@@ -1,10 +1,10 @@
-#include "trainers/data/idx.hpp"
+#include "datasets/idx.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
-namespace laird::trainers {
+namespace laird::datasets {
 namespace {
 
 struct Header {
@@ -123,4 +123,4 @@ Result<Dataset> read_idx(ByteSource& images, ByteSource& labels, std::uint32_t r
   return data;
 }
 
-}  // namespace laird::trainers
+}  // namespace laird::datasets

@@ -1,11 +1,12 @@
-#include "trainers/data/csv.hpp"
+#include "datasets/csv.hpp"
 
 #include <cstring>
 
+#include "datasets/csv_rows.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using namespace laird::trainers;
+using namespace laird::datasets;
 
 namespace {
 
