@@ -54,7 +54,7 @@ LAYERS = {
     "trainer_protocol": ["base", "json", "mqtt/codec"],
     "datasets": ["base", "os"],
     "trainers/data": ["base"],
-    "trainers/model": PLAIN + ["consensus", "consensus/cotrain", "datasets", "trainer_protocol",
+    "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "trainer_protocol",
                                "trainers/data"],
     "trainers": PLAIN + ["cli", "datasets", "os", "trainer_protocol", "trainers/data", "trainers/model"],
     # The core: words and memory, then the steps. Policies see the words.
@@ -63,7 +63,7 @@ LAYERS = {
     "agent/policies": ["base", "agent/core/state"] + MODELS,
     # The interface of the power readers is the sensor port; nothing else of that folder is.
     "agent/ports": ["base", "agent/core/state", "power/readers/reader.hpp"],
-    "agent/journal": ["base", "agent/ports"] + CORE,
+    "agent/journal": ["base", "os", "agent/ports"] + CORE,
     "agent/replay": ["base", "agent/journal"] + CORE,
     "agent/os": ["base", "config", "os", "agent/ports"],
     "agent/settings": PLAIN + ["os", "power/model", "power/boards", "power/readers/open_reader.hpp",
