@@ -53,10 +53,8 @@ LAYERS = {
     # Both directions of the lines between the agent and a trainer.
     "trainer_protocol": ["base", "json", "mqtt/codec"],
     "datasets": ["base", "os"],
-    "trainers/data": ["base"],
-    "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "trainer_protocol",
-                               "trainers/data"],
-    "trainers": PLAIN + ["cli", "datasets", "os", "trainer_protocol", "trainers/data", "trainers/model"],
+    "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "trainer_protocol"],
+    "trainers": PLAIN + ["cli", "datasets", "os", "trainer_protocol", "trainers/model"],
     # The core: words and memory, then the steps. Policies see the words.
     "agent/core/state": ["base", "agent/policies/policy.hpp", "agent/core/step/stepper.hpp"] + MODELS,
     "agent/core/step": ["base", "agent/core/state", "agent/policies"] + MODELS,

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/random.hpp"
 #include "datasets/csv.hpp"
 #include "datasets/idx.hpp"
-#include "trainers/data/random.hpp"
 
 namespace laird::trainers {
 namespace {

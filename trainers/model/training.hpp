@@ -14,8 +14,8 @@
 #include <optional>
 
 #include "base/archive.hpp"
+#include "base/random.hpp"
 #include "datasets/dataset.hpp"
-#include "trainers/data/random.hpp"
 #include "trainers/model/batch_loader.hpp"
 #include "trainers/model/network.hpp"
 #include "trainers/model/params.hpp"

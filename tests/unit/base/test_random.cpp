@@ -1,11 +1,10 @@
-#include "trainers/data/random.hpp"
+#include "base/random.hpp"
 
 #include <cmath>
 
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
-using namespace laird::trainers;
 
 TEST(the_stream_of_a_seed_is_the_published_one) {
   // The first outputs of SplitMix64 for the seed 1234567, as its authors' reference gives them.
@@ -21,7 +20,7 @@ TEST(every_machine_draws_the_same_integers_uniforms_and_normals) {
   Archive ar = Archive::hasher();
   for (int i = 0; i < 2000; ++i) {
     std::uint32_t a = random.below(1 + static_cast<std::uint32_t>(i));
-    double b = random.uniform();
+    double b = random.unit();
     double c = random.normal();
     ar(a);
     ar(b);
@@ -61,4 +60,19 @@ TEST(an_archived_generator_goes_on_where_it_was) {
   Archive reader = Archive::reader(bytes);
   reader(copy);
   TEST_ASSERT_EQUAL_HEX64(random.next(), copy.next());
+}
+
+// The ways to draw from a range that recorded seeds rely on.
+TEST(each_way_to_draw_from_a_range_keeps_its_stream) {
+  RandomOf<Range::kModulo> modulo(7);
+  RandomOf<Range::kScaled> scaled(spread_seed(7));
+  SplitMix64 plain{7};
+  SplitMix64 spread{7 * kSplitMixStep + 0x1234567};
+  for (std::uint32_t n = 1; n < 1000; ++n) {
+    TEST_ASSERT_EQUAL_UINT64(plain.next() % n, modulo.below(n));
+    TEST_ASSERT_EQUAL_UINT64(((spread.next() >> 32) * n) >> 32, scaled.below(n));
+  }
+  TEST_ASSERT_EQUAL_DOUBLE(2.0 + 3.0 * plain.unit(), modulo.between(2.0, 5.0));
+  TEST_ASSERT_EQUAL_INT64(-5 + static_cast<std::int64_t>(((spread.next() >> 32) * 11) >> 32),
+                          scaled.between(-5, 5));
 }
