@@ -90,7 +90,7 @@ int run(Options o) {
   v.set("alpha_bound", json::Value::number(r.alpha_bound));
   std::printf("%s\n", (o.json ? json::to_text(v) : json::to_pretty_text(v)).c_str());
   if (!o.html.empty()) {
-    const std::string page = power::page(
+    const std::string page = plot::page(
         "Co-training",
         "<h1>Co-training, run 1 quantized, run 2 float32</h1>\n" +
             line_chart("Test accuracy, by evaluation", {r.quantized.accuracy, r.float32.accuracy},

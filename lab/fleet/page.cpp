@@ -10,7 +10,7 @@
 namespace laird::lab {
 namespace {
 
-using power::escaped;
+using plot::escaped;
 
 constexpr std::size_t kTextTasksMax = 64;
 
@@ -78,7 +78,7 @@ std::string event_table(const FleetRecording& recording, const FleetVerdict& ver
   for (const FleetEvent& e : all) {
     rows.push_back({format("%.1f s", e.at_s), e.node, e.kind, e.text});
   }
-  return "<div class=said>" + html_table(rows) + "</div>";
+  return "<div class=said>" + plot::html_table(rows) + "</div>";
 }
 
 std::string comeback_text(const Comeback& back) {
@@ -215,14 +215,14 @@ std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verd
               "The higher the blue, the more of the time the task ran; a grey line: it waited. A "
               "green dot: it reached its target; an upright bar: its deadline. <i>Likely "
               "half-way</i> is the forecast of success half-way to its end.",
-              tasks_timeline(recording, verdict) + html_table(task_table(recording))) +
+              tasks_timeline(recording, verdict) + plot::html_table(task_table(recording))) +
       section("Learning curves and forecasts",
               "The loss as reported, and the forecast of the loss at the deadline as it was at "
               "each time.",
               task_plots(recording)) +
       section("What happened", "Events and states as the boards told them.",
               event_table(recording, verdict));
-  return power::page(title, kStyle + body);
+  return plot::page(title, kStyle + body);
 }
 
 std::string fleet_text(const FleetRecording& recording, const FleetVerdict& verdict) {

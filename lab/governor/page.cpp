@@ -7,11 +7,11 @@
 namespace laird::lab {
 namespace {
 
+using plot::escaped;
+using plot::Plot;
+using plot::PlotSeries;
+using plot::short_number;
 using power::BucketedTrace;
-using power::escaped;
-using power::Plot;
-using power::PlotSeries;
-using power::short_number;
 
 std::string signed_percent(double v) {
   return (v < 0 ? "&minus;" : "+") + short_number(std::fabs(v)) + " %";
@@ -63,7 +63,7 @@ std::string plots(const LoopResult& r) {
   gate.height = 130;
   gate.series = {
       series(r, "step gate", 4, false, [](const TracePoint& p) { return 0.1 * p.gate_permille; })};
-  return "<h2>" + escaped(r.name) + "</h2>" + power::svg_lines(watts) + power::svg_lines(gate);
+  return "<h2>" + escaped(r.name) + "</h2>" + plot::svg_lines(watts) + plot::svg_lines(gate);
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ std::string governor_page(const power::Board& board, const std::vector<LoopResul
       "settled within 5 s of a step, no more than one move in 2 s of steady state.</p>";
   body += table(results);
   for (const LoopResult& r : results) body += plots(r);
-  return power::page("Governor: " + board.title, body);
+  return plot::page("Governor: " + board.title, body);
 }
 
 }  // namespace laird::lab
