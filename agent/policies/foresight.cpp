@@ -25,8 +25,6 @@ constexpr double kTrustMin = 0.4;
 // A slice that ended this far from where it was expected says nothing about the band there.
 constexpr double kExpectedSlack = 0.02;
 
-[[nodiscard]] double seconds(DurationNs ns) { return static_cast<double>(ns) / 1e9; }
-
 [[nodiscard]] bool is_known(const core::Task& task) {
   return task.forecast.reports() >= kProbeReports && task.rate > 0.0;
 }
@@ -258,15 +256,15 @@ std::string Foresight::explain(const core::Task& task) const {
   } else {
     out += "first of " + std::to_string(chosen->planned) + " planned of " +
            std::to_string(chosen->considered) + " tasks, given up after " +
-           shortened(chosen->cutoff_seconds) + " s more; the plan expects " +
+           spoken_seconds(chosen->cutoff_seconds) + " more; the plan expects " +
            shortened(chosen->plan_value) + " successes";
   }
   if (!is_known(task)) return out + "; nothing is known of it yet";
   const Prospect seen = prospect_of(task, constants_for(task.key));
   out += "; its target is reached with probability " + shortened(seen.reach) +
-         ", then after about " + shortened(seen.need_quantile(0.5) / task.rate) + " s of work";
+         ", then after about " + spoken_seconds(seen.need_quantile(0.5) / task.rate) + " of work";
   if (task.restore_ns > 0) {
-    out += "; starting it takes " + shortened(seconds(task.restore_ns)) + " s";
+    out += "; starting it takes " + spoken(task.restore_ns);
   }
   return out;
 }

@@ -7,8 +7,6 @@
 namespace laird::agent {
 namespace {
 
-double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
-
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
   char text[256];
@@ -38,13 +36,7 @@ std::string energy_text(std::int64_t energy_uj) {
   return format("%.1fJ", static_cast<double>(energy_uj) * 1e-6);
 }
 
-std::string left_text(DurationNs left) {
-  if (left < 0) return "passed";
-  const double s = seconds(left);
-  if (s < 120) return format("%.0fs", s);
-  if (s < 7200) return format("%.0fm", s / 60);
-  return format("%.1fh", s / 3600);
-}
+std::string left_text(DurationNs left) { return left < 0 ? "passed" : spoken(left); }
 
 // Progress through the planned work as a bar of ten cells.
 std::string bar(const TaskRow& row) {
@@ -63,7 +55,7 @@ std::string energy_line(const core::State& state) {
   std::string out = format("energy: %.1f J", totals.board.joules());
   if (const auto mean = totals.mean_mw()) out += format(", mean %.1f W", *mean / 1000.0);
   if (state.meter_source == power::Source::kModelled) out += " (modelled, not measured)";
-  if (totals.unmetered_ns > 0) out += format(", %.1f s unmetered", seconds(totals.unmetered_ns));
+  if (totals.unmetered_ns > 0) out += ", " + spoken(totals.unmetered_ns) + " unmetered";
   if (const auto each = totals.joules_per_success()) out += format(", %.1f J per success", *each);
   return out;
 }
@@ -93,10 +85,10 @@ std::string Display::coloured(const TaskRow& row, std::string text) const {
 }
 
 std::string Display::table(const core::State& state, TimeNs now) const {
-  std::string out =
-      format("%s  policy %s  %.0f s  decisions %" PRIu64 "  switches %" PRIu64 "\n",
-             state.config.node.c_str(), state.config.policy.c_str(), seconds(now - state.booted_at),
-             state.counters.decisions, state.counters.switches);
+  std::string out = format("%s  policy %s  up %s  decisions %" PRIu64 "  switches %" PRIu64 "\n",
+                           state.config.node.c_str(), state.config.policy.c_str(),
+                           spoken(now - state.booted_at).c_str(), state.counters.decisions,
+                           state.counters.switches);
   out += power_line(state, now) + "\n";
   out += colour_ ? "\033[1m" + std::string(kHeader) + "\033[0m\n" : std::string(kHeader) + "\n";
   for (const TaskRow& row : task_rows(state, now)) out += coloured(row, line_of(row)) + "\n";
@@ -165,11 +157,11 @@ void Display::summary(const core::State& state, TimeNs now, const std::string& j
                static_cast<long long>(succeeded), rows.size(), state.config.policy.c_str(),
                state.counters.switches);
   for (const TaskRow& row : rows) {
-    const std::string line = format(
-        "  %-17.17s %-10s after %6.1f s, ran %6.1f s, loss %s (target %.4f), %u switches, %s",
-        row.name.c_str(), row.state.c_str(), seconds(row.took_ns), seconds(row.busy_ns),
-        loss_text(row.loss_known, row.loss).c_str(), row.target_loss, row.switches,
-        energy_text(row.energy_uj).c_str());
+    const std::string line =
+        format("  %-17.17s %-10s after %s, ran %s, loss %s (target %.4f), %u switches, %s",
+               row.name.c_str(), row.state.c_str(), spoken(row.took_ns).c_str(),
+               spoken(row.busy_ns).c_str(), loss_text(row.loss_known, row.loss).c_str(),
+               row.target_loss, row.switches, energy_text(row.energy_uj).c_str());
     std::fprintf(out_, "%s%s%s\n", coloured(row, line).c_str(), row.reason.empty() ? "" : ": ",
                  row.reason.c_str());
   }

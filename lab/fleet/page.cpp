@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/time.hpp"
 #include "lab/fleet/plots.hpp"
 #include "plot/figures.hpp"
 #include "plot/svg_plot.hpp"
@@ -83,7 +84,7 @@ std::string event_table(const FleetRecording& recording, const FleetVerdict& ver
 
 std::string comeback_text(const Comeback& back) {
   std::string out =
-      back.node + " was away for " + format("%.1f s", back.back_at_s - back.silent_at_s);
+      back.node + " was away for " + spoken_seconds(back.back_at_s - back.silent_at_s);
   for (const Comeback::Resumed& r : back.tasks) {
     out += r.samples_after > 0.0
                ? "; " + r.task + " went on from sample " + format("%.0f", r.samples_after) +
@@ -119,14 +120,14 @@ std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
   if (v.cuts > 0) {
     caps += v.cut_settled_s < 0.1
                 ? "; a cut of it held everywhere within 0.1 s"
-                : "; a cut of it held everywhere after " + format("%.1f s", v.cut_settled_s);
+                : "; a cut of it held everywhere after " + spoken_seconds(v.cut_settled_s);
   }
   out.emplace_back(v.budget_kept(), caps);
   if (v.drawn_most_w > 0.0) {
     out.emplace_back(v.drawn_kept(), "the boards drew at most " + format("%.1f W", v.drawn_most_w) +
                                          format(" of %.0f W", v.drawn_budget_w) +
                                          format(" together, at %.0f s", v.drawn_at_s) +
-                                         format(" (means of %.0f s)", kDrawnWindowS));
+                                         " (means of " + spoken_seconds(kDrawnWindowS) + ")");
   }
   out.emplace_back(v.tasks_ended_twice == 0, std::to_string(v.tasks_ended) + " of " +
                                                  counted(v.tasks, "task") +
@@ -196,7 +197,7 @@ constexpr const char* kStyle =
 
 std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verdict) {
   const std::string title = "A fleet of " + counted(recording.nodes.size(), "board");
-  const std::string summary = "<p>" + format("%.0f s", recording.seconds(recording.last_unix_us)) +
+  const std::string summary = "<p>" + spoken_seconds(recording.seconds(recording.last_unix_us)) +
                               ", " + std::to_string(recording.messages) +
                               " messages, recorded at the broker. " + power_is(recording) + "</p>";
   const std::string body =

@@ -22,8 +22,6 @@ constexpr DurationNs kTick = 10 * kMillisecond;
 constexpr DurationNs kSettleLimit = 5 * kSecond;
 constexpr double kAboveFactor = 1.05;
 
-double seconds(DurationNs ns) { return static_cast<double>(ns) * 1e-9; }
-
 // A board file is never quite right: less idle power than the modelled board has, and other
 // weights for its lanes.
 power::PowerModel believed(const Board& board) {

@@ -32,7 +32,7 @@ std::string table(const std::vector<LoopResult>& results) {
     out += cell(signed_percent(r.mean_to_best_percent), std::fabs(r.mean_to_best_percent) <= 2);
     out += cell(short_number(r.above_percent_of_time) + " %", r.above_percent_of_time < 1);
     out += r.steps == 0 ? std::string("<td>-</td>")
-                        : cell(short_number(r.settle_seconds_max) + " s", r.settled);
+                        : cell(spoken_seconds(r.settle_seconds_max), r.settled);
     out += "<td>" + std::to_string(r.moves) + "</td>";
     out += cell(std::to_string(r.steady_moves_per_2s_max), r.steady_moves_per_2s_max <= 1);
     out += "</tr>";

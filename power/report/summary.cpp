@@ -12,19 +12,10 @@ constexpr std::size_t kTracesMax = 24;
 constexpr std::size_t kHistogramKeysMax = 100'000;
 
 double watts(double mw) { return mw * 1e-3; }
-double to_seconds(DurationNs ns) { return static_cast<double>(ns) * 1e-9; }
-
 std::string energy_text(double joules) {
   if (joules >= 3.6e6) return plot::short_number(joules / 3.6e6) + " kWh";
   if (joules >= 3.6e4) return plot::short_number(joules / 3.6e3) + " Wh";
   return plot::short_number(joules) + " J";
-}
-
-std::string time_text(DurationNs ns) {
-  const double s = to_seconds(ns);
-  if (s >= 7200) return plot::short_number(s / 3600) + " h";
-  if (s >= 180) return plot::short_number(s / 60) + " min";
-  return plot::short_number(s) + " s";
 }
 
 std::string card(const std::string& value, const std::string& label) {
@@ -89,7 +80,7 @@ std::vector<plot::PlotPoint> BucketedTrace::points(double x_scale) const {
     const Bucket& bucket = buckets_[i];
     if (bucket.count == 0) continue;
     const double at =
-        to_seconds(origin_ + width_ * static_cast<DurationNs>(i)) + 0.5 * to_seconds(width_);
+        seconds(origin_ + width_ * static_cast<DurationNs>(i)) + 0.5 * seconds(width_);
     out.push_back(plot::PlotPoint{at * x_scale, bucket.low, bucket.high,
                                   bucket.sum / static_cast<double>(bucket.count)});
   }
@@ -182,8 +173,8 @@ std::string ReportSummary::cards() const {
     out += card(plot::short_number(quantile_w(0.99)) + " W", "99th percentile");
     out += card(plot::short_number(total_.high()) + " W", "highest");
   }
-  out += card(time_text(m.metered_ns), "metered");
-  out += card(m.gaps == 0 ? "none" : std::to_string(m.gaps) + ", " + time_text(m.unmetered_ns),
+  out += card(spoken(m.metered_ns), "metered");
+  out += card(m.gaps == 0 ? "none" : std::to_string(m.gaps) + ", " + spoken(m.unmetered_ns),
               "gaps, not metered");
   return out + "</div>";
 }
@@ -233,7 +224,7 @@ plot::Plot ReportSummary::lines(const std::vector<Named>& all, double scale,
   plot::Plot plot;
   plot.x_unit = scale < 1 ? "min" : "s";
   plot.y_unit = unit;
-  plot.gap_x = std::max(5.0, 2.5 * to_seconds(total_.bucket_ns())) * scale;
+  plot.gap_x = std::max(5.0, 2.5 * seconds(total_.bucket_ns())) * scale;
   int colour = 1;
   for (const Named& entry : all) {
     plot.series.push_back(
@@ -286,10 +277,10 @@ std::string ReportSummary::text(std::string_view title, const RecordingCounts& c
          (counts.foreign > 0 ? " (" + std::to_string(counts.foreign) + " of something else)" : "");
   out += "\n  total    " + (total_.empty() ? std::string("unknown") : rule_) + "\n";
   if (!total_.empty()) {
-    out += "  energy   " + energy_text(m.board.joules()) + " over " + time_text(m.metered_ns) +
-           (m.gaps == 0 ? std::string(", no gaps")
-                        : "; not metered: " + std::to_string(m.gaps) + " gaps, " +
-                              time_text(m.unmetered_ns)) +
+    out += "  energy   " + energy_text(m.board.joules()) + " over " + spoken(m.metered_ns) +
+           (m.gaps == 0
+                ? std::string(", no gaps")
+                : "; not metered: " + std::to_string(m.gaps) + " gaps, " + spoken(m.unmetered_ns)) +
            "\n";
     out += "  power    mean " + plot::short_number(watts(m.mean_mw().value_or(0))) + " W, median " +
            plot::short_number(quantile_w(0.5)) + " W, highest " +

@@ -69,7 +69,7 @@ TEST(the_page_holds_the_numbers_and_needs_nothing_from_outside) {
   TEST_ASSERT_TRUE(has(html, "a &lt;b&gt; &amp; &quot;c&quot;.log"));
   TEST_ASSERT_FALSE(has(html, "<b> &"));
   TEST_ASSERT_TRUE(has(html, "<b>702 J</b>"));  // 49 * 5 + 7 + 50 * 9
-  TEST_ASSERT_TRUE(has(html, "<b>1, 100 s</b>"));
+  TEST_ASSERT_TRUE(has(html, "<b>1, 1 min 40 s</b>"));
   TEST_ASSERT_EQUAL_UINT64(count(html, "<svg"), count(html, "</svg>"));
   TEST_ASSERT_TRUE(count(html, "<svg") >= 4);
   for (const char* outside : {"http:", "https:", "src=", "@import", "url("}) {
