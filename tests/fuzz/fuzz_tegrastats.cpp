@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string json;
     append_json(*line, board, json);
     must(laird::json::parse(json, "json", {.bytes_max = 16 << 20}).has_value());
-    const LineTotal total = total_of(*line, board);
+    const RuleTotal total = total_of(*line, board);
     const PowerReading reading = reading_of(*line, board, 0, Source::kRecorded);
     must(reading.total_mw.has_value() == (total.rule != nullptr));
     must(!reading.total_mw || *reading.total_mw == total.mw);
