@@ -32,18 +32,6 @@ std::string read_text(const char* path) {
   return out.str();
 }
 
-// Names the build that runs: the digest of its own file, which stays readable when an upgrade has
-// put another in its place.
-std::uint64_t program_digest() {
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  std::vector<char> part(1 << 16);
-  Archive ar = Archive::hasher();
-  while (in.read(part.data(), static_cast<std::streamsize>(part.size())), in.gcount() > 0) {
-    ar.raw({part.data(), static_cast<std::size_t>(in.gcount())});
-  }
-  return ar.digest();
-}
-
 // An outcome, once decided, must outlive a power cut before the trainer is told to go.
 bool decides_outcome(const core::Effects& commands) {
   for (const core::Effect& command : commands) {
@@ -80,13 +68,13 @@ bool replace_report(const core::EventBody& body, core::EventBody& waiting) {
 
 }  // namespace
 
-Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
-                                             const Settings& settings, Log log) {
-  std::unique_ptr<Agent> agent(new Agent(loop, clock, std::move(log)));
+Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const Settings& settings,
+                                             Log log) {
+  std::unique_ptr<Agent> agent(new Agent(loop, machine.clock, std::move(log)));
   journal::Recovery recovery;
   Result<std::unique_ptr<journal::Journal>> journal =
-      journal::Journal::open(settings.state_dir + "/journal", settings.journal, clock.wall_ns(),
-                             settings.core.node, recovery);
+      journal::Journal::open(settings.state_dir + "/journal", settings.journal,
+                             machine.clock.wall_ns(), settings.core.node, recovery);
   if (!journal) return tl::make_unexpected(journal.error());
   agent->journal_ = std::move(*journal);
   agent->state_ = std::move(recovery.state);
@@ -112,8 +100,8 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
   agent->in_fleet_ = !settings.fleet.name.empty();
   Agent* self = agent.get();
   agent->pool_ = std::make_unique<TrainerPool>(
-      loop, settings.trainers, settings.state_dir + "/tasks", agent->groups_.get(),
-      [self](core::EventBody body) { self->post(std::move(body)); },
+      loop, machine.processes, settings.trainers, settings.state_dir + "/tasks",
+      agent->groups_.get(), [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(0, text); });
   Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
       loop, settings.power, settings.board, agent->state_,
@@ -132,7 +120,7 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, ports::Clock& clock,
   agent->log_(1, "power: " + agent->knobs_->describe());
   core::CoreConfig core_config = settings.core;
   agent->offer_rungs(core_config.power.governor);
-  agent->boot(core_config);
+  agent->boot(core_config, machine);
   loop.after(kClockCheckEvery, [self] { self->watch_clock(); });
   return agent;
 }
@@ -151,22 +139,22 @@ void Agent::offer_rungs(power::GovernorConfig& governor) const {
   knobs_->offer(governor);
 }
 
-void Agent::boot(const core::CoreConfig& config) {
+void Agent::boot(const core::CoreConfig& config, const Machine& machine) {
   core::Booted booted;
   booted.config = config;
-  booted.machine_boot = digest_of(read_text("/proc/sys/kernel/random/boot_id"));
-  booted.program = program_digest();
-  const auto [wall, machine] = read_clocks();
+  booted.machine_boot = machine.boot;
+  booted.program = machine.program;
+  const auto [wall, since_boot] = read_clocks();
   // Agent time starts from the wall clock and from then on only counts; a clock set back while
   // the board was off does not take it back before what is journalled. While the machine stayed
   // up, at least the time its own clock counted has passed, whatever the wall clock says.
-  base_ns_ = std::max(wall, state_.now + 1) - machine;
+  base_ns_ = std::max(wall, state_.now + 1) - since_boot;
   if (booted.machine_boot == state_.fleet.machine_boot) {
     base_ns_ = std::max(base_ns_, state_.agent_minus_machine);
   }
   booted.wall_ns = wall;
-  booted.machine_ns = machine;
-  post_at(base_ns_ + machine, std::move(booted));
+  booted.machine_ns = since_boot;
+  post_at(base_ns_ + since_boot, std::move(booted));
 }
 
 // Both clocks at one instant. What passes between the two readings, by load or a frozen process, is

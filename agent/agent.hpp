@@ -13,6 +13,7 @@
 #include "agent/board_power/power_knobs.hpp"
 #include "agent/core/step/step.hpp"
 #include "agent/journal/journal.hpp"
+#include "agent/machine.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"
 #include "agent/settings/settings.hpp"
@@ -28,7 +29,7 @@ class Agent {
   using Changed = std::function<void(const core::Task&, const core::TaskChanged&)>;
 
   // The caller holds the lock of the state folder (folder_lock.hpp).
-  [[nodiscard]] static Result<std::unique_ptr<Agent>> create(Loop& loop, ports::Clock& clock,
+  [[nodiscard]] static Result<std::unique_ptr<Agent>> create(Loop& loop, Machine& machine,
                                                              const Settings& settings, Log log);
   ~Agent();
   Agent(const Agent&) = delete;
@@ -93,8 +94,7 @@ class Agent {
   [[nodiscard]] bool journal_blocked() const { return blocked_; }
 
  private:
-  Agent(Loop& loop, ports::Clock& clock, Log log)
-      : loop_(loop), clock_(clock), log_(std::move(log)) {}
+  Agent(Loop& loop, Clock& clock, Log log) : loop_(loop), clock_(clock), log_(std::move(log)) {}
 
   struct Pending {
     core::Event event;
@@ -105,7 +105,7 @@ class Agent {
     TimeNs machine = 0;
   };
   [[nodiscard]] Clocks read_clocks() const;
-  void boot(const core::CoreConfig& config);
+  void boot(const core::CoreConfig& config, const Machine& machine);
   void offer_rungs(power::GovernorConfig& governor) const;
   void post(core::EventBody body);
   void post_at(TimeNs at, core::EventBody body);
@@ -126,7 +126,7 @@ class Agent {
   [[nodiscard]] bool merge_into_queue(const core::EventBody& body);
 
   Loop& loop_;
-  ports::Clock& clock_;
+  Clock& clock_;
   Log log_;
   Changed changed_;
   Peers peers_;

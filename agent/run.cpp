@@ -18,26 +18,20 @@
 #include <memory>
 #include <optional>
 
-#include "agent/agent.hpp"
-#include "agent/commands/local_socket.hpp"
 #include "agent/commands/settings_changes.hpp"
-#include "agent/fleet/link.hpp"
+#include "agent/machine.hpp"
 #include "agent/os/folder_lock.hpp"
 #include "agent/os/notify.hpp"
-#include "agent/os/system_clock.hpp"
-#include "agent/settings/listen_address.hpp"
+#include "agent/running_agent.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/view/display.hpp"
-#include "agent/view/metrics.hpp"
-#include "agent/view/metrics_port.hpp"
+#include "os/clock.hpp"
 
 namespace laird::agent {
 namespace {
 
 constexpr DurationNs kTableEvery = 500 * kMillisecond;
 constexpr DurationNs kLinesEvery = 5 * kSecond;
-// A disk or a board that is full now may have room later.
-constexpr DurationNs kSubmitAgainAfter = 10 * kSecond;
 constexpr std::size_t kLogFileBytes = 1024 * 1024;
 
 Result<Fd> open_signals() {
@@ -112,38 +106,10 @@ Agent::Log log_into(const std::shared_ptr<spdlog::logger>& log) {
   };
 }
 
-void submit_configured(Loop& loop, Agent& agent, const core::TaskSpec& spec,
-                       const Agent::Log& log) {
-  agent.submit(spec, [&loop, &agent, spec, log](const core::Answer& answer) {
-    log(answer.ok ? 0 : 2, "task " + spec.name + ": " + answer.text);
-    if (answer.ok || answer.code != Code::kFull) return;
-    loop.after(kSubmitAgainAfter,
-               [=, &loop, &agent] { submit_configured(loop, agent, spec, log); });
-  });
-}
-
 std::string beside_this_program(const char* name) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? name : (self.parent_path() / name).string();
-}
-
-MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet) {
-  MetricsInput in;
-  in.state = &agent.state();
-  in.reading = agent.last_reading();
-  in.now = agent.now();
-  in.over_cap_ns = agent.over_cap_ns();
-  if (fleet != nullptr) {
-    in.has_link = true;
-    in.connected = fleet->connected();
-    in.link = fleet->counters();
-  }
-  mqtt::NodeReport own;
-  add_own_footprint(own);
-  in.resident_bytes = own.agent_rss_kb * 1024;
-  in.cpu_s = static_cast<double>(own.agent_cpu_ms) * 1e-3;
-  return in;
 }
 
 int report(const std::vector<config::Problem>& problems) {
@@ -162,28 +128,29 @@ template <class T>
   return {};
 }
 
-// One life of the agent on one board: what it is made of, in the order in which it is opened. All
-// that can fail is in open(), so that settings on trial can be taken back.
-class RunningAgent {
+// The process around one life of the agent: signals, the log, the screen, the service manager.
+class AgentProcess {
  public:
-  RunningAgent(const RunOptions& options, const LayeredSettings& layers, const SettingsStore& store)
+  AgentProcess(const RunOptions& options, const LayeredSettings& layers, const SettingsStore& store)
       : options_(options),
         layers_(layers),
         settings_(layers.settings),
         store_(store),
         view_(view_of(options.view)),
-        log_(log_into(make_log(view_, settings_))) {}
+        log_(log_into(make_log(view_, settings_))),
+        machine_(this_machine(clock_, processes_)) {}
 
   [[nodiscard]] int run() {
     Status ok = open();
     if (ok) ok = turn();
     if (!ok) return give_up(ok.error());
-    if (restart_ && stop_signals_ == 0) {
+    Agent& agent = life_->agent();
+    if (life_->wants_restart() && stop_signals_ == 0) {
       notifier_.hand_on();
       return kRunAgain;
     }
-    display_->refresh(agent_->state(), agent_->now());
-    display_->summary(agent_->state(), agent_->now(), agent_->journal_path(),
+    display_->refresh(agent.state(), agent.now());
+    display_->summary(agent.state(), agent.now(), agent.journal_path(),
                       beside_this_program("lairctl"));
     return stop_signals_ >= 2 ? 1 : 0;
   }
@@ -191,83 +158,34 @@ class RunningAgent {
  private:
   [[nodiscard]] Status open() {
     if (const Status ok = put_into(signals_, open_signals()); !ok) return ok;
-    if (const Status ok = put_into(loop_, Loop::create()); !ok) return ok;
-    Result<std::unique_ptr<Agent>> agent = Agent::create(*loop_, clock_, settings_, log_);
-    if (const Status ok = put_into(agent_, std::move(agent)); !ok) return ok;
+    if (const Status ok = put_into(loop_, Loop::create(clock_)); !ok) return ok;
     const char* no_colour = std::getenv("NO_COLOR");
     const bool colour = view_ == View::kTable && (no_colour == nullptr || *no_colour == '\0');
     display_.emplace(view_, stdout, colour);
-    if (const Status ok = open_doors(); !ok) return ok;
-    if (const Status ok = open_metrics(); !ok) return ok;
-    agent_->on_changed([this](const core::Task& task, const core::TaskChanged& change) {
-      display_->changed(task, change, agent_->now());
-      if (change.state == core::TaskState::kEnded) {
-        ++ended_[static_cast<std::size_t>(change.outcome)];
-      }
-      if (fleet_) fleet_->task_changed(task, change);
+    life_.emplace(*loop_, machine_, layers_, store_, options_.version, log_);
+    life_->on_changed([this](const core::Task& task, const core::TaskChanged& change) {
+      display_->changed(task, change, life_->agent().now());
     });
+    if (const Status ok = life_->open(); !ok) return ok;
     return loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signals(); });
-  }
-
-  // The ways in: the control socket, and the fleet's link with what it may change.
-  [[nodiscard]] Status open_doors() {
-    if (!settings_.control_socket.empty()) {
-      Status ok = put_into(control_, LocalSocket::open(*loop_, *agent_, settings_.control_socket));
-      if (!ok) return ok;
-    }
-    config_.emplace(
-        *loop_, *agent_, layers_, store_,
-        [this] {
-          log_(1, "starting anew, for other settings; tasks go on from their checkpoints");
-          restart_ = true;
-          agent_->shut_down();
-        },
-        log_);
-    if (!settings_.fleet.name.empty()) {
-      Status ok = put_into(fleet_, FleetLink::open(*loop_, *agent_, clock_, settings_, *config_,
-                                                   options_.version, log_));
-      if (!ok) return ok;
-    }
-    config_->set_link([this] { return fleet_ != nullptr && fleet_->connected(); });
-    return {};
-  }
-
-  [[nodiscard]] Status open_metrics() {
-    const std::string& listen = settings_.metrics_listen;
-    if (listen.empty()) return {};
-    const double started_s = static_cast<double>(clock_.wall_ns()) * 1e-9;
-    Result<std::unique_ptr<MetricsPort>> opened =
-        MetricsPort::open(*loop_, listen, [this, started_s] {
-          MetricsInput in = metrics_of(*agent_, fleet_.get());
-          in.board = &settings_.board;
-          in.version = options_.version;
-          in.ended = ended_;
-          in.started_unix_s = started_s;
-          return metrics_text(in);
-        });
-    if (const Status ok = put_into(metrics_, std::move(opened)); !ok) return ok;
-    const bool here = parse_listen_address(listen)->loopback;
-    log_(here ? 1 : 2, "metrics: http://" + listen + "/metrics" +
-                           (here ? "" : ", which anybody who reaches this machine can read"));
-    return {};
   }
 
   void on_signals() {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      if (info.ssi_signo == SIGCHLD) agent_->on_child_signal();
+      if (info.ssi_signo == SIGCHLD) life_->agent().on_child_signal();
       if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) continue;
       if (++stop_signals_ == 1) {
         log_(1, "stopping: trainers write a last checkpoint; a second signal kills them");
         notifier_.say("STOPPING=1\nSTATUS=stopping, trainers write a last checkpoint");
-        agent_->shut_down();
+        life_->agent().shut_down();
       }
     }
   }
 
   void draw_every(DurationNs every) {
     loop_->after(every, [this, every] {
-      display_->refresh(agent_->state(), agent_->now());
+      display_->refresh(life_->agent().state(), life_->agent().now());
       draw_every(every);
     });
   }
@@ -283,19 +201,17 @@ class RunningAgent {
     if (view_ != View::kNone) draw_every(view_ == View::kTable ? kTableEvery : kLinesEvery);
     if (notifier_.watchdog_every() > 0) feed_watchdog();
     notifier_.say("READY=1\nSTATUS=" + settings_.core.node + " runs");
-    for (const core::TaskSpec& spec : settings_.tasks) {
-      submit_configured(*loop_, *agent_, spec, log_);
-    }
+    life_->submit_configured_tasks();
+    Agent& agent = life_->agent();
     bool leaving = false;
-    while (!agent_->finished() && stop_signals_ < 2) {
-      agent_->process();
-      if (fleet_) fleet_->flush();
-      if (options_.until_done && !leaving && agent_->idle()) {
+    while (!agent.finished() && stop_signals_ < 2) {
+      life_->settle();
+      if (options_.until_done && !leaving && agent.idle()) {
         leaving = true;
-        agent_->shut_down();
+        agent.shut_down();
         continue;
       }
-      if (agent_->finished()) break;
+      if (agent.finished()) break;
       if (const Status ok = loop_->run_once(kHour); !ok) return ok;
     }
     return {};
@@ -315,17 +231,13 @@ class RunningAgent {
   const View view_;
   const Agent::Log log_;
   const Notifier notifier_;
+  SystemClock clock_;
+  SystemProcesses processes_;
+  Machine machine_;
   Fd signals_;
   std::unique_ptr<Loop> loop_;
-  SystemClock clock_;
-  std::unique_ptr<Agent> agent_;
   std::optional<Display> display_;
-  std::unique_ptr<LocalSocket> control_;
-  bool restart_ = false;
-  std::optional<SettingsChanges> config_;
-  std::unique_ptr<FleetLink> fleet_;
-  std::array<std::uint64_t, 8> ended_{};  // tasks by outcome
-  std::unique_ptr<MetricsPort> metrics_;
+  std::optional<RunningAgent> life_;
   int stop_signals_ = 0;
 };
 
@@ -393,7 +305,7 @@ int run_agent(const RunOptions& options) {
   LayeredSettings layers =
       with_remote_settings(options.config_path, std::move(base), std::move(own), store);
   if (!options.state_dir.empty()) layers.settings.move_state_to(options.state_dir);
-  return RunningAgent(options, layers, store).run();
+  return AgentProcess(options, layers, store).run();
 }
 
 }  // namespace laird::agent

@@ -41,14 +41,14 @@ PowerFeed::~PowerFeed() {
 }
 
 std::string PowerFeed::describe() const {
-  const power::ReaderStatus status = reader_->status(power::monotonic_now());
+  const power::ReaderStatus status = reader_->status(loop_.now());
   return status.detail.empty() ? std::string(power::name(status.source)) : status.detail;
 }
 
 void PowerFeed::arm() {
   if (timer_ != 0) loop_.cancel(timer_);
   timer_ = 0;
-  const TimeNs now = power::monotonic_now();
+  const TimeNs now = loop_.now();
   if (reader_->status(now).ended) return;
   const DurationNs wait = std::clamp(reader_->next_poll_at(now) - now, kPollMin, kMinute);
   timer_ = loop_.after(wait, [this] {
@@ -80,7 +80,7 @@ void PowerFeed::show_load(TimeNs now) {
 }
 
 void PowerFeed::on_stepped() {
-  if (modelled_ != nullptr) show_load(power::monotonic_now());
+  if (modelled_ != nullptr) show_load(loop_.now());
 }
 
 // The library behind it answers, fails or hangs at its own time: each change is said once.
@@ -92,7 +92,7 @@ void PowerFeed::note_gpu(TimeNs now) {
 }
 
 void PowerFeed::poll() {
-  const TimeNs now = power::monotonic_now();
+  const TimeNs now = loop_.now();
   note_gpu(now);
   if (modelled_ != nullptr) show_load(now);
   while (std::optional<power::PowerReading> reading = reader_->poll(now)) {

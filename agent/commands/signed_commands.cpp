@@ -60,7 +60,7 @@ Result<std::vector<mqtt::Operator>> operators_of(const FleetSettings& settings) 
   return out;
 }
 
-SignedCommands::SignedCommands(Agent& agent, ports::Clock& clock, const Settings& settings,
+SignedCommands::SignedCommands(Agent& agent, Clock& clock, const Settings& settings,
                                SettingsChanges& config, const EventLog& events, Send send)
     : agent_(agent),
       clock_(clock),

@@ -24,8 +24,8 @@ class SignedCommands {
   using Send = std::function<void(mqtt::Outgoing)>;
 
   // operators_of() must have accepted the settings.
-  SignedCommands(Agent& agent, ports::Clock& clock, const Settings& settings,
-                 SettingsChanges& config, const EventLog& events, Send send);
+  SignedCommands(Agent& agent, Clock& clock, const Settings& settings, SettingsChanges& config,
+                 const EventLog& events, Send send);
 
   // A message on a command or config topic.
   void on_message(const mqtt::Incoming& message, const mqtt::Topic& topic);
@@ -51,7 +51,7 @@ class SignedCommands {
   [[nodiscard]] bool may_note();
 
   Agent& agent_;
-  ports::Clock& clock_;
+  Clock& clock_;
   SettingsChanges& config_;
   const EventLog& events_;
   std::string fleet_;

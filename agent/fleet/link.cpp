@@ -25,11 +25,12 @@ constexpr DurationNs kGoodbye = 2 * kSecond;
 
 }  // namespace
 
-FleetLink::FleetLink(Loop& loop, Agent& agent, ports::Clock& clock, const Settings& settings,
+FleetLink::FleetLink(Loop& loop, Agent& agent, Machine& machine, const Settings& settings,
                      std::string version, Agent::Log log)
     : loop_(loop),
       agent_(agent),
-      clock_(clock),
+      clock_(machine.clock),
+      footprint_(machine.footprint),
       fleet_(settings.fleet.name),
       node_(settings.core.node),
       version_(std::move(version)),
@@ -43,7 +44,7 @@ std::string FleetLink::topic(TopicKind kind, std::string_view name) const {
   return mqtt::node_topic(fleet_, node_, kind, name);
 }
 
-Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, ports::Clock& clock,
+Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Machine& machine,
                                                    const Settings& settings,
                                                    SettingsChanges& config, std::string version,
                                                    Agent::Log log) {
@@ -51,7 +52,7 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
     return tl::make_unexpected(operators.error());
   }
   std::unique_ptr<FleetLink> link(
-      new FleetLink(loop, agent, clock, settings, std::move(version), std::move(log)));
+      new FleetLink(loop, agent, machine, settings, std::move(version), std::move(log)));
   FleetLink* self = link.get();
   // Agent time never goes back, so neither does the number of this run.
   link->epoch_ = static_cast<std::uint64_t>(agent.now() / kMillisecond);
@@ -78,12 +79,12 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
       {link->topic(TopicKind::kStatus), 1},
       {link->topic(TopicKind::kInfo), 1},
   };
-  Result<std::unique_ptr<mqtt::Client>> client = mqtt::Client::create(std::move(options));
+  Result<std::unique_ptr<mqtt::Connection>> client = machine.connect(std::move(options));
   if (!client) return tl::make_unexpected(client.error());
   link->client_ = std::move(*client);
   link->hear_others(has_fleet_task(agent.state()));
   link->commands_ = std::make_unique<SignedCommands>(
-      agent, clock, settings, config, link->events_,
+      agent, machine.clock, settings, config, link->events_,
       [self](mqtt::Outgoing out) { self->client_->publish(std::move(out)); });
   const Status watched =
       loop.watch(link->client_->ready_fd(), EPOLLIN, [self](std::uint32_t) { self->on_ready(); });
@@ -100,12 +101,12 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, por
     self->publish_event(std::string(core::name(notice.kind)), notice.text);
   };
   agent.set_peers(std::move(peers));
-  link->open_hub();
+  link->open_groups();
   link->timer_ = loop.after(kSecond, [self] { self->every_second(); });
   return link;
 }
 
-void FleetLink::open_hub() {
+void FleetLink::open_groups() {
   GroupTracker::Callbacks callbacks;
   callbacks.publish = [this](const std::string& tasks) { publish_word(tasks); };
   callbacks.send = [this](const std::string& peer, std::string payload) {
@@ -131,7 +132,7 @@ void FleetLink::hear_others(bool wanted) {
   }
 }
 
-void FleetLink::refresh_hub() {
+void FleetLink::refresh_groups() {
   const bool wanted = has_fleet_task(agent_.state());
   if (wanted != hears_others_) hear_others(wanted);
   // What is known of them grows old from now on.
@@ -160,7 +161,7 @@ FleetLink::~FleetLink() {
 }
 
 void FleetLink::on_ready() {
-  mqtt::Client::Batch batch = client_->take();
+  mqtt::Connection::Batch batch = client_->take();
   for (const std::string& problem : batch.problems) log_(2, "mqtt: " + problem);
   if (batch.taken_over) on_taken_over(batch.why);
   if (batch.link_changed) {
@@ -275,7 +276,7 @@ void FleetLink::flush() {
   const auto [wall, now] = agent_.instant();
   shares_.note(agent_.state(), wall, now);
   for (auto& [peer, writer] : outbound_) send_to(peer, writer);
-  if (joined_ && groups_->dirty()) refresh_hub();
+  if (joined_ && groups_->dirty()) refresh_groups();
 }
 
 void FleetLink::publish_word(const std::string& tasks) {
@@ -311,7 +312,7 @@ void FleetLink::every_second() {
   if (!joined_) return;
   publish_status();
   publish_report();
-  refresh_hub();
+  refresh_groups();
   publish_tasks();
   publish_telemetry();
   publish_shares();
@@ -356,7 +357,9 @@ void FleetLink::publish_report() {
   report.unix_ms = wall_ms();
   report.link_dropped = link.dropped_total();
   report.link_connects = link.connects;
-  add_own_footprint(report);
+  const Footprint used = footprint_();
+  report.agent_rss_kb = used.resident_kb;
+  report.agent_cpu_ms = used.cpu_ms;
   publish_state(TopicKind::kReport, {}, mqtt::to_text(report));
 }
 

@@ -2,7 +2,7 @@
 // messages out, and peers' messages and operators' commands in.
 //
 // Owns the link, decides nothing: what peers say becomes events of the core at its next tick, what
-// operators say goes through the command commands, what is published is read from the state.
+// operators say goes through SignedCommands, what is published is read from the state.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@
 #include "agent/fleet/share_history.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/view/event_log.hpp"
-#include "mqtt/client/client.hpp"
+#include "mqtt/client/connection.hpp"
 #include "mqtt/codec/coop.hpp"
 #include "mqtt/codec/topics.hpp"
 
@@ -26,7 +26,7 @@ namespace laird::agent {
 class FleetLink {
  public:
   [[nodiscard]] static Result<std::unique_ptr<FleetLink>> open(Loop& loop, Agent& agent,
-                                                               ports::Clock& clock,
+                                                               Machine& machine,
                                                                const Settings& settings,
                                                                SettingsChanges& config,
                                                                std::string version, Agent::Log log);
@@ -47,7 +47,7 @@ class FleetLink {
     TimeNs clear_at = kNever;
   };
 
-  FleetLink(Loop& loop, Agent& agent, ports::Clock& clock, const Settings& settings,
+  FleetLink(Loop& loop, Agent& agent, Machine& machine, const Settings& settings,
             std::string version, Agent::Log log);
   void on_ready();
   void on_message(mqtt::Incoming& message);
@@ -59,8 +59,8 @@ class FleetLink {
   void publish_info();
   void publish_report();
   void publish_tasks();
-  void open_hub();
-  void refresh_hub();
+  void open_groups();
+  void refresh_groups();
   void hear_others(bool wanted);
   void publish_word(const std::string& tasks);
   void send_model(const std::string& peer, std::string payload);
@@ -74,7 +74,8 @@ class FleetLink {
 
   Loop& loop_;
   Agent& agent_;
-  ports::Clock& clock_;
+  Clock& clock_;
+  const std::function<Footprint()> footprint_;
   const std::string fleet_;
   const std::string node_;
   const std::string version_;
@@ -82,7 +83,7 @@ class FleetLink {
   const std::uint32_t coop_expiry_s_;
   Agent::Log log_;
   EventLog events_;
-  std::unique_ptr<mqtt::Client> client_;
+  std::unique_ptr<mqtt::Connection> client_;
   std::unique_ptr<SignedCommands> commands_;
   std::unique_ptr<GroupTracker> groups_;
   std::vector<core::PeerMessage> heard_;

@@ -27,16 +27,6 @@ mqtt::Share share_of(const core::State& state, Resource resource, TimeNs now) {
   return out;
 }
 
-std::int64_t resident_kb() {
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  long size = 0;
-  long resident = 0;
-  const int read = std::fscanf(file, "%ld %ld", &size, &resident);
-  std::fclose(file);
-  return read == 2 ? resident * (::sysconf(_SC_PAGESIZE) / 1024) : 0;
-}
-
 }  // namespace
 
 mqtt::NodeInfo info_of(const core::State& state, const std::string& model,
@@ -94,14 +84,6 @@ std::string brief_of(const mqtt::NodeReport& report) {
   std::string out;
   for (const std::uint64_t word : words) out += std::to_string(word) + ' ';
   return out;
-}
-
-void add_own_footprint(mqtt::NodeReport& report) {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto ms = [](const timeval& t) { return std::int64_t{t.tv_sec} * 1000 + t.tv_usec / 1000; };
-  report.agent_cpu_ms = ms(used.ru_utime) + ms(used.ru_stime);
-  report.agent_rss_kb = resident_kb();
 }
 
 std::optional<double> EnergyWindow::mean_w(const core::State& state) {

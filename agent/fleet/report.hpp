@@ -15,8 +15,6 @@ namespace laird::agent {
 [[nodiscard]] mqtt::NodeReport report_of(const core::State& state, TimeNs now);
 // The parts of a report whose change cannot wait.
 [[nodiscard]] std::string brief_of(const mqtt::NodeReport& report);
-// Memory and time this process has used.
-void add_own_footprint(mqtt::NodeReport& report);
 // The mean power of the last seconds, from the energy counted: a reading alone shows whichever
 // moment of a gated lane it fell on.
 class EnergyWindow {

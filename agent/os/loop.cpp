@@ -1,48 +1,29 @@
 #include "agent/os/loop.hpp"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <ctime>
 
 namespace laird::agent {
 
-TimeNs boot_now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<TimeNs>(now.tv_sec) * kSecond + now.tv_nsec;
-}
-
-Result<std::unique_ptr<Loop>> Loop::create() {
-  const int fd = epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0) return fail_errno(errno, "epoll");
-  return std::unique_ptr<Loop>(new Loop(fd));
+Result<std::unique_ptr<Loop>> Loop::create(Clock& clock) {
+  Result<std::unique_ptr<Poller>> poller = open_epoll();
+  if (!poller) return tl::make_unexpected(poller.error());
+  return std::make_unique<Loop>(clock, std::move(*poller));
 }
 
 Status Loop::watch(int fd, std::uint32_t events, Ready ready) {
-  epoll_event what{};
-  what.events = events;
-  what.data.fd = fd;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &what) != 0) return fail_errno(errno, "epoll add");
+  if (Status ok = poller_->add(fd, events); !ok) return ok;
   watched_[fd] = std::make_shared<Ready>(std::move(ready));
   return {};
 }
 
-void Loop::change(int fd, std::uint32_t events) {
-  epoll_event what{};
-  what.events = events;
-  what.data.fd = fd;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &what);
-}
+void Loop::change(int fd, std::uint32_t events) { poller_->change(fd, events); }
 
 void Loop::forget(int fd) {
-  if (watched_.erase(fd) > 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  if (watched_.erase(fd) > 0) poller_->remove(fd);
 }
 
 Loop::TimerId Loop::after(DurationNs delay, Fired fired) {
-  return at(boot_now_ns() + std::max<DurationNs>(delay, 0), std::move(fired));
+  return at(now() + std::max<DurationNs>(delay, 0), std::move(fired));
 }
 
 Loop::TimerId Loop::at(TimeNs when, Fired fired) {
@@ -61,8 +42,8 @@ void Loop::cancel(TimerId id) {
 }
 
 void Loop::fire_due() {
-  const TimeNs now = boot_now_ns();
-  while (!timers_.empty() && timers_.begin()->first <= now) {
+  const TimeNs until = now();
+  while (!timers_.empty() && timers_.begin()->first <= until) {
     Fired fired = std::move(timers_.begin()->second.second);
     timers_.erase(timers_.begin());
     fired();
@@ -70,20 +51,16 @@ void Loop::fire_due() {
 }
 
 Status Loop::run_once(DurationNs wait_max) {
-  DurationNs wait = wait_max;
-  if (!timers_.empty()) wait = std::min(wait, timers_.begin()->first - boot_now_ns());
-  // Rounded up: waking a moment early would spin until the timer is due.
-  const auto wait_ms = static_cast<int>(
-      std::clamp<DurationNs>((wait + kMillisecond - 1) / kMillisecond, 0, 3'600'000));
-  std::array<epoll_event, 64> ready{};
-  const int n = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), wait_ms);
-  if (n < 0 && errno != EINTR) return fail_errno(errno, "epoll wait");
-  for (int i = 0; i < n; ++i) {
-    const epoll_event& event = ready[static_cast<std::size_t>(i)];
-    const auto found = watched_.find(event.data.fd);
+  const DurationNs wait =
+      timers_.empty() ? wait_max : std::min(wait_max, timers_.begin()->first - now());
+  Poller::Round round;
+  const Result<std::size_t> count = poller_->wait(std::max<DurationNs>(wait, 0), round);
+  if (!count) return tl::make_unexpected(count.error());
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto found = watched_.find(round[i].fd);
     if (found == watched_.end()) continue;  // forgotten by an earlier call of this round
     const std::shared_ptr<Ready> keep = found->second;
-    (*keep)(event.events);
+    (*keep)(round[i].events);
   }
   fire_due();
   return {};

@@ -1,4 +1,7 @@
 // The agent's only thread waits here: file descriptors, signals and timers become calls.
+//
+// The loop owns no time of its own: what it calls now is its clock's, and how it waits is its
+// poller's. Whoever needs the time asks the loop.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +9,10 @@
 #include <map>
 #include <memory>
 
+#include "agent/os/poller.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
+#include "os/clock.hpp"
 #include "os/fd.hpp"
 
 namespace laird::agent {
@@ -18,7 +23,9 @@ class Loop {
   using Fired = std::function<void()>;
   using TimerId = std::uint64_t;
 
-  [[nodiscard]] static Result<std::unique_ptr<Loop>> create();
+  // On this machine: the kernel's poll, and the clock given, which outlives the loop.
+  [[nodiscard]] static Result<std::unique_ptr<Loop>> create(Clock& clock);
+  Loop(Clock& clock, std::unique_ptr<Poller> poller) : clock_(clock), poller_(std::move(poller)) {}
 
   // Watches fd for EPOLLIN and friends until forget(fd). The loop does not own it.
   [[nodiscard]] Status watch(int fd, std::uint32_t events, Ready ready);
@@ -31,20 +38,24 @@ class Loop {
   TimerId at(TimeNs when, Fired fired);
   void cancel(TimerId id);
 
+  // By the clock that counts suspend.
+  [[nodiscard]] TimeNs now() { return clock_.boot_ns(); }
+  // When the next timer is due; kNever without one.
+  [[nodiscard]] TimeNs next_due() const {
+    return timers_.empty() ? kNever : timers_.begin()->first;
+  }
+
   // Waits for at most one round of readiness and runs what is due.
   [[nodiscard]] Status run_once(DurationNs wait_max);
 
  private:
-  explicit Loop(int epoll_fd) : epoll_(epoll_fd) {}
   void fire_due();
 
-  Fd epoll_;
+  Clock& clock_;
+  std::unique_ptr<Poller> poller_;
   std::map<int, std::shared_ptr<Ready>> watched_;
   std::multimap<TimeNs, std::pair<TimerId, Fired>> timers_;
   TimerId next_timer_ = 1;
 };
-
-// CLOCK_BOOTTIME in nanoseconds.
-[[nodiscard]] TimeNs boot_now_ns();
 
 }  // namespace laird::agent

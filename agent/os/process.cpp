@@ -57,4 +57,19 @@ Result<Process> start_process(const ProcessSpec& spec, Cgroup* group) {
   return Process{*pid, std::move(ours), std::move(output), in_group};
 }
 
+void SystemProcesses::signal_group(int pid, int signal) { ::kill(-pid, signal); }
+
+bool SystemProcesses::has_ended(int pid) {
+  // This child alone: waiting for "any" would steal children of other parts.
+  siginfo_t info{};
+  const int seen = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+  return seen == 0 && info.si_pid == pid;
+}
+
+int SystemProcesses::collect(int pid) {
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
 }  // namespace laird::agent

@@ -30,4 +30,28 @@ struct Process {
 // `group` may be null. On failure nothing is left behind.
 [[nodiscard]] Result<Process> start_process(const ProcessSpec& spec, Cgroup* group);
 
+// What trainers need of the system's processes; a test gives processes of its own making.
+class Processes {
+ public:
+  virtual ~Processes() = default;
+  [[nodiscard]] virtual Result<Process> start(const ProcessSpec& spec, Cgroup* group) = 0;
+  // To the process and to all it has started that stayed in its group. Only while it is not
+  // collected: until then its number, which is also its group's, cannot belong to anybody else.
+  virtual void signal_group(int pid, int signal) = 0;
+  // It has ended and waits to be collected.
+  [[nodiscard]] virtual bool has_ended(int pid) = 0;
+  // Waits for its end and lets go of its number; the status as waitpid gives it.
+  virtual int collect(int pid) = 0;
+};
+
+class SystemProcesses final : public Processes {
+ public:
+  [[nodiscard]] Result<Process> start(const ProcessSpec& spec, Cgroup* group) override {
+    return start_process(spec, group);
+  }
+  void signal_group(int pid, int signal) override;
+  [[nodiscard]] bool has_ended(int pid) override;
+  int collect(int pid) override;
+};
+
 }  // namespace laird::agent

@@ -17,15 +17,6 @@
 
 namespace laird::ports {
 
-class Clock {
- public:
-  virtual ~Clock() = default;
-  // Counts on while the machine sleeps; never goes back.
-  [[nodiscard]] virtual TimeNs boot_ns() = 0;
-  // What people call the time; jumps when the clock is set.
-  [[nodiscard]] virtual TimeNs wall_ns() = 0;
-};
-
 // Carries out what the core asks of a trainer, and reports back through events.
 class Trainers {
  public:

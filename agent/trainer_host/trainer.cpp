@@ -63,7 +63,7 @@ Trainer::~Trainer() {
   if (group_ != nullptr) group_->kill_all();
 }
 
-void Trainer::kill_group() { ::kill(-handle_.pid, SIGKILL); }
+void Trainer::kill_group() { host_.processes.signal_group(handle_.pid, SIGKILL); }
 
 void Trainer::begin(const std::string& folder) {
   watch_output();
@@ -86,7 +86,7 @@ void Trainer::begin(const std::string& folder) {
 void Trainer::run(const core::RunTrainer& command) {
   until_ = command.until;
   grant_reported_ = false;
-  pace_.granted(boot_now_ns(), samples_, until_);
+  pace_.granted(host_.loop.now(), samples_, until_);
   limit(command.cpu_milli);
   if (lines_only_) {
     set_frozen(false);
@@ -126,12 +126,12 @@ void Trainer::stop() {
     return;
   }
   set_frozen(false);
-  ::kill(-handle_.pid, SIGTERM);
+  host_.processes.signal_group(handle_.pid, SIGTERM);
 }
 
 void Trainer::kill() {
   dying_ = true;
-  ::kill(-handle_.pid, SIGKILL);
+  host_.processes.signal_group(handle_.pid, SIGKILL);
   if (group_ != nullptr) group_->kill_all();
 }
 
@@ -188,7 +188,7 @@ void Trainer::apply_frozen() {
   if (frozen == frozen_) return;
   frozen_ = frozen;
   if (group_ != nullptr && group_->freeze(frozen)) return;
-  ::kill(-handle_.pid, frozen ? SIGSTOP : SIGCONT);
+  host_.processes.signal_group(handle_.pid, frozen ? SIGSTOP : SIGCONT);
 }
 
 void Trainer::breach(const std::string& why) {
@@ -250,7 +250,7 @@ void Trainer::on_socket(std::uint32_t events) {
 
 bool Trainer::read_some(Fd& fd, char* block, std::size_t size, std::size_t& got) {
   got = 0;
-  const TimeNs now = boot_now_ns();
+  const TimeNs now = host_.loop.now();
   if (now >= refill_at_) {
     refill_allowance();
     refill_at_ = now + kRefillEvery;
@@ -382,7 +382,7 @@ void Trainer::on_progress(const TrainerMessage& message) {
 void Trainer::flush_progress() {
   if (!has_pending_) return;
   has_pending_ = false;
-  const TimeNs now = boot_now_ns();
+  const TimeNs now = host_.loop.now();
   pace_.heard(now, pending_.samples);
   pace_.went_on(now);
   if (lines_only_ && pending_.samples >= until_) set_frozen(true);
@@ -390,7 +390,7 @@ void Trainer::flush_progress() {
 }
 
 void Trainer::settle() {
-  const TimeNs now = boot_now_ns();
+  const TimeNs now = host_.loop.now();
   if (has_pending_) pace_.heard(now, pending_.samples);
   if (has_pending_ && pace_.is_due(now)) {
     flush_progress();

@@ -7,11 +7,13 @@
 
 #include "agent/core/state/event.hpp"
 #include "agent/os/loop.hpp"
+#include "agent/os/process.hpp"
 
 namespace laird::agent {
 
 struct TrainerHost {
   Loop& loop;
+  Processes& processes;
   std::function<void(core::EventBody)> emit;
   // What the trainer of a fleet task says to other boards: to one, or with an empty name to all its
   // neighbours. Passes the core by.

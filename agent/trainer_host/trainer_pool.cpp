@@ -1,7 +1,5 @@
 #include "agent/trainer_host/trainer_pool.hpp"
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -16,9 +14,10 @@ constexpr DurationNs kDutyPeriod = 100 * kMillisecond;
 
 }  // namespace
 
-TrainerPool::TrainerPool(Loop& loop, std::map<std::string, TrainerProgram> programs,
-                         std::string tasks_folder, CgroupTree* groups, Emit emit, Log log)
-    : host_{loop, std::move(emit), {}},
+TrainerPool::TrainerPool(Loop& loop, Processes& processes,
+                         std::map<std::string, TrainerProgram> programs, std::string tasks_folder,
+                         CgroupTree* groups, Emit emit, Log log)
+    : host_{loop, processes, std::move(emit), {}},
       programs_(std::move(programs)),
       tasks_folder_(std::move(tasks_folder)),
       groups_(groups),
@@ -72,7 +71,7 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   process.env = program->second.env;
   process.folder = folder;
   process.memory_bytes = spec.memory_bytes;
-  Result<Process> started = start_process(process, group.get());
+  Result<Process> started = host_.processes.start(process, group.get());
   if (!started) {
     refuse(started.error().context);
     return;
@@ -134,18 +133,13 @@ void TrainerPool::turn_duty() {
 }
 
 void TrainerPool::reap() {
-  // Each known child on its own: waiting for "any" would steal children of other parts.
   for (auto at = running_.begin(); at != running_.end();) {
-    siginfo_t info{};
-    const int seen =
-        ::waitid(P_PID, static_cast<id_t>(at->first), &info, WEXITED | WNOHANG | WNOWAIT);
-    if (seen != 0 || info.si_pid != at->first) {
+    if (!host_.processes.has_ended(at->first)) {
       ++at;
       continue;
     }
     at->second->kill_group();
-    int status = 0;
-    ::waitpid(at->first, &status, 0);
+    const int status = host_.processes.collect(at->first);
     std::unique_ptr<Trainer> gone = std::move(at->second);
     at = running_.erase(at);
     gone->ended(status);
@@ -162,7 +156,7 @@ void TrainerPool::reap() {
 
 void TrainerPool::kill_everything() {
   for (auto& [pid, trainer] : running_) trainer->kill();
-  for (auto& [pid, trainer] : running_) ::waitpid(pid, nullptr, 0);
+  for (auto& [pid, trainer] : running_) host_.processes.collect(pid);
   running_.clear();
 }
 

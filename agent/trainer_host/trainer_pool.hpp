@@ -28,8 +28,8 @@ class TrainerPool final : public ports::Trainers {
   using ToPeers = decltype(TrainerHost::to_peers);
 
   // `tasks_folder` holds one folder per task. `groups` may be null.
-  TrainerPool(Loop& loop, std::map<std::string, TrainerProgram> programs, std::string tasks_folder,
-              CgroupTree* groups, Emit emit, Log log);
+  TrainerPool(Loop& loop, Processes& processes, std::map<std::string, TrainerProgram> programs,
+              std::string tasks_folder, CgroupTree* groups, Emit emit, Log log);
   ~TrainerPool() override;
 
   void start(const core::StartTrainer& command, const core::TaskSpec& spec) override;

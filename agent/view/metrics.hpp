@@ -7,7 +7,7 @@
 #include <string>
 
 #include "agent/core/state/state.hpp"
-#include "mqtt/client/client.hpp"
+#include "mqtt/client/connection.hpp"
 #include "power/model/board.hpp"
 #include "power/model/reading.hpp"
 

@@ -39,7 +39,7 @@ class Reader {
   [[nodiscard]] virtual ReaderStatus status(TimeNs now) const = 0;
 };
 
-// CLOCK_MONOTONIC in nanoseconds: the clock of the live readers.
+// The clock of the live readers: the one that counts suspend, as the agent's loop does.
 [[nodiscard]] TimeNs monotonic_now();
 
 }  // namespace laird::power

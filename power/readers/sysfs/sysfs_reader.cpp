@@ -16,7 +16,7 @@ namespace laird::power {
 
 TimeNs monotonic_now() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(CLOCK_BOOTTIME, &now);
   return now.tv_sec * kSecond + now.tv_nsec;
 }
 

@@ -133,7 +133,7 @@ struct Tree {
 // PowerKnobs on a loop of its own, with everything it said.
 struct Knobs {
   explicit Knobs(const std::vector<std::string>& helper) {
-    loop = std::move(*Loop::create());
+    loop = std::move(*Loop::create(clock));
     knobs = PowerKnobs::open(
         *loop, helper, *power::find_board("orin-nano-8gb", ""),
         [this](core::EventBody body) { said.push_back(std::get<core::PowerKnobSet>(body)); },
@@ -158,6 +158,7 @@ struct Knobs {
     return offered().rungs[static_cast<std::size_t>(rung)].available;
   }
 
+  SystemClock clock;
   std::unique_ptr<Loop> loop;
   std::unique_ptr<PowerKnobs> knobs;
   std::vector<core::PowerKnobSet> said;

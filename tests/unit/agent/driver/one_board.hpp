@@ -1,4 +1,4 @@
-// A real agent in a temporary folder, with a clock moved by hand: for the parts of the shell that
+// A real agent in a temporary folder, with a clock moved by hand: for the parts of the agent that
 // stand between it and the outside.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace laird::test {
 
-class HandClock final : public ports::Clock {
+class HandClock final : public Clock {
  public:
   [[nodiscard]] TimeNs boot_ns() override { return boot; }
   [[nodiscard]] TimeNs wall_ns() override {
@@ -52,10 +52,10 @@ class OneBoard {
     layers.config_path = path;
     layers.base = agent::read_config(path, problems);
     for (const config::Problem& p : problems) TEST_FAIL_MESSAGE(p.text().c_str());
-    Result<std::unique_ptr<agent::Loop>> made = agent::Loop::create();
+    Result<std::unique_ptr<agent::Loop>> made = agent::Loop::create(clock);
     TEST_ASSERT_TRUE(made.has_value());
     loop = std::move(*made);
-    auto created = agent::Agent::create(*loop, clock, settings, [](int, const std::string&) {});
+    auto created = agent::Agent::create(*loop, machine, settings, [](int, const std::string&) {});
     TEST_ASSERT_TRUE_MESSAGE(created.has_value(), created ? "" : created.error().context.c_str());
     agent = std::move(*created);
     agent->process();
@@ -66,6 +66,8 @@ class OneBoard {
 
   TemporaryFolder folder;
   HandClock clock;
+  agent::SystemProcesses processes;
+  agent::Machine machine = agent::this_machine(clock, processes);
   agent::Settings settings;
   std::unique_ptr<agent::Loop> loop;
   std::unique_ptr<agent::Agent> agent;

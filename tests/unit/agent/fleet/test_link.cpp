@@ -9,7 +9,7 @@ namespace {
 
 std::string why_it_did_not_open(const std::string& fleet) {
   test::OneBoard board(fleet);
-  const auto link = FleetLink::open(*board.loop, *board.agent, board.clock, board.settings,
+  const auto link = FleetLink::open(*board.loop, *board.agent, board.machine, board.settings,
                                     *board.config, "test", [](int, const std::string&) {});
   return link ? "" : link.error().context;
 }
@@ -38,8 +38,8 @@ TEST(a_link_with_an_operator_whose_key_is_none_is_an_error_that_names_the_operat
 TEST(a_link_without_a_broker_opens_and_goes_again) {
   test::OneBoard board(R"({"name": "lab", "brokers": ["mqtt://127.0.0.1:1"],
       "insecure_lab": true, "members": {"n-1": {}}})");
-  auto link = FleetLink::open(*board.loop, *board.agent, board.clock, board.settings, *board.config,
-                              "test", [](int, const std::string&) {});
+  auto link = FleetLink::open(*board.loop, *board.agent, board.machine, board.settings,
+                              *board.config, "test", [](int, const std::string&) {});
   TEST_ASSERT_TRUE_MESSAGE(link.has_value(), link ? "" : link.error().context.c_str());
   TEST_ASSERT_FALSE((*link)->connected());
   link->reset();

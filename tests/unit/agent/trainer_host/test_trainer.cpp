@@ -45,9 +45,12 @@ struct OneTrainer {
   }
 
   test::TemporaryFolder folder;
-  std::unique_ptr<Loop> loop = std::move(*Loop::create());
+  SystemClock clock;
+  SystemProcesses processes;
+  std::unique_ptr<Loop> loop = std::move(*Loop::create(clock));
   std::vector<core::EventBody> events;
-  TrainerHost host{*loop, [this](core::EventBody e) { events.push_back(std::move(e)); }, {}};
+  TrainerHost host{
+      *loop, processes, [this](core::EventBody e) { events.push_back(std::move(e)); }, {}};
   std::unique_ptr<Trainer> trainer;
   int pid = 0;
   int wakes = 0;
@@ -79,14 +82,14 @@ TEST(a_chatty_trainer_wakes_the_agent_by_the_round_and_no_end_is_lost) {
     until += 200;
     one.wakes = 0;
     one.events.clear();
-    const TimeNs began = boot_now_ns();
+    const TimeNs began = one.loop->now();
     one.trainer->run(core::RunTrainer{{1, 1}, until, 1000});
     one.run_until([&] {
       const auto* report = one.last<core::TrainerProgressed>();
       return report != nullptr && report->samples >= until;
     });
     // However slow the machine: one look a round, and some more towards the end.
-    const auto rounds = static_cast<int>((boot_now_ns() - began) / kReportRound);
+    const auto rounds = static_cast<int>((one.loop->now() - began) / kReportRound);
     TEST_ASSERT_TRUE(one.wakes <= 2 * rounds + 40);
     TEST_ASSERT_TRUE(one.events.size() <= static_cast<std::size_t>(rounds) + 3);
     std::uint64_t before = until - 200;
