@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 namespace laird {
 
@@ -17,11 +16,5 @@ inline constexpr DurationNs kMinute = 60 * kSecond;
 inline constexpr DurationNs kHour = 60 * kMinute;
 inline constexpr DurationNs kDay = 24 * kHour;
 inline constexpr TimeNs kNever = INT64_MAX;
-
-[[nodiscard]] constexpr double seconds(DurationNs d) { return static_cast<double>(d) / 1e9; }
-
-// As people say it, for screens and pages: "250 ms", "1.5 s", "1 min 30 s", "2 h", "3 d 4 h".
-[[nodiscard]] std::string spoken(DurationNs d);
-[[nodiscard]] std::string spoken_seconds(double s);
 
 }  // namespace laird

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "agent/core/step/step.hpp"
+#include "base/duration.hpp"
 
 namespace laird::agent {
 namespace {

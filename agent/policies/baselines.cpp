@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/duration.hpp"
 #include "base/require.hpp"
 
 namespace laird::policies {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "agent/policies/keyed_list.hpp"
+#include "base/duration.hpp"
 #include "base/require.hpp"
 
 namespace laird::policies {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/policies/keyed_list.hpp"
+#include "base/duration.hpp"
 #include "base/exact_math.hpp"
 
 namespace laird::policies {

@@ -4,6 +4,8 @@
 #include <cinttypes>
 #include <cmath>
 
+#include "base/duration.hpp"
+
 namespace laird::agent {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "agent/settings/cotrain_task.hpp"
+#include "base/duration.hpp"
 
 namespace laird::agent {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/time.hpp"
+#include "base/duration.hpp"
 #include "lab/fleet/plots.hpp"
 #include "plot/figures.hpp"
 #include "plot/svg_plot.hpp"

@@ -5,6 +5,7 @@
 #include <deque>
 #include <random>
 
+#include "base/duration.hpp"
 #include "power/model/lane_weights.hpp"
 #include "power/model/modelled_board.hpp"
 #include "power/model/power_gate.hpp"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/duration.hpp"
 #include "power/report/summary.hpp"
 
 namespace laird::lab {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "base/duration.hpp"
 #include "lab/scheduling/bundles.hpp"
 
 namespace laird::lab {

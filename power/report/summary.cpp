@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/duration.hpp"
 #include "config/units.hpp"
 
 namespace laird::power {

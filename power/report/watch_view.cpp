@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/duration.hpp"
+
 namespace laird::power {
 namespace {
 

@@ -1,4 +1,4 @@
-#include "base/time.hpp"
+#include "base/duration.hpp"
 
 #include <cmath>
 #include <limits>
