@@ -11,6 +11,7 @@
 
 #include "agent/core/state/limits.hpp"
 #include "agent/settings/cotrain_task.hpp"
+#include "base/require.hpp"
 #include "json/value.hpp"
 #include "trainer_protocol/from_agent.hpp"
 
@@ -73,6 +74,7 @@ void Trainer::begin(const std::string& folder) {
   if (lines_only_) {
     close_socket();
     set_frozen(true);
+    enter(LifeEvent::kReady);
     host_.emit(core::TrainerReady{ref_, 0, spec_.planned_samples});
     return;
   }
@@ -85,7 +87,7 @@ void Trainer::begin(const std::string& folder) {
 
 void Trainer::run(const core::RunTrainer& command) {
   until_ = command.until;
-  grant_reported_ = false;
+  enter(LifeEvent::kGranted);
   pace_.granted(host_.loop.now(), samples_, until_);
   limit(command.cpu_milli);
   if (lines_only_) {
@@ -102,7 +104,7 @@ void Trainer::limit(std::uint32_t cpu_milli) {
 }
 
 void Trainer::freeze_for_duty(bool frozen) {
-  if (dying_) return;  // a frozen process does not die
+  if (stage_ == LifeStage::kDying) return;  // a frozen process does not die
   duty_frozen_ = frozen;
   apply_frozen();
 }
@@ -130,7 +132,7 @@ void Trainer::stop() {
 }
 
 void Trainer::kill() {
-  dying_ = true;
+  enter(LifeEvent::kKilled);
   host_.processes.signal_group(handle_.pid, SIGKILL);
   if (group_ != nullptr) group_->kill_all();
 }
@@ -153,7 +155,7 @@ void Trainer::ended(int wait_status) {
 }
 
 void Trainer::tell(const std::string& line, bool may_drop) {
-  if (lines_only_ || !is_ready_) return;
+  if (lines_only_ || stage_ == LifeStage::kStarting || stage_ == LifeStage::kDying) return;
   if (may_drop && outgoing_.size() + line.size() > kPeerOutgoingMax) return;
   send(line);
 }
@@ -194,6 +196,24 @@ void Trainer::apply_frozen() {
 void Trainer::breach(const std::string& why) {
   close_socket();
   host_.emit(core::TrainerFailed{ref_, core::clipped(why)});
+}
+
+bool Trainer::said(LifeEvent event) {
+  const std::optional<LifeStage> next = next_stage(stage_, event);
+  if (!next) {
+    breach("its trainer broke the protocol: it said \"" + std::string(name(event)) +
+           (stage_ == LifeStage::kStarting ? "\" before it was ready"
+                                           : "\" when it was ready already"));
+    return false;
+  }
+  stage_ = *next;
+  return true;
+}
+
+void Trainer::enter(LifeEvent event) {
+  const std::optional<LifeStage> next = next_stage(stage_, event);
+  LAIRD_REQUIRE(next.has_value(), "the agent tells a trainer only what its stage of life allows");
+  stage_ = *next;
 }
 
 void Trainer::send(const std::string& line) {
@@ -328,12 +348,18 @@ void Trainer::on_message(const TrainerMessage& message) {
   is_answering_ = false;
   switch (message.type) {
     case Type::kReady:
-      is_ready_ = true;
+      if (!said(LifeEvent::kReady)) return;
       samples_ = message.samples;
       host_.emit(core::TrainerReady{ref_, message.samples, message.planned_samples});
       break;
-    case Type::kCheckpointed: host_.emit(core::TrainerCheckpointed{ref_, message.samples}); break;
-    case Type::kDone: host_.emit(core::TrainerDone{ref_}); break;
+    case Type::kCheckpointed:
+      if (!said(LifeEvent::kCheckpointed)) return;
+      host_.emit(core::TrainerCheckpointed{ref_, message.samples});
+      break;
+    case Type::kDone:
+      if (!said(LifeEvent::kDone)) return;
+      host_.emit(core::TrainerDone{ref_});
+      break;
     case Type::kError: breach("its trainer reported: " + message.text); break;
     case Type::kYield: on_yield(message); break;
     case Type::kProgress:
@@ -346,9 +372,10 @@ void Trainer::on_yield(const TrainerMessage& message) {
     breach("its trainer gives its lane back, but its task is no fleet task");
     return;
   }
-  if (grant_reported_) return;
-  grant_reported_ = true;
-  host_.emit(core::TrainerYielded{ref_, message.for_ns});
+  const bool was_working = stage_ == LifeStage::kWorking;
+  if (!said(LifeEvent::kYielded)) return;
+  // Once a grant: what comes after it belongs to none.
+  if (was_working) host_.emit(core::TrainerYielded{ref_, message.for_ns});
 }
 
 void Trainer::on_to_peers(const TrainerMessage& message) {
@@ -360,21 +387,23 @@ void Trainer::on_to_peers(const TrainerMessage& message) {
     breach("its trainer floods the other boards with messages");
     return;
   }
+  if (!said(LifeEvent::kSpokeToPeers)) return;
   if (host_.to_peers) host_.to_peers(ref_.key, message.to, message.bytes);
 }
 
 void Trainer::on_progress(const TrainerMessage& message) {
   // It may finish the batch that crosses the limit; whatever it counts after that it took.
-  if (is_ready_ && grant_reported_ && message.samples > samples_) {
+  if (!lines_only_ && stage_ == LifeStage::kIdle && message.samples > samples_) {
     breach("its trainer goes on working without a grant");
     return;
   }
+  const bool is_spent = stage_ == LifeStage::kWorking && message.samples >= until_;
+  if (!said(is_spent ? LifeEvent::kGrantSpent : LifeEvent::kReported)) return;
   samples_ = message.samples;
   pending_ = message;
   has_pending_ = true;
   has_heard_ = true;
-  if (message.samples < until_ || grant_reported_) return;
-  grant_reported_ = true;
+  if (!is_spent) return;
   on_rounds_ = false;
   flush_progress();
 }
