@@ -63,11 +63,12 @@ std::string energy_line(const core::State& state) {
 }
 
 constexpr const char* kHeader =
-    "TASK              LANE STATE      PROGRESS          LOSS   TARGET  FORECAST         DEADLINE  "
-    "SHARE   ENERGY";
+    "TASK              LANE STATE      PROGRESS          LOSS   TARGET  FORECAST            "
+    "DEADLINE"
+    "  SHARE   ENERGY";
 
 std::string line_of(const TaskRow& row) {
-  return format("%-17.17s %-4s %-10.10s %-15s %8s %8.4f  %-16s %8s %5.0f%% %8s", row.name.c_str(),
+  return format("%-17.17s %-4s %-10.10s %-15s %8s %8.4f  %-16s %11s %5.0f%% %8s", row.name.c_str(),
                 row.lane.c_str(), row.state.c_str(), bar(row).c_str(),
                 loss_text(row.loss_known, row.loss).c_str(), row.target_loss,
                 forecast_text(row).c_str(), row.ended ? "-" : left_text(row.deadline_in).c_str(),
