@@ -6,11 +6,8 @@
 
 #include "plot/svg_plot.hpp"
 
-namespace laird::lab {
+namespace laird::plot {
 namespace {
-
-using power::escaped;
-using power::short_number;
 
 constexpr double kWidth = 960;
 constexpr double kNames = 190;  // room for the names on the left
@@ -95,7 +92,7 @@ std::string svg_timeline(const Timeline& timeline) {
     const double tall = std::max(1.0, full * std::clamp(span.share, 0.0, 1.0));
     out += "<rect x=" + px(x_of(span.from)) + " y=" + px(y + full - tall) + " height=" + px(tall) +
            " width=" + px(std::max(0.6, x_of(span.to) - x_of(span.from))) +
-           " style=\"fill:var(--c" + std::to_string(span.colour % power::kPlotColours) +
+           " style=\"fill:var(--c" + std::to_string(span.colour % kPlotColours) +
            ");opacity:.85\"><title>" + escaped(span.what) + "</title></rect>";
   }
   for (const TimelineMark& mark : timeline.marks) {
@@ -113,7 +110,7 @@ std::string svg_timeline(const Timeline& timeline) {
     out += line(x_of(moment), 2, x_of(moment), bottom,
                 "stroke:var(--fg);stroke-dasharray:2 3;opacity:.7");
   }
-  const double step = power::nice_step(until, 8);
+  const double step = nice_step(until, 8);
   for (double v = 0.0; v <= until * 1.0001; v += step) {
     out += line(x_of(v), bottom, x_of(v), bottom + 4, "stroke:var(--soft)");
     out += "<text class=tx x=" + px(x_of(v)) + " y=" + px(bottom + 17) + ">" +
@@ -136,4 +133,4 @@ std::string html_table(const std::vector<std::vector<std::string>>& rows) {
   return out + "</table></div>";
 }
 
-}  // namespace laird::lab
+}  // namespace laird::plot

@@ -1,12 +1,12 @@
 // The two pictures of the lab's pages that power/report does not draw: bars by name, and who ran
-// when. They go inside power::page and use its style and palette.
+// when. They go inside plot::page and use its style and palette.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace laird::lab {
+namespace laird::plot {
 
 struct NamedBar {
   std::string name;
@@ -44,4 +44,4 @@ struct Timeline {
 // A table of texts; the first row is the head.
 [[nodiscard]] std::string html_table(const std::vector<std::vector<std::string>>& rows);
 
-}  // namespace laird::lab
+}  // namespace laird::plot

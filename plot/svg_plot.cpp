@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <limits>
 
-namespace laird::power {
+#include "plot/page.hpp"
+
+namespace laird::plot {
 namespace {
 
 constexpr double kLeft = 56;
@@ -28,9 +30,44 @@ struct Axis {
   double step = 0.2;
   double from = 0;  // pixels
   double to = 1;
+  bool log = false;
+  double offset = 0;  // of a logarithmic axis
+  bool bounded = false;
 
-  [[nodiscard]] double at(double v) const { return from + (v - low) / (high - low) * (to - from); }
+  [[nodiscard]] double of(double v) const { return log ? std::log(v + offset) : v; }
+  [[nodiscard]] double at(double v) const {
+    const double share = (of(v) - of(low)) / (of(high) - of(low));
+    return from + (bounded ? std::clamp(share, 0.0, 1.0) : share) * (to - from);
+  }
 };
+
+std::string tick_text(double v, double step);
+
+// Where an axis has its numbers, and what they are.
+std::vector<std::pair<double, std::string>> ticks_of(const Axis& axis) {
+  std::vector<std::pair<double, std::string>> out;
+  if (!axis.log) {
+    for (double v = std::ceil(axis.low / axis.step - 1e-9) * axis.step;
+         v <= axis.high + axis.step * 1e-6; v += axis.step) {
+      out.emplace_back(v, tick_text(v, axis.step));
+    }
+    return out;
+  }
+  // One of each decade; with two and five where there are few decades.
+  const double decades = (axis.of(axis.high) - axis.of(axis.low)) / std::log(10.0);
+  for (int e = -12; e <= 15; ++e) {
+    for (const double m : {1.0, 2.0, 5.0}) {
+      const double v = m * std::pow(10.0, e);
+      if ((m != 1.0 && decades > 1.6) || v < axis.low || v > axis.high) continue;
+      char text[32];
+      std::snprintf(text, sizeof text, v >= 1e6 || v < 0.01 ? "%.0e" : "%g", v);
+      // Not on the one before: an offset presses the smallest together.
+      if (!out.empty() && std::fabs(axis.at(v) - axis.at(out.back().first)) < 14) continue;
+      out.emplace_back(v, text);
+    }
+  }
+  return out;
+}
 
 Axis make_axis(double low, double high, int count, bool round_up) {
   Axis axis;
@@ -48,17 +85,15 @@ std::string tick_text(double v, double step) {
 
 std::string frame(const Axis& x, const Axis& y, std::string_view x_unit, std::string_view y_unit) {
   std::string out;
-  for (double v = y.low; v <= y.high + y.step * 1e-6; v += y.step) {
+  for (const auto& [v, text] : ticks_of(y)) {
     out += "<line class=grid x1=" + px(x.from) + " x2=" + px(x.to) + " y1=" + px(y.at(v)) +
            " y2=" + px(y.at(v)) + " />";
-    out += "<text class=ty x=" + px(x.from - 8) + " y=" + px(y.at(v) + 4) + ">" +
-           tick_text(v, y.step) + "</text>";
+    out += "<text class=ty x=" + px(x.from - 8) + " y=" + px(y.at(v) + 4) + ">" + text + "</text>";
   }
-  for (double v = std::ceil(x.low / x.step) * x.step; v <= x.high + x.step * 1e-6; v += x.step) {
+  for (const auto& [v, text] : ticks_of(x)) {
     out += "<line class=tick x1=" + px(x.at(v)) + " x2=" + px(x.at(v)) + " y1=" + px(y.from) +
            " y2=" + px(y.from + 4) + " />";
-    out += "<text class=tx x=" + px(x.at(v)) + " y=" + px(y.from + 17) + ">" +
-           tick_text(v, x.step) + "</text>";
+    out += "<text class=tx x=" + px(x.at(v)) + " y=" + px(y.from + 17) + ">" + text + "</text>";
   }
   out +=
       "<text class=ty x=" + px(x.to) + " y=" + px(y.from + 31) + ">" + escaped(x_unit) + "</text>";
@@ -133,28 +168,17 @@ std::string legend(const Plot& plot) {
   return out + "</div>";
 }
 
+// Nothing at or below 0 has a place on a logarithmic axis.
+bool has_place(const Plot& plot, const PlotPoint& p) {
+  if (plot.x_log && !(p.x + plot.x_log_offset > 0)) return false;
+  return !plot.y_log || (p.low > 0 && p.high > 0 && p.mean > 0);
+}
+
 std::string open_svg(double width, double height) {
   return "<svg viewBox=\"0 0 " + px(width) + " " + px(height) + "\" role=img>";
 }
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default:
-        // Control bytes have no place in a page.
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 double nice_step(double span, int count) {
   const double rough = span / count;
@@ -168,7 +192,11 @@ std::string short_number(double v) {
   return fixed(v, size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 
-std::string svg_lines(const Plot& plot) {
+std::string svg_lines(const Plot& given) {
+  Plot plot = given;
+  for (PlotSeries& s : plot.series) {
+    std::erase_if(s.points, [&](const PlotPoint& p) { return !has_place(plot, p); });
+  }
   double x_low = std::numeric_limits<double>::infinity(), x_high = -x_low;
   double y_low = x_low, y_high = -x_low;
   for (const PlotSeries& s : plot.series) {
@@ -184,17 +212,27 @@ std::string svg_lines(const Plot& plot) {
     x_low = std::min(x_low, plot.x_from);
     x_high = std::max(x_high, plot.x_to);
   }
-  if (plot.from_zero) y_low = std::min(0.0, y_low);
+  if (plot.from_zero && !plot.y_log) y_low = std::min(0.0, y_low);
   // A first point just after zero must not cost the axis its zero.
-  if (x_low > 0 && x_low < 0.02 * x_high) x_low = 0;
+  if (!plot.x_log && x_low > 0 && x_low < 0.02 * x_high) x_low = 0;
+  const bool is_bounded = plot.y_to > plot.y_from;
+  if (is_bounded) {
+    y_low = plot.y_from;
+    y_high = plot.y_to;
+  }
   Axis x = make_axis(x_low, x_high, 8, false);
-  Axis y = make_axis(y_low, y_high, 5, true);
+  Axis y = make_axis(y_low, y_high, 5, !is_bounded && !plot.y_log);
+  x.log = plot.x_log;
+  x.offset = plot.x_log_offset;
+  y.log = plot.y_log;
+  y.bounded = is_bounded;
   x.from = kLeft;
   x.to = plot.width - kRight;
   y.from = plot.height - kBottom;
   y.to = kTop;
   // A wide picture on a narrow screen is moved under the finger, not made too small to read.
-  std::string out = legend(plot) + (plot.width > 700 ? "<div class=wide>" : "<div>") +
+  std::string out = (plot.has_legend ? legend(plot) : "") +
+                    (plot.width > 700 ? "<div class=wide>" : "<div>") +
                     open_svg(plot.width, plot.height);
   out += frame(x, y, plot.x_unit, plot.y_unit);
   for (const PlotSeries& s : plot.series) {
@@ -211,6 +249,10 @@ std::string svg_lines(const Plot& plot) {
     out += "<path class=\"line" + std::string(s.strong ? " strong" : "") +
            (s.dashed ? " dashed" : "") + "\" style=\"stroke:" + colour + "\" d=\"" +
            line_path(s, x, y, plot.gap_x) + "\"><title>" + escaped(s.name) + "</title></path>";
+    if (s.dot && !s.points.empty()) {
+      out += "<circle r=3.5 style=\"fill:" + colour + "\" cx=" + px(x.at(s.points[0].x)) +
+             " cy=" + px(y.at(s.points[0].mean)) + " />";
+    }
   }
   return out + mark_lines(plot.marks, x, y) + "</svg></div>";
 }
@@ -239,46 +281,4 @@ std::string svg_histogram(const std::vector<Bar>& bars, std::string_view x_unit,
   return out + "</svg>";
 }
 
-std::string page(std::string_view title, std::string_view body) {
-  static constexpr std::string_view kStyle = R"css(
-:root{color-scheme:light dark;--bg:#fff;--fg:#1c2430;--soft:#5c6675;--line:#e3e7ee;--card:#f6f8fb;
---c0:#2f6fde;--c1:#e07b2e;--c2:#1f9d6b;--c3:#c0447c;--c4:#7d5bd0;--c5:#a98600;--c6:#1f9fb5;--c7:#75808f}
-@media(prefers-color-scheme:dark){:root{--bg:#12161c;--fg:#e7ebf1;--soft:#98a3b3;--line:#2a313c;
---card:#1a2029;--c0:#6ea3ff;--c1:#f2a05f;--c2:#4fcf9a;--c3:#ec7fb0;--c4:#ab90f2;--c5:#d8b83a;
---c6:#56cbdf;--c7:#a3adba}}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:28px 20px 60px;max-width:1040px;background:var(--bg);color:var(--fg);
-font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-h1{font-size:24px;margin:0 0 2px}h2{font-size:17px;margin:34px 0 8px}
-p{margin:6px 0;color:var(--soft)}p.lead{margin-bottom:18px}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(118px,1fr));gap:10px;margin:16px 0}
-.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:10px 14px}
-.card b{display:block;font-size:21px;font-weight:650;font-variant-numeric:tabular-nums}
-.card span{color:var(--soft);font-size:13px}
-svg{width:100%;height:auto;display:block;overflow:visible}
-svg text{fill:var(--soft);font-size:11.5px;font-variant-numeric:tabular-nums}
-.ty{text-anchor:end}.tx{text-anchor:middle}.unit{font-weight:600}
-.grid{stroke:var(--line);stroke-width:1}.tick{stroke:var(--soft);stroke-width:1}
-.line{fill:none;stroke-width:1.3;stroke-linejoin:round}.line.strong{stroke-width:1.9}
-.line.dashed{stroke-dasharray:5 4}.band{opacity:.16}.area{opacity:.72}
-line.mark{stroke:var(--fg);stroke-width:1;stroke-dasharray:2 3;opacity:.7}svg text.mark{fill:var(--fg)}
-.bar{fill:var(--c0);opacity:.8}
-.legend{display:flex;flex-wrap:wrap;gap:4px 16px;margin:2px 0 6px 56px;font-size:13px;color:var(--soft)}
-.legend i{display:inline-block;width:14px;height:3px;border-radius:2px;margin-right:6px;vertical-align:middle}
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line)}
-td{white-space:nowrap}th{color:var(--soft);font-weight:600;font-size:13px}
-th:first-child,td:first-child{text-align:left;padding-left:0}
-.ok{color:var(--c2)}.bad{color:var(--c1);font-weight:600}
-.scroll,.wide{overflow-x:auto}.wide svg{min-width:680px}
-)css";
-  std::string out = "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport ";
-  out +=
-      "content=\"width=device-width,initial-scale=1\"><title>" + escaped(title) + "</title><style>";
-  out += kStyle;
-  out += "</style><body>";
-  out += body;
-  return out + "</body></html>\n";
-}
-
-}  // namespace laird::power
+}  // namespace laird::plot

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace laird::power {
+#include "plot/page.hpp"
+
+namespace laird::plot {
 
 struct PlotPoint {
   double x = 0;
@@ -24,6 +26,7 @@ struct PlotSeries {
   bool stepped = false;
   bool dashed = false;
   bool filled = false;  // only the area between low and high
+  bool dot = false;     // on its first point
 };
 
 // Something that happened at one moment: a line from top to bottom, with its name.
@@ -45,6 +48,15 @@ struct Plot {
   double width = 960;
   double height = 280;
   bool from_zero = true;
+  bool has_legend = true;
+  // Logarithmic axes. x is moved by `x_log_offset` first, so that a point at 0 has a place; points
+  // without one are left out.
+  bool x_log = false;
+  bool y_log = false;
+  double x_log_offset = 0;
+  // When y_to is above y_from: the y axis is exactly that, and values beyond it lie on its edge.
+  double y_from = 0;
+  double y_to = 0;
 };
 
 struct Bar {
@@ -57,16 +69,9 @@ struct Bar {
 [[nodiscard]] std::string svg_histogram(const std::vector<Bar>& bars, std::string_view x_unit,
                                         std::string_view y_unit);
 
-// Text safe inside HTML and SVG.
-[[nodiscard]] std::string escaped(std::string_view text);
 // 1, 2 or 5 times a power of ten, so that about `count` of them cover the span.
 [[nodiscard]] double nice_step(double span, int count);
 // A number with as few digits as show three figures.
 [[nodiscard]] std::string short_number(double v);
 
-// A whole page: `body` inside the style all pages share (light and dark, palette as --c0 to --c7).
-[[nodiscard]] std::string page(std::string_view title, std::string_view body);
-
-inline constexpr int kPlotColours = 8;
-
-}  // namespace laird::power
+}  // namespace laird::plot

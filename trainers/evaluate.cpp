@@ -46,7 +46,7 @@ Result<FloatVector> parameters_of(std::string_view payload, Eigen::Index size) {
 }  // namespace
 
 Result<Evaluation> evaluate(const Params& params, std::string_view payload) {
-  const Result<Dataset> data = load_data(params);
+  const Result<datasets::Dataset> data = load_data(params);
   if (!data) return tl::make_unexpected(data.error());
   const Shape shape = shape_of(params, *data);
   if (weights_of(shape) > static_cast<double>(kParametersMax)) {

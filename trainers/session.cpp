@@ -4,19 +4,24 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
+#include "os/line_splitter.hpp"
+#include "trainer_protocol/from_agent.hpp"
+#include "trainer_protocol/to_agent.hpp"
 #include "trainers/model/checkpoint.hpp"
 #include "trainers/model/cotrain.hpp"
 #include "trainers/model/training.hpp"
-#include "trainers/protocol.hpp"
 
 namespace laird::trainers {
 namespace {
+
+namespace protocol = trainer_protocol;
 
 TimeNs steady_now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -56,15 +61,15 @@ class Socket {
   // next call.
   [[nodiscard]] Got receive(TimeNs until, std::string_view& line) {
     for (;;) {
-      if (const std::optional<std::string_view> next = lines_.next()) {
+      const std::optional<std::string_view> next = lines_.next(left_);
+      if (lines_.overlong() > 0) return Got::kOverlong;
+      if (next) {
         line = *next;
         return Got::kLine;
       }
-      if (lines_.overlong()) return Got::kOverlong;
-      const auto [at, size] = lines_.space();
-      const ssize_t n = ::recv(fd_, at, size, MSG_DONTWAIT);
+      const ssize_t n = ::recv(fd_, block_.data(), block_.size(), MSG_DONTWAIT);
       if (n > 0) {
-        lines_.commit(static_cast<std::size_t>(n));
+        left_ = std::string_view(block_.data(), static_cast<std::size_t>(n));
         continue;
       }
       if (n < 0 && errno == EINTR) continue;
@@ -97,7 +102,9 @@ class Socket {
   }
 
   int fd_;
-  LineBuffer lines_;
+  std::array<char, 16 * 1024> block_;
+  std::string_view left_;  // what of the block is still to be cut into lines
+  LineSplitter lines_{protocol::kLineFromAgentMax, Overlong::kSkip};
 };
 
 class Session {
@@ -117,7 +124,7 @@ class Session {
         case Socket::Got::kClosed: return kExitAgentGone;
         case Socket::Got::kOverlong:
           leave_with_error("a line from the agent is longer than " +
-                           std::to_string(kLineFromAgentMax) + " bytes");
+                           std::to_string(protocol::kLineFromAgentMax) + " bytes");
           break;
         case Socket::Got::kNothing:
           if (work) advance();
@@ -147,50 +154,51 @@ class Session {
     if (now < waiting_since_ + kYieldAfter) return waiting_since_ + kYieldAfter;
     waiting_since_ = kNever;
     limit_ = 0;
-    send(yield_line(yield_for_));
+    send(protocol::yield_line(yield_for_));
     yield_for_ = std::min(2 * yield_for_, kYieldMax);
     return kNever;
   }
 
   void send_shares() {
     if (training_ == nullptr) return;
-    for (const Share& share : training_->take_shares()) send(share_line(share));
+    for (const Share& share : training_->take_shares())
+      send(protocol::share_line(share.to, share.bytes));
   }
 
   void leave_with_error(const std::string& message) {
     notes_.add(message);
     exit_ = kExitError;
-    send(error_line(message));
+    send(protocol::error_line(message));
   }
 
   void take(std::string_view line) {
-    Result<Message> message = parse_message(line);
+    Result<protocol::FromAgent> message = protocol::parse_from_agent(line);
     if (!message) {
       const bool is_start = message.error().context.starts_with("start:");
       if (is_start && training_ == nullptr) return leave_with_error(message.error().context);
       return notes_.add("ignored a line from the agent: " + message.error().context);
     }
-    if (auto* start = std::get_if<from_agent::Start>(&*message)) return begin(*start);
+    if (auto* start = std::get_if<protocol::Start>(&*message)) return begin(*start);
     if (training_ == nullptr) {
       return leave_with_error("the first message must be \"start\"");
     }
-    if (const auto* run = std::get_if<from_agent::Run>(&*message)) return set_limit(run->until);
-    if (const auto* peers = std::get_if<from_agent::Peers>(&*message)) return set_peers(*peers);
-    if (const auto* peer = std::get_if<from_agent::Peer>(&*message)) return hear(*peer);
-    const bool pausing = std::holds_alternative<from_agent::Pause>(*message);
+    if (const auto* run = std::get_if<protocol::Run>(&*message)) return set_limit(run->until);
+    if (const auto* peers = std::get_if<protocol::Peers>(&*message)) return set_peers(*peers);
+    if (const auto* peer = std::get_if<protocol::Peer>(&*message)) return hear(*peer);
+    const bool pausing = std::holds_alternative<protocol::Pause>(*message);
     if (pausing) limit_ = 0;
     if (!write_checkpoint(pausing)) return;
-    if (std::holds_alternative<from_agent::Stop>(*message) && !exit_) exit_ = kExitStopped;
+    if (std::holds_alternative<protocol::Stop>(*message) && !exit_) exit_ = kExitStopped;
   }
 
-  void set_peers(const from_agent::Peers& peers) {
-    if (const Status s = training_->set_neighbours(peers.neighbours); !s) {
+  void set_peers(const protocol::Peers& peers) {
+    if (const Status s = training_->set_neighbours(peers); !s) {
       return notes_.add("ignored a line from the agent: " + s.error().context);
     }
     if (training_->finished()) finish();
   }
 
-  void hear(const from_agent::Peer& peer) {
+  void hear(const protocol::Peer& peer) {
     if (const Status s = training_->hear(peer.from, peer.bytes); !s) {
       notes_.add("from " + peer.from.substr(0, 40) + ": " + s.error().context);
     }
@@ -209,7 +217,7 @@ class Session {
     return std::unique_ptr<TrainingRun>(std::make_unique<Training>(std::move(*made)));
   }
 
-  void begin(const from_agent::Start& start) {
+  void begin(const protocol::Start& start) {
     if (training_ != nullptr) return notes_.add("ignored a second \"start\"");
     std::vector<config::Problem> problems;
     const Params params = read_params(kind_, start.params, "params", problems);
@@ -231,7 +239,8 @@ class Session {
         [this](std::string_view payload) { return training_->restore(payload); }, passed_over);
     for (const std::string& why : passed_over) notes_.add(why);
     if (!resumed && !passed_over.empty()) notes_.add("starting afresh");
-    send(ready_line(training_->samples(), training_->loss(), resumed, training_->planned()));
+    send(protocol::ready_line(training_->samples(), training_->loss(), resumed,
+                              training_->planned()));
     if (training_->finished()) finish();
   }
 
@@ -255,10 +264,12 @@ class Session {
 
   void report() {
     const Report r = training_->take_report();
-    send(progress_line(r.samples, r.loss));
+    send(protocol::progress_line(r.samples, r.loss));
   }
 
-  void finish() { send(done_line(training_->samples(), training_->loss().value_or(0.0))); }
+  void finish() {
+    send(protocol::done_line(training_->samples(), training_->loss().value_or(0.0)));
+  }
 
   // A run that waits for other boards is paused again and again with nothing new to keep.
   [[nodiscard]] bool write_checkpoint(bool unless_same) {
@@ -266,7 +277,7 @@ class Session {
     const std::uint64_t digest =
         digest_of({reinterpret_cast<const char*>(state.data()), state.size()});
     if (unless_same && saved_ && *saved_ == digest) {
-      send(checkpointed_line(training_->samples(), training_->loss()));
+      send(protocol::checkpointed_line(training_->samples(), training_->loss()));
       return true;
     }
     saved_ = digest;
@@ -274,7 +285,7 @@ class Session {
       leave_with_error(s.error().context + "; make room or fix the task's folder");
       return false;
     }
-    send(checkpointed_line(training_->samples(), training_->loss()));
+    send(protocol::checkpointed_line(training_->samples(), training_->loss()));
     return true;
   }
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "base/require.hpp"
-#include "os/line_buffer.hpp"
+#include "os/line_splitter.hpp"
 
 namespace laird::agent {
 namespace {
@@ -48,7 +48,7 @@ bool somebody_listens(const sockaddr_un& address) {
 
 struct LocalSocket::Client {
   Fd fd;
-  LineBuffer lines{kRequestMax};
+  LineSplitter lines{kRequestMax, Overlong::kCut};
   std::string outgoing;
   std::uint64_t used = 0;  // of two clients, the one with the higher number sent something later
   bool alive = true;

@@ -6,6 +6,7 @@
 #include "config/schema.hpp"
 #include "consensus/neighbour_graph.hpp"
 #include "mqtt/codec/coop.hpp"
+#include "trainer_protocol/from_agent.hpp"
 
 namespace laird::agent {
 namespace {
@@ -116,7 +117,7 @@ void GroupTracker::on_part(const std::string& from, std::string_view payload, Ti
   }
   peer->second.bytes_in_second += payload.size();
   if (peer->second.bytes_in_second > kPeerBytesPerSecond) return;
-  callbacks_.tell(group->second.key, peer_line(from, part->bytes), true);
+  callbacks_.tell(group->second.key, trainer_protocol::peer_line(from, part->bytes), true);
 }
 
 void GroupTracker::on_to_peers(core::TaskKey key, const std::string& to, std::string_view bytes) {
@@ -170,7 +171,7 @@ void GroupTracker::refresh_group(const core::Task& task, const core::State& stat
     group.life = static_cast<std::uint64_t>(now / kMillisecond);
   }
   group.members = {self_};
-  PeersLine line;
+  trainer_protocol::Peers line;
   for (const auto& [node, peer] : peers_) {
     if (state.fleet.budget.member(node) == nullptr) continue;
     const auto said = peer.tasks.find(task.spec.name);
@@ -184,8 +185,8 @@ void GroupTracker::refresh_group(const core::Task& task, const core::State& stat
   group.neighbours = neighbours_in(group.members, self_);
   line.self = self_;
   line.life = group.life;
-  line.peers = group.neighbours;
-  const std::string text = peers_line(line);
+  for (const auto& [node, weight] : group.neighbours) line.peers.push_back({node, weight});
+  const std::string text = line_of(line);
   if (!can_hear(task.state) || text == group.told) return;
   group.told = text;
   callbacks_.tell(task.key, text, false);

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "agent/core/state/state.hpp"
-#include "agent/trainer_host/trainer_message.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::agent {

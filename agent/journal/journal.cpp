@@ -15,6 +15,7 @@
 #include "agent/journal/seal.hpp"
 #include "agent/journal/sqlite/database.hpp"
 #include "base/require.hpp"
+#include "os/whole_file.hpp"
 
 namespace laird::journal {
 namespace fs = std::filesystem;
@@ -42,13 +43,6 @@ std::string day_of(TimeNs wall_ns) {
   char text[16];
   std::strftime(text, sizeof text, "%Y%m%d", &utc);
   return text;
-}
-
-void sync_folder(const std::string& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  ::fsync(fd);
-  ::close(fd);
 }
 
 // Sets a damaged file aside under a name that no reader takes for a journal.
@@ -172,7 +166,7 @@ struct Journal::Impl {
     if (Status ok = meta->bind(1, "created_wall_ns").bind(2, wall_ns).run(); !ok) return ok;
     if (Status ok = put_snapshot(state); !ok) return ok;
     if (Status ok = commit(true); !ok) return ok;
-    sync_folder(folder);
+    static_cast<void>(sync_folder(folder));
     bytes_at_first = size_on_disk(path);
     return {};
   }

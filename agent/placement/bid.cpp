@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent/placement/need.hpp"
+#include "base/duration.hpp"
 
 namespace laird::placement {
 namespace {
@@ -15,8 +16,6 @@ using core::Task;
 constexpr double kFreeShareMin = 0.02;
 // Without history of the trainer nothing is promised.
 constexpr double kProbabilityUnknown = 0.5;
-
-double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
 
 bool is_alike(const Task& task, const core::TaskSpec& spec) {
   return task.spec.trainer == spec.trainer && task.spec.lane == spec.lane && task.busy_ns > kSecond;

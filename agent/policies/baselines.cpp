@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/duration.hpp"
 #include "base/require.hpp"
 
 namespace laird::policies {
@@ -45,9 +46,8 @@ void ShortestTaskFirst::archive(Archive& ar) {
 
 std::string ShortestTaskFirst::explain(const core::Task& task) const {
   if (task.key == last_) return "shortest-task-first: its deadline is the next";
-  const DurationNs later = (task.deadline_at - last_deadline_) / kSecond;
-  return "shortest-task-first: another task's deadline comes " + std::to_string(later) +
-         " s earlier";
+  return "shortest-task-first: another task's deadline comes " +
+         spoken(task.deadline_at - last_deadline_) + " earlier";
 }
 
 void RoundRobin::decide(const LaneView& view, Decision& out) {

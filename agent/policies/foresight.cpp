@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "agent/policies/keyed_list.hpp"
+#include "base/duration.hpp"
 #include "base/require.hpp"
 
 namespace laird::policies {
@@ -22,8 +23,6 @@ constexpr double kTrustGain = 0.1;
 constexpr double kTrustMin = 0.4;
 // A slice that ended this far from where it was expected says nothing about the band there.
 constexpr double kExpectedSlack = 0.02;
-
-[[nodiscard]] double seconds(DurationNs ns) { return static_cast<double>(ns) / 1e9; }
 
 [[nodiscard]] bool is_known(const core::Task& task) {
   return placement::has_forecast(task, task.rate);
@@ -247,11 +246,11 @@ std::string Foresight::explain(const core::Task& task) const {
   } else {
     out += "first of " + std::to_string(chosen->planned) + " planned of " +
            std::to_string(chosen->considered) + " tasks, given up after " +
-           shortened(chosen->cutoff_seconds) + " s more; the plan expects " +
+           spoken_seconds(chosen->cutoff_seconds) + " more; the plan expects " +
            shortened(chosen->plan_value) + " successes";
   }
   if (task.restore_ns > 0) {
-    out += "; starting it takes " + shortened(seconds(task.restore_ns)) + " s";
+    out += "; starting it takes " + spoken(task.restore_ns);
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/policies/keyed_list.hpp"
+#include "base/duration.hpp"
 #include "base/exact_math.hpp"
 
 namespace laird::policies {
@@ -148,8 +149,9 @@ std::string Lara::explain(const core::Task& task) const {
   }
   const std::string need = at->need_seconds >= kNeverSeconds
                                ? std::string("never reaches its target by the fitted line")
-                               : "needs " + shortened(at->need_seconds) + " s of the lane in the " +
-                                     shortened(at->left_seconds) + " s left";
+                               : "needs " + spoken_seconds(at->need_seconds) +
+                                     " of the lane in the " + spoken_seconds(at->left_seconds) +
+                                     " left";
   if (at->why == Why::kOnTime) return "lara: " + need + "; it gets " + share + " of the lane";
   if (at->why == Why::kMostGain) {
     return "lara: " + need + "; nobody is estimated to finish, and it gains most";

@@ -10,9 +10,10 @@ using json::Kind;
 using json::Value;
 
 // Each with everything below it.
-constexpr std::array<std::string_view, 10> kChangeable = {
-    "board.lanes", "board.memory", "fleet.brokers", "log_level", "policy",
-    "power.cap",   "power.every",  "power.source",  "slice",     "timing"};
+constexpr std::array<std::string_view, 11> kChangeable = {
+    "board.lanes",  "board.memory", "fleet.brokers", "fleet.publish_every",
+    "log_level",    "policy",       "power.cap",     "power.every",
+    "power.source", "slice",        "timing"};
 
 struct Locked {
   std::string_view key;

@@ -9,6 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "agent/core/state/limits.hpp"
+#include "base/require.hpp"
+#include "json/value.hpp"
+#include "trainer_protocol/from_agent.hpp"
+
 namespace laird::agent {
 namespace {
 
@@ -26,6 +31,13 @@ constexpr int kToPeersPerRefill = 256;
 constexpr std::size_t kPeerOutgoingMax = kOutgoingMax - 16 * 1024;
 constexpr std::size_t kLogLineMax = 2048;
 
+static_assert(trainer_protocol::kSamplesMax == core::kSamplesMax);
+static_assert(trainer_protocol::kNodeBytesMax == core::kNameBytesMax);
+
+std::size_t line_max(bool in_fleet) {
+  return in_fleet ? trainer_protocol::kToPeersLineMax : trainer_protocol::kLineToAgentMax;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
@@ -38,8 +50,8 @@ Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spe
       group_(std::move(group)),
       handle_(std::move(handle)),
       log_(folder + "/trainer.log"),
-      lines_(in_fleet_ ? kToPeersLineMax : kTrainerLineMax),
-      output_lines_(kLogLineMax) {
+      lines_(line_max(in_fleet_), Overlong::kSkip),
+      output_lines_(kLogLineMax, Overlong::kCut) {
   refill_allowance();
 }
 
@@ -61,22 +73,26 @@ void Trainer::begin(const std::string& folder) {
   if (lines_only_) {
     close_socket();
     set_frozen(true);
+    enter(LifeEvent::kReady);
     host_.emit(core::TrainerReady{ref_, 0, spec_.planned_samples});
     return;
   }
   watch_socket();
-  send(start_line(spec_, folder, 1));
+  Result<json::Value> params = json::parse(spec_.params, "params");
+  send(line_of(trainer_protocol::Start{spec_.name, folder,
+                                       params ? std::move(*params) : json::Value::object(),
+                                       spec_.report_every, spec_.seed}));
 }
 
 void Trainer::run(const core::RunTrainer& command) {
   until_ = command.until;
-  grant_reported_ = false;
+  enter(LifeEvent::kGranted);
   pace_.granted(host_.loop.now(), samples_, until_);
   limit(command.cpu_milli);
   if (lines_only_) {
     set_frozen(false);
   } else {
-    send(run_line(until_));
+    send(line_of(trainer_protocol::Run{until_}));
   }
 }
 
@@ -87,14 +103,14 @@ void Trainer::limit(std::uint32_t cpu_milli) {
 }
 
 void Trainer::freeze_for_duty(bool frozen) {
-  if (dying_) return;  // a frozen process does not die
+  if (stage_ == LifeStage::kDying) return;  // a frozen process does not die
   duty_frozen_ = frozen;
   apply_frozen();
 }
 
 void Trainer::pause() {
   if (!lines_only_) {
-    ask("pause");
+    ask(line_of(trainer_protocol::Pause{}));
     return;
   }
   set_frozen(true);
@@ -102,12 +118,12 @@ void Trainer::pause() {
 }
 
 void Trainer::checkpoint() {
-  if (!lines_only_) ask("checkpoint");
+  if (!lines_only_) ask(line_of(trainer_protocol::Checkpoint{}));
 }
 
 void Trainer::stop() {
   if (!lines_only_) {
-    ask("stop");
+    ask(line_of(trainer_protocol::Stop{}));
     return;
   }
   set_frozen(false);
@@ -115,7 +131,7 @@ void Trainer::stop() {
 }
 
 void Trainer::kill() {
-  dying_ = true;
+  enter(LifeEvent::kKilled);
   host_.processes.signal_group(handle_.pid, SIGKILL);
   if (group_ != nullptr) group_->kill_all();
 }
@@ -138,7 +154,7 @@ void Trainer::ended(int wait_status) {
 }
 
 void Trainer::tell(const std::string& line, bool may_drop) {
-  if (lines_only_ || !is_ready_) return;
+  if (lines_only_ || stage_ == LifeStage::kStarting || stage_ == LifeStage::kDying) return;
   if (may_drop && outgoing_.size() + line.size() > kPeerOutgoingMax) return;
   send(line);
 }
@@ -179,6 +195,24 @@ void Trainer::apply_frozen() {
 void Trainer::breach(const std::string& why) {
   close_socket();
   host_.emit(core::TrainerFailed{ref_, core::clipped(why)});
+}
+
+bool Trainer::said(LifeEvent event) {
+  const std::optional<LifeStage> next = next_stage(stage_, event);
+  if (!next) {
+    breach("its trainer broke the protocol: it said \"" + std::string(name(event)) +
+           (stage_ == LifeStage::kStarting ? "\" before it was ready"
+                                           : "\" when it was ready already"));
+    return false;
+  }
+  stage_ = *next;
+  return true;
+}
+
+void Trainer::enter(LifeEvent event) {
+  const std::optional<LifeStage> next = next_stage(stage_, event);
+  LAIRD_REQUIRE(next.has_value(), "the agent tells a trainer only what its stage of life allows");
+  stage_ = *next;
 }
 
 void Trainer::send(const std::string& line) {
@@ -267,10 +301,10 @@ void Trainer::await_refill() {
   });
 }
 
-void Trainer::ask(std::string_view what) {
+void Trainer::ask(const std::string& line) {
   is_answering_ = true;
   on_rounds_ = false;
-  send(plain_line(what));
+  send(line);
 }
 
 void Trainer::read_socket() {
@@ -279,15 +313,15 @@ void Trainer::read_socket() {
   has_heard_ = false;
   do {
     if (!read_some(handle_.socket, block, sizeof block, got)) close_socket();
-    lines_.feed(std::string_view(block, got), [this](std::string_view line, bool overlong) {
-      if (!handle_.socket || overlong) return;
-      const Result<TrainerMessage> message = parse_trainer_line(line);
+    lines_.feed(std::string_view(block, got), [this](std::string_view line) {
+      if (!handle_.socket) return;
+      const Result<TrainerMessage> message = trainer_protocol::parse_trainer_line(line);
       if (message) return on_message(*message);
       breach("its trainer broke the protocol: " + message.error().context);
     });
     if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
-      breach("its trainer sent a line longer than " +
-             std::to_string(in_fleet_ ? kToPeersLineMax : kTrainerLineMax) + " bytes");
+      breach("its trainer sent a line longer than " + std::to_string(line_max(in_fleet_)) +
+             " bytes");
     }
     // Less than there was room for: nothing is left. If that was wrong, the loop says so.
   } while (got == sizeof block && handle_.socket && bytes_left_ > 0);
@@ -313,12 +347,18 @@ void Trainer::on_message(const TrainerMessage& message) {
   is_answering_ = false;
   switch (message.type) {
     case Type::kReady:
-      is_ready_ = true;
+      if (!said(LifeEvent::kReady)) return;
       samples_ = message.samples;
       host_.emit(core::TrainerReady{ref_, message.samples, message.planned_samples});
       break;
-    case Type::kCheckpointed: host_.emit(core::TrainerCheckpointed{ref_, message.samples}); break;
-    case Type::kDone: host_.emit(core::TrainerDone{ref_}); break;
+    case Type::kCheckpointed:
+      if (!said(LifeEvent::kCheckpointed)) return;
+      host_.emit(core::TrainerCheckpointed{ref_, message.samples});
+      break;
+    case Type::kDone:
+      if (!said(LifeEvent::kDone)) return;
+      host_.emit(core::TrainerDone{ref_});
+      break;
     case Type::kError: breach("its trainer reported: " + message.text); break;
     case Type::kYield: on_yield(message); break;
     case Type::kProgress:
@@ -331,9 +371,10 @@ void Trainer::on_yield(const TrainerMessage& message) {
     breach("its trainer gives its lane back, but its task is no fleet task");
     return;
   }
-  if (grant_reported_) return;
-  grant_reported_ = true;
-  host_.emit(core::TrainerYielded{ref_, message.for_ns});
+  const bool was_working = stage_ == LifeStage::kWorking;
+  if (!said(LifeEvent::kYielded)) return;
+  // Once a grant: what comes after it belongs to none.
+  if (was_working) host_.emit(core::TrainerYielded{ref_, message.for_ns});
 }
 
 void Trainer::on_to_peers(const TrainerMessage& message) {
@@ -345,21 +386,23 @@ void Trainer::on_to_peers(const TrainerMessage& message) {
     breach("its trainer floods the other boards with messages");
     return;
   }
+  if (!said(LifeEvent::kSpokeToPeers)) return;
   if (host_.to_peers) host_.to_peers(ref_.key, message.to, message.bytes);
 }
 
 void Trainer::on_progress(const TrainerMessage& message) {
   // It may finish the batch that crosses the limit; whatever it counts after that it took.
-  if (is_ready_ && grant_reported_ && message.samples > samples_) {
+  if (!lines_only_ && stage_ == LifeStage::kIdle && message.samples > samples_) {
     breach("its trainer goes on working without a grant");
     return;
   }
+  const bool is_spent = stage_ == LifeStage::kWorking && message.samples >= until_;
+  if (!said(is_spent ? LifeEvent::kGrantSpent : LifeEvent::kReported)) return;
   samples_ = message.samples;
   pending_ = message;
   has_pending_ = true;
   has_heard_ = true;
-  if (message.samples < until_ || grant_reported_) return;
-  grant_reported_ = true;
+  if (!is_spent) return;
   on_rounds_ = false;
   flush_progress();
 }
@@ -417,8 +460,8 @@ void Trainer::read_output() {
   }
   log_.write(std::string_view(block, got));
   if (lines_only_) {
-    output_lines_.feed(std::string_view(block, got), [this](std::string_view line, bool) {
-      if (const auto progress = parse_progress_line(line)) on_message(*progress);
+    output_lines_.feed(std::string_view(block, got), [this](std::string_view line) {
+      if (const auto progress = trainer_protocol::parse_progress_line(line)) on_message(*progress);
     });
   }
   if (lines_only_) settle();

@@ -12,10 +12,13 @@
 #include "agent/os/process.hpp"
 #include "agent/trainer_host/report_pace.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
-#include "agent/trainer_host/trainer_message.hpp"
-#include "os/line_buffer.hpp"
+#include "agent/trainer_host/trainer_life.hpp"
+#include "os/line_splitter.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 namespace laird::agent {
+
+using trainer_protocol::TrainerMessage;
 
 class Trainer {
  public:
@@ -54,6 +57,10 @@ class Trainer {
   void set_frozen(bool frozen);
   void apply_frozen();
   void breach(const std::string& why);
+  // What it said leads on to the next stage of its life, or is a breach; false then.
+  [[nodiscard]] bool said(LifeEvent event);
+  // What the agent did.
+  void enter(LifeEvent event);
   void send(const std::string& line);
   void write_socket();
   void watch_socket();
@@ -67,7 +74,7 @@ class Trainer {
   void refill_allowance();
   void await_refill();
   // Tells it to do what it answers, and listens for that.
-  void ask(std::string_view what);
+  void ask(const std::string& line);
   void read_socket();
   void on_message(const TrainerMessage& message);
   // Once a grant: what comes after it belongs to none.
@@ -90,8 +97,8 @@ class Trainer {
   std::unique_ptr<Cgroup> group_;
   Process handle_;
   BoundedLog log_;
-  LineBuffer lines_;
-  LineBuffer output_lines_;
+  LineSplitter lines_;
+  LineSplitter output_lines_;
   std::string outgoing_;
   std::uint32_t socket_watched_ = 0;  // for these events; 0: not in the loop
   std::uint32_t output_watched_ = 0;
@@ -104,15 +111,13 @@ class Trainer {
   Loop::TimerId look_ = 0;
   bool on_rounds_ = false;     // its socket is read when the pace says so, and not watched
   bool is_answering_ = false;  // it was asked for something, and the answer does not wait
+  LifeStage stage_ = LifeStage::kStarting;
   std::uint64_t until_ = 0;
-  bool grant_reported_ = true;  // the end of the grant has gone through
-  bool is_ready_ = false;       // it said so itself: never of one that only prints
   std::uint64_t samples_ = 0;
   std::uint32_t cpu_milli_ = 0;
   bool grant_frozen_ = false;  // one that only prints, between its grants
   bool duty_frozen_ = false;
   bool frozen_ = false;
-  bool dying_ = false;
   TrainerMessage pending_;
   bool has_pending_ = false;
   bool has_heard_ = false;  // a report, since the last look

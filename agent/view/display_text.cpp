@@ -6,11 +6,10 @@
 #include <cstdio>
 
 #include "agent/view/status.hpp"
+#include "base/duration.hpp"
 
 namespace laird::agent {
 namespace {
-
-double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
 
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
@@ -42,13 +41,7 @@ std::string energy_text(std::int64_t energy_uj) {
   return format("%.1fJ", static_cast<double>(energy_uj) * 1e-6);
 }
 
-std::string left_text(DurationNs left) {
-  if (left < 0) return "passed";
-  const double s = seconds(left);
-  if (s < 120) return format("%.0fs", s);
-  if (s < 7200) return format("%.0fm", s / 60);
-  return format("%.1fh", s / 3600);
-}
+std::string left_text(DurationNs left) { return left < 0 ? "passed" : spoken(left); }
 
 // Progress through the planned work as a bar of ten cells.
 std::string bar(const TaskRow& row) {
@@ -67,17 +60,17 @@ std::string energy_line(const core::State& state) {
   std::string out = format("energy: %.1f J", totals.board.joules());
   if (const auto mean = totals.mean_mw()) out += format(", mean %.1f W", *mean / 1000.0);
   if (state.meter_source == power::Source::kModelled) out += " (modelled, not measured)";
-  if (totals.unmetered_ns > 0) out += format(", %.1f s unmetered", seconds(totals.unmetered_ns));
+  if (totals.unmetered_ns > 0) out += ", " + spoken(totals.unmetered_ns) + " unmetered";
   if (const auto each = totals.joules_per_success()) out += format(", %.1f J per success", *each);
   return out;
 }
 
 constexpr const char* kHeader =
-    "TASK              LANE STATE      PROGRESS          LOSS   TARGET  FORECAST         DEADLINE  "
-    "SHARE   ENERGY";
+    "TASK              LANE STATE      PROGRESS          LOSS   TARGET  FORECAST            "
+    "DEADLINE  SHARE   ENERGY";
 
 std::string line_of(const TaskRow& row) {
-  return format("%-17.17s %-4s %-10.10s %-15s %8s %8.4f  %-16s %8s %5.0f%% %8s", row.name.c_str(),
+  return format("%-17.17s %-4s %-10.10s %-15s %8s %8.4f  %-16s %11s %5.0f%% %8s", row.name.c_str(),
                 row.lane.c_str(), row.state.c_str(), bar(row).c_str(),
                 loss_text(row.loss_known, row.loss).c_str(), row.target_loss,
                 forecast_text(row).c_str(), row.ended ? "-" : left_text(row.deadline_in).c_str(),
@@ -97,10 +90,10 @@ std::string coloured(const TaskRow& row, std::string text, bool colour) {
 }  // namespace
 
 std::string table_text(const core::State& state, TimeNs now, bool colour) {
-  std::string out =
-      format("%s  policy %s  %.0f s  decisions %" PRIu64 "  switches %" PRIu64 "\n",
-             state.config.node.c_str(), state.config.policy.c_str(), seconds(now - state.booted_at),
-             state.counters.decisions, state.counters.switches);
+  std::string out = format("%s  policy %s  up %s  decisions %" PRIu64 "  switches %" PRIu64 "\n",
+                           state.config.node.c_str(), state.config.policy.c_str(),
+                           spoken(now - state.booted_at).c_str(), state.counters.decisions,
+                           state.counters.switches);
   out += power_line(state, now) + "\n";
   out += colour ? "\033[1m" + std::string(kHeader) + "\033[0m\n" : std::string(kHeader) + "\n";
   for (const TaskRow& row : task_rows(state, now)) {
@@ -145,11 +138,11 @@ std::string summary_text(const core::State& state, TimeNs now, bool colour) {
                     " tasks succeeded, policy " + state.config.policy + ", " +
                     std::to_string(state.counters.switches) + " switches\n";
   for (const TaskRow& row : rows) {
-    const std::string line = format(
-        "  %-17.17s %-10s after %6.1f s, ran %6.1f s, loss %s (target %.4f), %u switches, %s",
-        row.name.c_str(), row.state.c_str(), seconds(row.took_ns), seconds(row.busy_ns),
-        loss_text(row.loss_known, row.loss).c_str(), row.target_loss, row.switches,
-        energy_text(row.energy_uj).c_str());
+    const std::string line =
+        format("  %-17.17s %-10s after %s, ran %s, loss %s (target %.4f), %u switches, %s",
+               row.name.c_str(), row.state.c_str(), spoken(row.took_ns).c_str(),
+               spoken(row.busy_ns).c_str(), loss_text(row.loss_known, row.loss).c_str(),
+               row.target_loss, row.switches, energy_text(row.energy_uj).c_str());
     out += coloured(row, line, colour) + (row.reason.empty() ? "" : ": " + row.reason) + "\n";
   }
   return out + energy_line(state) + "\n";

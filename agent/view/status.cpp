@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/duration.hpp"
+
 namespace laird::agent {
 namespace {
-
-double seconds(DurationNs ns) { return static_cast<double>(ns) / static_cast<double>(kSecond); }
 
 void add_forecast(const core::Task& task, TaskRow& row) {
   if (task.rate <= 0.0 || row.deadline_in <= 0) return;
@@ -210,9 +210,7 @@ std::string power_line(const core::State& state, TimeNs now) {
   if (!cap.mw) return out + ", no cap";
   out += ", cap " + watts(*cap.mw) + " by " + std::string(name(cap.source));
   if (cap.source == core::CapSource::kOperator && p.operator_cap_until != kNever) {
-    char left[32];
-    std::snprintf(left, sizeof left, " for %.0f s", seconds(p.operator_cap_until - now));
-    out += left;
+    out += " for " + spoken(p.operator_cap_until - now);
   }
   if (p.governor.throttling()) {
     out += std::string(", ") + rung_in_use(p.governor);

@@ -14,10 +14,10 @@
 #include <regex>
 #include <sstream>
 
+#include "os/line_splitter.hpp"
 #include "power/boards/catalogue.hpp"
 #include "power/model/governor.hpp"
 #include "power/model/meter.hpp"
-#include "power/readers/line_stream.hpp"
 #include "power/readers/sysfs/sysfs_sampler.hpp"
 #include "power/readers/tegrastats/tegrastats_reading.hpp"
 
@@ -78,7 +78,7 @@ void laird_parse(benchmark::State& state) {
   for (auto _ : state) {
     lines = 0;
     sum = 0;
-    LineStream stream;
+    LineSplitter stream(kLineBytesMax, Overlong::kSkip);
     stream.feed(corpus(), [&](std::string_view text) {
       parse_line(text, *line);
       sum += total_of(*line, generic()).mw;
@@ -101,7 +101,7 @@ void laird_parse_from_file(benchmark::State& state) {
   for (auto _ : state) {
     lines = 0;
     sum = 0;
-    LineStream stream;
+    LineSplitter stream(kLineBytesMax, Overlong::kSkip);
     const int fd = ::open(path.c_str(), O_RDONLY);
     for (ssize_t n = 0; (n = ::read(fd, block.data(), block.size())) > 0;) {
       stream.feed(std::string_view(block.data(), static_cast<std::size_t>(n)),
@@ -124,7 +124,7 @@ void laird_parse_to_json(benchmark::State& state) {
   for (auto _ : state) {
     lines = 0;
     out.clear();
-    LineStream stream;
+    LineSplitter stream(kLineBytesMax, Overlong::kSkip);
     stream.feed(corpus(), [&](std::string_view text) {
       parse_line(text, *line);
       append_json(*line, generic(), out);
@@ -191,7 +191,7 @@ void std_regex_parse(benchmark::State& state) {
   std::size_t lines = 0;
   for (auto _ : state) {
     lines = 0;
-    LineStream stream;
+    LineSplitter stream(kLineBytesMax, Overlong::kSkip);
     stream.feed(part, [&](std::string_view text) {
       std::vector<std::pair<std::string, long>> rails;
       std::vector<std::pair<std::string, double>> zones;

@@ -103,15 +103,15 @@ class Growth final : public benchmark::ConsoleReporter {
     ConsoleReporter::ReportRuns(runs);
   }
   bool write(const std::string& path) const {
-    power::Plot plot;
+    plot::Plot plot;
     plot.x_unit = "log10 of tasks";
     plot.y_unit = "log10 of us per decision";
     plot.from_zero = false;
     int colour = 0;
     for (const auto& [name, points] : medians_) {
-      power::PlotSeries series;
+      plot::PlotSeries series;
       series.name = name;
-      series.colour = colour++ % power::kPlotColours;
+      series.colour = colour++ % plot::kPlotColours;
       series.strong = name == "decide/foresight";
       for (const auto& [tasks, us] : points) {
         const double y = std::log10(us);
@@ -120,10 +120,10 @@ class Growth final : public benchmark::ConsoleReporter {
       plot.series.push_back(std::move(series));
     }
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file << power::page("What a decision costs",
-                        "<h1>What a decision costs</h1><p>Median CPU time of one decision when one "
-                        "task has reported since the last.</p>" +
-                            power::svg_lines(plot));
+    file << plot::page("What a decision costs",
+                       "<h1>What a decision costs</h1><p>Median CPU time of one decision when one "
+                       "task has reported since the last.</p>" +
+                           plot::svg_lines(plot));
     file.close();
     return static_cast<bool>(file);
   }

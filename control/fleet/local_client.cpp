@@ -10,24 +10,13 @@
 #include <chrono>
 #include <cstring>
 
+#include "os/fd.hpp"
+#include "os/line_splitter.hpp"
+
 namespace laird::control {
 namespace {
 
 constexpr std::size_t kAnswerMax = 4 * 1024 * 1024;
-
-class Socket {
- public:
-  explicit Socket(int fd) : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Code code_named(const std::string& text) {
   for (int i = 0; i <= static_cast<int>(Code::kIo); ++i) {
@@ -37,7 +26,7 @@ Code code_named(const std::string& text) {
 }
 
 Result<std::string> read_line(int fd, std::chrono::steady_clock::time_point until) {
-  std::string out;
+  LineSplitter lines(kAnswerMax, Overlong::kSkip);
   char block[8192];
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -49,10 +38,10 @@ Result<std::string> read_line(int fd, std::chrono::steady_clock::time_point unti
     const ssize_t n = ::read(fd, block, sizeof block);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return fail(Code::kUnavailable, "the agent closed the connection");
-    out.append(block, static_cast<std::size_t>(n));
-    const std::size_t end = out.find('\n');
-    if (end != std::string::npos) return out.substr(0, end);
-    if (out.size() > kAnswerMax) return fail(Code::kInvalid, "the answer is too long");
+    std::string_view got(block, static_cast<std::size_t>(n));
+    const auto line = lines.next(got);
+    if (lines.overlong() > 0) return fail(Code::kInvalid, "the answer is too long");
+    if (line) return std::string(*line);
   }
 }
 
@@ -66,7 +55,7 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
     return fail(Code::kInvalid, "the socket's path is too long: " + socket_path);
   }
   std::memcpy(address.sun_path, socket_path.c_str(), socket_path.size() + 1);
-  const Socket fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd.get() < 0) return fail_errno(errno, "socket");
   // The limit holds for connecting too, because the queue of a stopped agent may be full.
   const timeval patience{static_cast<time_t>(timeout / kSecond),

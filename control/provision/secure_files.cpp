@@ -11,8 +11,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "os/whole_file.hpp"
-
 namespace laird::control {
 namespace {
 
@@ -50,21 +48,10 @@ Status make_private_folder(const std::string& given) {
 
 Status write_file(const std::string& path, std::string_view content, mode_t mode,
                   IfThere if_there) {
-  std::string staged = parent_of(path) + "/.lairctl-XXXXXX";
-  const int fd = ::mkostemp(staged.data(), O_CLOEXEC);  // O_EXCL, mode 0600
-  if (fd < 0) return fail_errno(errno, "write into " + parent_of(path));
-  Status done = write_through(fd, content, path);
-  if (done && ::fchmod(fd, mode) != 0) done = fail_errno(errno, "chmod " + path);
-  ::close(fd);
-  if (done && if_there == IfThere::kReplace) {
-    if (::rename(staged.c_str(), path.c_str()) == 0) return sync_folder(parent_of(path));
-    done = fail_errno(errno, "write " + path);
-  } else if (done && ::link(staged.c_str(), path.c_str()) != 0) {
-    // link(), unlike rename(), never replaces an existing file.
-    done = errno == EEXIST ? Status(already_there(path)) : fail_errno(errno, "write " + path);
-  }
-  ::unlink(staged.c_str());
-  return done ? sync_folder(parent_of(path)) : done;
+  const Status done =
+      write_whole_file(path, content, {.mode = mode, .if_there = if_there, .fresh_name = true});
+  if (!done && done.error().code == Code::kExists) return already_there(path);
+  return done;
 }
 
 StagedFolder::StagedFolder(std::string target, std::string staged)

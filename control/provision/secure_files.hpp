@@ -8,13 +8,12 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "os/whole_file.hpp"
 
 namespace laird::control {
 
 inline constexpr mode_t kSecretMode = 0600;
 inline constexpr mode_t kPublicMode = 0644;
-
-enum class IfThere : bool { kRefuse, kReplace };
 
 // Makes a folder of mode 0700 and its parents. An existing one must be writable by this user alone.
 [[nodiscard]] Status make_private_folder(const std::string& path);

@@ -69,8 +69,8 @@ int run(Options o) {
   o.config.model = o.model == "svm"      ? Model::kSvm
                    : o.model == "linear" ? Model::kLinear
                                          : Model::kSoftmax;
-  const auto train = read_idx(o.data, "train", static_cast<std::size_t>(o.config.samples));
-  const auto test = read_idx(o.data, "t10k", 10'000);
+  const auto train = read_images(o.data, "train", static_cast<std::size_t>(o.config.samples));
+  const auto test = read_images(o.data, "t10k", 10'000);
   if (!train || !test) {
     std::fprintf(stderr, "%s\n", (train ? test.error() : train.error()).text().c_str());
     return 1;
@@ -90,7 +90,7 @@ int run(Options o) {
   v.set("alpha_bound", json::Value::number(r.alpha_bound));
   std::printf("%s\n", (o.json ? json::to_text(v) : json::to_pretty_text(v)).c_str());
   if (!o.html.empty()) {
-    const std::string page = power::page(
+    const std::string page = plot::page(
         "Co-training",
         "<h1>Co-training, run 1 quantized, run 2 float32</h1>\n" +
             line_chart("Test accuracy, by evaluation", {r.quantized.accuracy, r.float32.accuracy},

@@ -15,7 +15,7 @@ struct ImageSet {
 };
 
 // The first `limit` images of <folder>/<stem>-images-idx3-ubyte.gz and its labels.
-[[nodiscard]] Result<ImageSet> read_idx(const std::string& folder, const std::string& stem,
-                                        std::size_t limit);
+[[nodiscard]] Result<ImageSet> read_images(const std::string& folder, const std::string& stem,
+                                           std::size_t limit);
 
 }  // namespace laird::lab

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/duration.hpp"
 #include "lab/fleet/plots.hpp"
 #include "plot/figures.hpp"
 #include "plot/svg_plot.hpp"
@@ -10,7 +11,7 @@
 namespace laird::lab {
 namespace {
 
-using power::escaped;
+using plot::escaped;
 
 constexpr std::size_t kTextTasksMax = 64;
 
@@ -78,12 +79,12 @@ std::string event_table(const FleetRecording& recording, const FleetVerdict& ver
   for (const FleetEvent& e : all) {
     rows.push_back({format("%.1f s", e.at_s), e.node, e.kind, e.text});
   }
-  return "<div class=said>" + html_table(rows) + "</div>";
+  return "<div class=said>" + plot::html_table(rows) + "</div>";
 }
 
 std::string comeback_text(const Comeback& back) {
   std::string out =
-      back.node + " was away for " + format("%.1f s", back.back_at_s - back.silent_at_s);
+      back.node + " was away for " + spoken_seconds(back.back_at_s - back.silent_at_s);
   for (const Comeback::Resumed& r : back.tasks) {
     out += r.samples_after > 0.0
                ? "; " + r.task + " went on from sample " + format("%.0f", r.samples_after) +
@@ -119,14 +120,14 @@ std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
   if (v.cuts > 0) {
     caps += v.cut_settled_s < 0.1
                 ? "; a cut of it held everywhere within 0.1 s"
-                : "; a cut of it held everywhere after " + format("%.1f s", v.cut_settled_s);
+                : "; a cut of it held everywhere after " + spoken_seconds(v.cut_settled_s);
   }
   out.emplace_back(v.budget_kept(), caps);
   if (v.drawn_most_w > 0.0) {
     out.emplace_back(v.drawn_kept(), "the boards drew at most " + format("%.1f W", v.drawn_most_w) +
                                          format(" of %.0f W", v.drawn_budget_w) +
                                          format(" together, at %.0f s", v.drawn_at_s) +
-                                         format(" (means of %.0f s)", kDrawnWindowS));
+                                         " (means of " + spoken_seconds(kDrawnWindowS) + ")");
   }
   out.emplace_back(v.tasks_ended_twice == 0, std::to_string(v.tasks_ended) + " of " +
                                                  counted(v.tasks, "task") +
@@ -196,7 +197,7 @@ constexpr const char* kStyle =
 
 std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verdict) {
   const std::string title = "A fleet of " + counted(recording.nodes.size(), "board");
-  const std::string summary = "<p>" + format("%.0f s", recording.seconds(recording.last_unix_us)) +
+  const std::string summary = "<p>" + spoken_seconds(recording.seconds(recording.last_unix_us)) +
                               ", " + std::to_string(recording.messages) +
                               " messages, recorded at the broker. " + power_is(recording) + "</p>";
   const std::string body =
@@ -215,14 +216,14 @@ std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verd
               "The higher the blue, the more of the time the task ran; a grey line: it waited. A "
               "green dot: it reached its target; an upright bar: its deadline. <i>Likely "
               "half-way</i> is the forecast of success half-way to its end.",
-              tasks_timeline(recording, verdict) + html_table(task_table(recording))) +
+              tasks_timeline(recording, verdict) + plot::html_table(task_table(recording))) +
       section("Learning curves and forecasts",
               "The loss as reported, and the forecast of the loss at the deadline as it was at "
               "each time.",
               task_plots(recording)) +
       section("What happened", "Events and states as the boards told them.",
               event_table(recording, verdict));
-  return power::page(title, kStyle + body);
+  return plot::page(title, kStyle + body);
 }
 
 std::string fleet_text(const FleetRecording& recording, const FleetVerdict& verdict) {

@@ -9,9 +9,9 @@
 namespace laird::lab {
 namespace {
 
-using power::escaped;
-using power::Plot;
-using power::PlotSeries;
+using plot::escaped;
+using plot::Plot;
+using plot::PlotSeries;
 
 constexpr double kStackSteps = 600;  // across a picture: about as many as can be seen
 constexpr const char* kSince = "seconds since the first message";
@@ -55,7 +55,7 @@ double value_at(const std::vector<Sample>& samples, double at_s) {
 }
 
 // The task is there from the first to the last point, and ran for so much of the time between two.
-void add_spans(const RecordedTask& task, std::size_t row, Timeline& out) {
+void add_spans(const RecordedTask& task, std::size_t row, plot::Timeline& out) {
   for (std::size_t i = 1; i < task.busy_s.size(); ++i) {
     const Sample& from = task.busy_s[i - 1];
     const Sample& to = task.busy_s[i];
@@ -103,7 +103,7 @@ std::string task_plot(const RecordedTask& task) {
               {std::max(task.deadline_at_s, task.loss.back().at_s), task.target}}));
   plot.series.back().dashed = true;
   return "<div><b>" + escaped(task.name) + "</b> on " + escaped(task.node) +
-         (task.out_of_reach ? ", out of reach by design" : "") + power::svg_lines(plot) + "</div>";
+         (task.out_of_reach ? ", out of reach by design" : "") + plot::svg_lines(plot) + "</div>";
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::string budget_plot(const FleetRecording& recording, const FleetVerdict& ver
   plot.series.push_back(series("budget", 3, verdict.budget_w, true, true));
   plot.series.push_back(series("caps in force, all boards", 1, verdict.enforced_w, false, true));
   plot.series.push_back(series("power drawn, all boards", 0, verdict.drawn_w, true));
-  return power::svg_lines(plot);
+  return plot::svg_lines(plot);
 }
 
 std::string shares_plot(const FleetRecording& recording, const FleetVerdict& verdict) {
@@ -144,7 +144,7 @@ std::string shares_plot(const FleetRecording& recording, const FleetVerdict& ver
     const std::vector<Sample> caps = caps_of(recording, node);
     PlotSeries layer;
     layer.name = id;
-    layer.colour = colour++ % power::kPlotColours;
+    layer.colour = colour++ % plot::kPlotColours;
     layer.filled = true;
     for (std::size_t i = 0; i < below.size(); ++i) {
       const double at = static_cast<double>(i) * step;
@@ -156,7 +156,7 @@ std::string shares_plot(const FleetRecording& recording, const FleetVerdict& ver
   }
   PlotSeries budget = series("budget", 3, verdict.budget_w, true, true);
   plot.series.push_back(std::move(budget));
-  return power::svg_lines(plot);
+  return plot::svg_lines(plot);
 }
 
 std::string power_plot(const FleetRecording& recording, const FleetVerdict& verdict) {
@@ -164,13 +164,13 @@ std::string power_plot(const FleetRecording& recording, const FleetVerdict& verd
   plot.gap_x = kPowerFreshS;
   int colour = 0;
   for (const auto& [id, node] : recording.nodes) {
-    plot.series.push_back(series(id, colour++ % power::kPlotColours, node.power_w));
+    plot.series.push_back(series(id, colour++ % plot::kPlotColours, node.power_w));
   }
-  return power::svg_lines(plot);
+  return plot::svg_lines(plot);
 }
 
 std::string tasks_timeline(const FleetRecording& recording, const FleetVerdict& verdict) {
-  Timeline timeline;
+  plot::Timeline timeline;
   timeline.until = recording.seconds(recording.last_unix_us);
   timeline.x_unit = kSince;
   for (const FleetMark& mark : marks_of(recording, verdict)) timeline.moments.push_back(mark.at_s);
@@ -185,7 +185,7 @@ std::string tasks_timeline(const FleetRecording& recording, const FleetVerdict& 
       timeline.marks.push_back({row, task.deadline_at_s, false});
     }
   }
-  return svg_timeline(timeline);
+  return plot::svg_timeline(timeline);
 }
 
 std::string task_plots(const FleetRecording& recording) {

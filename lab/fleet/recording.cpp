@@ -8,6 +8,7 @@
 
 #include "mqtt/codec/envelope.hpp"
 #include "mqtt/codec/topics.hpp"
+#include "os/line_splitter.hpp"
 
 namespace laird::lab {
 namespace {
@@ -200,14 +201,15 @@ Result<FleetRecording> read_recording(const std::string& path) {
   if (!in) return fail(Code::kNotFound, "cannot read " + path);
   FleetRecording out;
   Reader reader(out);
-  std::string line;
-  while (std::getline(in, line)) {
-    if (line.size() > kLineBytesMax) {
-      ++out.unreadable;
-    } else {
-      reader.line(line);
-    }
+  LineSplitter lines(kLineBytesMax, Overlong::kSkip);
+  const auto take = [&reader](std::string_view line) { reader.line(line); };
+  std::string block(64 * 1024, '\0');
+  while (in) {
+    in.read(block.data(), static_cast<std::streamsize>(block.size()));
+    lines.feed(std::string_view(block).substr(0, static_cast<std::size_t>(in.gcount())), take);
   }
+  lines.finish(take);
+  out.unreadable += lines.overlong();
   if (out.messages == 0) {
     return fail(Code::kInvalid,
                 path + ": no message in it; record with mosquitto_sub -F '%U %t %p'");

@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "datasets/csv_rows.hpp"
 #include "json/value.hpp"
 
 namespace laird::lab {
@@ -48,30 +49,39 @@ namespace {
   return sources;
 }
 
+// Also "nan" and "inf": such a line is left out, and the curve goes on.
+[[nodiscard]] bool read_leading(const std::string& text, double& out) {
+  char* end = nullptr;
+  out = std::strtod(text.c_str(), &end);
+  return end != text.c_str();
+}
+
+[[nodiscard]] bool read_whole(const std::string& text, double& out) {
+  char* end = nullptr;
+  out = std::strtod(text.c_str(), &end);
+  return !text.empty() && end == text.c_str() + text.size();
+}
+
 }  // namespace
 
 Result<Curve> parse_curve(const std::string& text, const std::string& name,
                           std::vector<std::string>& remarks) {
   Curve curve;
   curve.name = name;
-  std::istringstream lines(text);
-  std::string line;
-  std::size_t number = 0;
+  const auto source = datasets::from_memory(text, name);
+  datasets::CsvRows rows(*source);
   std::size_t left_out = 0;
-  while (std::getline(lines, line)) {
-    ++number;
-    if (line.empty() || line == "\r") continue;
-    const char* begin = line.c_str();
-    char* after_samples = nullptr;
-    const double samples = std::strtod(begin, &after_samples);
-    char* after_loss = nullptr;
+  for (;;) {
+    const auto count = rows.next();
+    if (!count) return tl::make_unexpected(count.error());
+    if (!count->has_value()) break;
+    double samples = 0.0;
     double loss = 0.0;
-    const bool comma = after_samples != begin && *after_samples == ',';
-    if (comma) loss = std::strtod(after_samples + 1, &after_loss);
-    if (!comma || after_loss == after_samples + 1) {
-      if (number == 1) continue;  // a header
-      return fail(Code::kInvalid,
-                  name + ":" + std::to_string(number) + ": expected 'samples,loss', two numbers");
+    if (**count < 2 || !read_whole(rows.fields()[0], samples) ||
+        !read_leading(rows.fields()[1], loss)) {
+      if (rows.line() == 1) continue;  // a header
+      return fail(Code::kInvalid, name + ":" + std::to_string(rows.line()) +
+                                      ": expected 'samples,loss', two numbers");
     }
     const bool usable = std::isfinite(samples) && samples >= 0.0 && std::isfinite(loss) &&
                         loss > 0.0 && (curve.samples.empty() || samples >= curve.samples.back());

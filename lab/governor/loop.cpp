@@ -5,6 +5,7 @@
 #include <deque>
 #include <random>
 
+#include "base/duration.hpp"
 #include "power/model/lane_weights.hpp"
 #include "power/model/modelled_board.hpp"
 #include "power/model/power_gate.hpp"
@@ -21,8 +22,6 @@ using power::ModelledLoad;
 constexpr DurationNs kTick = 10 * kMillisecond;
 constexpr DurationNs kSettleLimit = 5 * kSecond;
 constexpr double kAboveFactor = 1.05;
-
-double seconds(DurationNs ns) { return static_cast<double>(ns) * 1e-9; }
 
 // A board file is never quite right: less idle power than the modelled board has, and other
 // weights for its lanes.

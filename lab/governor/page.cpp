@@ -2,16 +2,17 @@
 
 #include <cmath>
 
+#include "base/duration.hpp"
 #include "power/report/summary.hpp"
 
 namespace laird::lab {
 namespace {
 
+using plot::escaped;
+using plot::Plot;
+using plot::PlotSeries;
+using plot::short_number;
 using power::BucketedTrace;
-using power::escaped;
-using power::Plot;
-using power::PlotSeries;
-using power::short_number;
 
 std::string signed_percent(double v) {
   return (v < 0 ? "&minus;" : "+") + short_number(std::fabs(v)) + " %";
@@ -32,7 +33,7 @@ std::string table(const std::vector<LoopResult>& results) {
     out += cell(signed_percent(r.mean_to_best_percent), std::fabs(r.mean_to_best_percent) <= 2);
     out += cell(short_number(r.above_percent_of_time) + " %", r.above_percent_of_time < 1);
     out += r.steps == 0 ? std::string("<td>-</td>")
-                        : cell(short_number(r.settle_seconds_max) + " s", r.settled);
+                        : cell(spoken_seconds(r.settle_seconds_max), r.settled);
     out += "<td>" + std::to_string(r.moves) + "</td>";
     out += cell(std::to_string(r.steady_moves_per_2s_max), r.steady_moves_per_2s_max <= 1);
     out += "</tr>";
@@ -63,7 +64,7 @@ std::string plots(const LoopResult& r) {
   gate.height = 130;
   gate.series = {
       series(r, "step gate", 4, false, [](const TracePoint& p) { return 0.1 * p.gate_permille; })};
-  return "<h2>" + escaped(r.name) + "</h2>" + power::svg_lines(watts) + power::svg_lines(gate);
+  return "<h2>" + escaped(r.name) + "</h2>" + plot::svg_lines(watts) + plot::svg_lines(gate);
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ std::string governor_page(const power::Board& board, const std::vector<LoopResul
       "settled within 5 s of a step, no more than one move in 2 s of steady state.</p>";
   body += table(results);
   for (const LoopResult& r : results) body += plots(r);
-  return power::page("Governor: " + board.title, body);
+  return plot::page("Governor: " + board.title, body);
 }
 
 }  // namespace laird::lab

@@ -9,15 +9,15 @@ namespace laird::lab {
 
 std::string line_chart(const std::string& title, const std::vector<std::vector<double>>& series,
                        const std::string& y_unit, bool log_scale) {
-  power::Plot plot;
+  plot::Plot plot;
   plot.x_unit = "tick";
   plot.y_unit = log_scale ? "log10 " + y_unit : y_unit;
   plot.from_zero = !log_scale;
   for (const std::vector<double>& values : series) {
-    power::PlotSeries line;
+    plot::PlotSeries line;
     line.name =
-        series.size() <= power::kPlotColours ? "run " + std::to_string(plot.series.size() + 1) : "";
-    line.colour = static_cast<int>(plot.series.size()) % power::kPlotColours;
+        series.size() <= plot::kPlotColours ? "run " + std::to_string(plot.series.size() + 1) : "";
+    line.colour = static_cast<int>(plot.series.size()) % plot::kPlotColours;
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (log_scale && values[i] <= 0) continue;
       const double y = log_scale ? std::log10(values[i]) : values[i];
@@ -25,9 +25,9 @@ std::string line_chart(const std::string& title, const std::vector<std::vector<d
     }
     if (!line.points.empty()) plot.series.push_back(std::move(line));
   }
-  const std::string head = "<h2>" + power::escaped(title) + "</h2>\n";
+  const std::string head = "<h2>" + plot::escaped(title) + "</h2>\n";
   if (plot.series.empty()) return head + "<p>Nothing to draw.</p>\n";
-  return head + power::svg_lines(plot);
+  return head + plot::svg_lines(plot);
 }
 
 std::string ledger_page(const ConvergenceConfig& config,
@@ -42,14 +42,14 @@ std::string ledger_page(const ConvergenceConfig& config,
   }
   std::string body = "<h1>Share ledger: " + std::to_string(config.nodes) + " boards, " +
                      std::to_string(runs.size()) + " runs</h1>\n<p>Loss " +
-                     power::short_number(config.network.loss) + ", repeats " +
-                     power::short_number(config.network.duplicate) + ", delay " +
+                     plot::short_number(config.network.loss) + ", repeats " +
+                     plot::short_number(config.network.duplicate) + ", delay " +
                      std::to_string(config.network.delay_min) + " to " +
                      std::to_string(config.network.delay_max) + " ticks.</p>\n";
   body += line_chart("Gap to the optimum", gaps, "relative cost above the optimum", true);
   body += line_chart("Budget in use (never above 1)", use, "part of the budget", false);
   body += line_chart("Payload sent per board", bytes, "bytes, summed up", false);
-  return power::page("Share ledger", body);
+  return plot::page("Share ledger", body);
 }
 
 }  // namespace laird::lab

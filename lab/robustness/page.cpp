@@ -57,10 +57,10 @@ std::string with_error(const Measured& m, int decimals) {
 }
 
 std::string panel(const Panel& what, const std::vector<RobustnessLoad>& loads) {
-  power::Plot plot;
+  plot::Plot plot;
   plot.x_unit = "tasks";
   for (std::size_t c = 0; c < kDrawn.size(); ++c) {
-    power::PlotSeries series;
+    plot::PlotSeries series;
     series.name = kDrawn[c];
     series.colour = static_cast<int>(c);
     series.strong = true;
@@ -76,7 +76,7 @@ std::string panel(const Panel& what, const std::vector<RobustnessLoad>& loads) {
     }
     if (!series.points.empty()) plot.series.push_back(std::move(series));
   }
-  return std::string("<h2>") + what.title + ", " + what.unit + "</h2>" + power::svg_lines(plot);
+  return std::string("<h2>") + what.title + ", " + what.unit + "</h2>" + plot::svg_lines(plot);
 }
 
 std::string summary_table(const RobustnessLoad& load) {
@@ -98,12 +98,12 @@ std::string summary_table(const RobustnessLoad& load) {
     }
     rows.push_back(std::move(row));
   }
-  return html_table(rows);
+  return plot::html_table(rows);
 }
 
 std::string schedule(const char* policy, const char* title, std::size_t tasks, std::uint64_t seed) {
   const Workload load = draw_workload(tasks, seed);
-  Timeline timeline;
+  plot::Timeline timeline;
   for (std::size_t node = 1; node <= kStudyNodes; ++node) {
     timeline.rows.push_back("node " + std::to_string(node));
   }
@@ -122,7 +122,7 @@ std::string schedule(const char* policy, const char* title, std::size_t tasks, s
          std::to_string(tasks) + " tasks succeed; the nodes are in use " +
          digits(100.0 * run.work_units / (run.horizon_units * static_cast<double>(kStudyNodes)),
                 0) +
-         "% of the time.</p>" + svg_timeline(timeline);
+         "% of the time.</p>" + plot::svg_timeline(timeline);
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ std::string robustness_page(const std::vector<RobustnessLoad>& loads,
   body += schedule("uara-lara-printed", "The paradox: UARA+LARA as printed", last.tasks, seed);
   body += schedule("uara-laira", "Corrected: UARA+LaiRA on the same workload", last.tasks, seed);
   body += schedule("foresight", "Ours on the same workload", last.tasks, seed);
-  return power::page("Robustness study", body);
+  return plot::page("Robustness study", body);
 }
 
 }  // namespace laird::lab

@@ -25,35 +25,36 @@ std::string score_table(const StudyResult& result) {
                     compared ? digits(s.behind_ours, 2) : "",
                     compared ? digits(s.behind_ours_error, 2) : ""});
   }
-  return html_table(rows);
+  return plot::html_table(rows);
 }
 
 std::string study(const StudyTable& table) {
-  std::vector<NamedBar> bars;
+  std::vector<plot::NamedBar> bars;
   for (const PolicyScore& s : table.result.policies) {
     bars.push_back({s.name, s.successes, s.standard_error, s.name == "ours"});
   }
-  std::stable_sort(bars.begin(), bars.end(),
-                   [](const NamedBar& a, const NamedBar& b) { return a.value > b.value; });
-  return "<h2>" + power::escaped(table.title) + "</h2><p>Successes of " +
+  std::stable_sort(bars.begin(), bars.end(), [](const plot::NamedBar& a, const plot::NamedBar& b) {
+    return a.value > b.value;
+  });
+  return "<h2>" + plot::escaped(table.title) + "</h2><p>Successes of " +
          std::to_string(table.tasks) + " tasks, means over " + std::to_string(table.result.runs) +
          " runs, the same for every policy.</p>" +
-         svg_bars(bars, "successes; the small line is one standard error", table.result.oracle,
-                  "oracle " + digits(table.result.oracle, 2)) +
+         plot::svg_bars(bars, "successes; the small line is one standard error",
+                        table.result.oracle, "oracle " + digits(table.result.oracle, 2)) +
          score_table(table.result);
 }
 
 std::string growth(const std::vector<StudyTable>& scales, bool switches) {
-  power::Plot plot;
+  plot::Plot plot;
   plot.x_unit = "tasks";
   const auto& policies = scales.front().result.policies;
   int colour = 0;
   for (std::size_t p = 0; p < policies.size(); ++p) {
     // As many as there are colours: the ablations are for their own figure.
-    if (policies.size() > power::kPlotColours && policies[p].name.starts_with("laira-")) continue;
-    power::PlotSeries series;
+    if (policies.size() > plot::kPlotColours && policies[p].name.starts_with("laira-")) continue;
+    plot::PlotSeries series;
     series.name = policies[p].name;
-    series.colour = colour++ % power::kPlotColours;
+    series.colour = colour++ % plot::kPlotColours;
     series.strong = true;
     for (const StudyTable& scale : scales) {
       const PolicyScore& s = scale.result.policies[p];
@@ -64,12 +65,12 @@ std::string growth(const std::vector<StudyTable>& scales, bool switches) {
     }
     plot.series.push_back(std::move(series));
   }
-  return power::svg_lines(plot);
+  return plot::svg_lines(plot);
 }
 
 std::string schedule(const DrawnBundle& drawn, const char* policy) {
   const std::vector<SimulatedTask>& tasks = drawn.bundle.tasks;
-  Timeline timeline;
+  plot::Timeline timeline;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     timeline.rows.push_back("task " + std::to_string(i + 1));
     const double deadline = tasks[i].arrival_units + tasks[i].deadline_units;
@@ -102,8 +103,9 @@ std::string schedule(const DrawnBundle& drawn, const char* policy) {
     timeline.marks.push_back({i, to_units(board.succeeded_at(i)), true});
   }
   timeline.x_unit = "units of time; a dot is a success, a line a deadline";
-  return "<p>" + power::escaped(published_name(policy)) + ": " + std::to_string(successes) +
-         " successes, " + std::to_string(run.switches) + " switches</p>" + svg_timeline(timeline);
+  return "<p>" + plot::escaped(published_name(policy)) + ": " + std::to_string(successes) +
+         " successes, " + std::to_string(run.switches) + " switches</p>" +
+         plot::svg_timeline(timeline);
 }
 
 }  // namespace
@@ -119,10 +121,10 @@ std::string laira_page(const std::vector<StudyTable>& tables, const std::vector<
     body += "<h2>More tasks: switches</h2>" + growth(scales, true);
   }
   for (const DrawnBundle& drawn : bundles) {
-    body += "<h2>Who ran when: " + power::escaped(drawn.title) + "</h2>";
+    body += "<h2>Who ran when: " + plot::escaped(drawn.title) + "</h2>";
     for (const char* policy : {"foresight", "laira", "lara"}) body += schedule(drawn, policy);
   }
-  return power::page("Scheduling studies", body);
+  return plot::page("Scheduling studies", body);
 }
 
 }  // namespace laird::lab

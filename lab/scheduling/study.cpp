@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "base/duration.hpp"
 #include "lab/scheduling/bundles.hpp"
 
 namespace laird::lab {
@@ -25,8 +26,6 @@ struct Run {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
-
-[[nodiscard]] double seconds(DurationNs d) { return static_cast<double>(d) * 1e-9; }
 
 [[nodiscard]] Run run_one(const Study& study, const std::string& policy,
                           const std::vector<SimulatedTask>& tasks, std::uint64_t seed) {

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "os/line_splitter.hpp"
 #include "power/commands/parts.hpp"
-#include "power/readers/line_stream.hpp"
 #include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 namespace laird::power {
@@ -72,7 +72,7 @@ int run(const Options& options) {
   }
   const auto line = std::make_unique<Line>();
   const auto block = std::make_unique<std::array<char, kFlushBytes>>();
-  LineStream stream;
+  LineSplitter stream(kLineBytesMax, Overlong::kSkip);
   std::string out;
   if (!options.json) out = "time                     total     cpu  gpu     hot  rails in mW\n";
   bool ok = true;
@@ -105,9 +105,9 @@ int run(const Options& options) {
   if (error != 0) {
     return complain("power parse", fail_errno(error, "cannot read " + options.file).value());
   }
-  if (stream.too_long() > 0) {
+  if (stream.overlong() > 0) {
     std::fprintf(stderr, "laird power parse: %llu lines longer than %zu bytes were left out\n",
-                 static_cast<unsigned long long>(stream.too_long()), kLineBytesMax);
+                 static_cast<unsigned long long>(stream.overlong()), kLineBytesMax);
   }
   return ok ? 0 : 1;
 }

@@ -11,6 +11,7 @@
 #include "config/schema.hpp"
 #include "config/units.hpp"
 #include "json/value.hpp"
+#include "os/whole_file.hpp"
 #include "power/commands/parts.hpp"
 #include "power/readers/open_reader.hpp"
 #include "power/report/openmetrics.hpp"
@@ -61,12 +62,6 @@ std::string to_json(const PowerReading& reading) {
   return json::to_text(out);
 }
 
-// Written aside and renamed, so that a scraper never sees half a file.
-bool write_whole(const std::string& path, const std::string& text) {
-  const std::string aside = path + ".new";
-  return config::write_file(aside, text) && std::rename(aside.c_str(), path.c_str()) == 0;
-}
-
 void wait_for(const Reader& reader) {
   const TimeNs now = monotonic_now();
   const DurationNs wait = std::clamp<DurationNs>(reader.next_poll_at(now) - now, 0, kSecond);
@@ -93,7 +88,7 @@ class Show {
   Show(const Show&) = delete;
   Show& operator=(const Show&) = delete;
 
-  bool add(const PowerReading& reading, const Reader& reader) {
+  Status add(const PowerReading& reading, const Reader& reader) {
     meter_.on_reading(reading);
     view_.add(reading);
     if (options_.json) {
@@ -107,8 +102,10 @@ class Show {
       std::printf("unknown  %s\n", reading.total_rule.c_str());
     }
     std::fflush(stdout);
-    return options_.openmetrics_file.empty() ||
-           write_whole(options_.openmetrics_file, openmetrics(board_, meter_, reading));
+    if (options_.openmetrics_file.empty()) return {};
+    // A scraper never sees half a file; after a power cut the next reading writes it anew.
+    return write_whole_file(options_.openmetrics_file, openmetrics(board_, meter_, reading),
+                            {.mode = 0666, .sync = false});
   }
   void draw(const Reader& reader) const {
     if (!full_screen_) return;
@@ -153,9 +150,8 @@ int run(Options& options) {
   std::int64_t shown = 0;
   while (g_interrupted == 0) {
     while (auto reading = reader.poll(monotonic_now())) {
-      if (!show.add(*reading, reader)) {
-        return complain("power watch",
-                        Error{Code::kIo, "cannot write " + options.openmetrics_file});
+      if (const Status ok = show.add(*reading, reader); !ok) {
+        return complain("power watch", ok.error());
       }
       if (++shown == options.count || g_interrupted != 0) return 0;
     }

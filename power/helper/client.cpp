@@ -1,7 +1,6 @@
 #include "power/helper/client.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -12,6 +11,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "os/child_process.hpp"
+#include "os/fd.hpp"
+
 namespace laird::power::priv {
 
 Result<Client> Client::spawn(const std::string& program,
@@ -20,24 +22,18 @@ Result<Client> Client::spawn(const std::string& program,
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return fail_errno(errno, "no socket for the privileged helper");
   }
-  std::vector<char*> list;
-  list.push_back(const_cast<char*>(program.c_str()));
-  for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
-  list.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::dup2(ends[1], STDIN_FILENO);
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::execv(program.c_str(), list.data());
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  if (pid < 0) {
-    ::close(ends[0]);
-    return fail_errno(errno, "cannot start " + program);
-  }
-  Client out = over(ends[0]);
-  out.pid_ = pid;
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  ChildSpec spec;
+  spec.argv = {program};
+  spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
+  spec.input = theirs.get();
+  spec.output = theirs.get();
+  spec.error = ChildSpec::kInherit;
+  const Result<pid_t> pid = start_child(spec);
+  if (!pid) return tl::make_unexpected(pid.error());
+  Client out = over(ours.release());
+  out.pid_ = *pid;
   return out;
 }
 
@@ -67,7 +63,8 @@ Client::Client(Client&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       pid_(std::exchange(other.pid_, -1)),
       gone_(other.gone_),
-      pending_(std::move(other.pending_)),
+      lines_(std::move(other.lines_)),
+      answers_(std::move(other.answers_)),
       asked_(std::move(other.asked_)) {}
 
 Client::~Client() {
@@ -93,23 +90,22 @@ Status Client::send(const std::string& request) {
 
 std::optional<Reply> Client::poll() {
   std::array<char, 1024> block;
-  while (pending_.find('\n') == std::string::npos && !gone_) {
+  while (answers_.empty() && !gone_) {
     const ssize_t n = ::recv(fd_, block.data(), block.size(), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-    if (n <= 0 || pending_.size() > 16 * 1024) {
-      gone_ = true;
-      break;
+    if (n > 0) {
+      lines_.feed(std::string_view(block.data(), static_cast<std::size_t>(n)),
+                  [this](std::string_view line) { answers_.emplace_back(line); });
     }
-    pending_.append(block.data(), static_cast<std::size_t>(n));
+    gone_ = n <= 0 || lines_.overlong() > 0;
   }
-  const std::size_t end = pending_.find('\n');
-  if (end == std::string::npos || asked_.empty()) return std::nullopt;
+  if (answers_.empty() || asked_.empty()) return std::nullopt;
   Reply out;
   out.request = std::move(asked_.front());
   asked_.pop_front();
-  out.text = pending_.substr(0, end);
-  pending_.erase(0, end + 1);
+  out.text = std::move(answers_.front());
+  answers_.pop_front();
   out.ok = out.text.starts_with("ok ");
   if (out.ok) out.value = std::strtoll(out.text.c_str() + 3, nullptr, 10);
   return out;

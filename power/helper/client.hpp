@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "os/line_splitter.hpp"
 
 namespace laird::power::priv {
 
@@ -41,6 +42,7 @@ class Client {
   [[nodiscard]] bool gone() const { return gone_; }
 
   static constexpr std::size_t kOutstandingMax = 16;
+  static constexpr std::size_t kAnswerBytesMax = 16 * 1024;
 
  private:
   explicit Client(int fd, pid_t pid) : fd_(fd), pid_(pid) {}
@@ -48,7 +50,8 @@ class Client {
   int fd_ = -1;
   pid_t pid_ = -1;
   bool gone_ = false;
-  std::string pending_;
+  LineSplitter lines_{kAnswerBytesMax, Overlong::kSkip};
+  std::deque<std::string> answers_;  // come, and not fetched yet
   std::deque<std::string> asked_;
 };
 

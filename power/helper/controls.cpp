@@ -17,6 +17,8 @@
 #include <memory>
 
 #include "config/schema.hpp"
+#include "os/child_process.hpp"
+#include "os/fd.hpp"
 #include "power/boards/power_modes.hpp"
 
 namespace laird::power::priv {
@@ -24,20 +26,6 @@ namespace {
 
 constexpr long kSysfsMagic = 0x62656572;
 constexpr std::size_t kLiveModesMax = 64;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Result<std::int64_t> to_integer(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
@@ -147,37 +135,30 @@ Result<Control> cpu_control(const Place& place, const std::string& number) {
 }
 
 // Runs a program with one pipe for its output; the text it wrote, at most 4 kB.
-Result<std::string> run(const std::string& program, const std::vector<const char*>& arguments) {
+Result<std::string> run(const std::string& program, const std::vector<std::string>& arguments) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
-  std::vector<char*> list;
-  list.push_back(const_cast<char*>(program.c_str()));
-  for (const char* argument : arguments) list.push_back(const_cast<char*>(argument));
-  list.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::dup2(ends[1], STDOUT_FILENO);
-    const int null = ::open("/dev/null", O_RDWR);
-    ::dup2(null, STDIN_FILENO);
-    ::dup2(null, STDERR_FILENO);
-    char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-    char* environment[] = {path, nullptr};
-    ::execve(program.c_str(), list.data(), environment);
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  const Descriptor out_end(ends[0]);
-  if (pid < 0) return fail_errno(errno, "fork");
+  const Fd ours(ends[0]);
+  Fd theirs(ends[1]);
+  ChildSpec spec;
+  spec.argv = {program};
+  spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
+  spec.environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
+  spec.output = theirs.get();
+  const Result<pid_t> started = start_child(spec);
+  if (!started) return tl::make_unexpected(started.error());
+  const pid_t pid = *started;
+  theirs.reset();
   std::string out;
   std::array<char, 1024> block;
-  pollfd entry{ends[0], POLLIN, 0};
+  pollfd entry{ours.get(), POLLIN, 0};
   bool late = false;
   for (;;) {
     if (::poll(&entry, 1, 10'000) <= 0) {
       late = true;
       break;
     }
-    const ssize_t n = ::read(ends[0], block.data(), block.size());
+    const ssize_t n = ::read(ours.get(), block.data(), block.size());
     if (n <= 0 || out.size() > 4096) break;
     out.append(block.data(), static_cast<std::size_t>(n));
   }
@@ -202,7 +183,7 @@ Result<Control> find_control(const Place& place, const std::string& key) {
 }
 
 Result<std::int64_t> read_value(const std::string& path) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return fail_errno(errno, path);
   std::array<char, 64> block{};
   const ssize_t n = ::pread(fd.get(), block.data(), block.size(), 0);
@@ -231,7 +212,7 @@ Status check_value(const Control& control, std::int64_t value) {
 Result<std::int64_t> write_value(const Control& control, std::int64_t value) {
   const Result<int> opened = open_control(control.path, O_WRONLY, is_real(control.path));
   if (!opened) return tl::make_unexpected(opened.error());
-  const Descriptor fd(*opened);
+  const Fd fd(*opened);
   // Off the real sysfs a shorter number must not leave the tail of a longer one behind.
   if (!is_real(control.path) && ::ftruncate(fd.get(), 0) != 0) {
     return fail_errno(errno, control.path);
@@ -298,7 +279,7 @@ Status check_power_mode(const Place& place, std::int64_t from, std::int64_t id) 
 
 Result<std::int64_t> set_power_mode(const Place& place, std::int64_t id) {
   const std::string number = std::to_string(id);
-  const Result<std::string> done = run(place.root + place.nvpmodel, {"-m", number.c_str()});
+  const Result<std::string> done = run(place.root + place.nvpmodel, {"-m", number});
   if (!done) return tl::make_unexpected(done.error());
   return query_power_mode(place);
 }

@@ -11,6 +11,8 @@
 #include <charconv>
 #include <utility>
 
+#include "os/line_splitter.hpp"
+
 namespace laird::power::priv {
 namespace {
 
@@ -96,12 +98,11 @@ void Session::load_journal() {
   std::string text(kJournalBytesMax, '\0');
   const ssize_t n = ::pread(journal_fd_, text.data(), text.size(), 0);
   text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  std::size_t at = 0;
-  for (;;) {
-    const std::size_t end = text.find('\n', at);
-    if (end == std::string::npos || originals_.size() >= kOriginalsMax) return;
-    const std::string line = text.substr(at, end - at);
-    at = end + 1;
+  LineSplitter lines(kJournalBytesMax, Overlong::kSkip);
+  std::string_view left = text;
+  while (const auto next = lines.next(left)) {
+    if (originals_.size() >= kOriginalsMax) return;
+    const std::string line(*next);
     const std::size_t last = line.rfind(' ');
     Original entry;
     if (last == std::string::npos || !number(line.substr(last + 1), entry.value)) continue;
@@ -223,7 +224,8 @@ std::size_t Session::restore() {
 }
 
 int serve(Session& session, int in, int out, int stop) {
-  std::string pending;
+  // One byte too many is kept, and makes the answer say so.
+  LineSplitter lines(kRequestBytesMax + 1, Overlong::kCut);
   std::array<char, 512> block;
   for (;;) {
     std::array<pollfd, 2> entries = {pollfd{in, POLLIN, 0}, pollfd{stop, POLLIN, 0}};
@@ -234,15 +236,9 @@ int serve(Session& session, int in, int out, int stop) {
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) break;
     bool broken = false;
-    for (ssize_t i = 0; i < n && !broken; ++i) {
-      const char c = block[static_cast<std::size_t>(i)];
-      if (c != '\n') {
-        // One byte too many is kept, and makes the answer say so.
-        if (pending.size() <= kRequestBytesMax) pending += c;
-        continue;
-      }
-      broken = !write_all(out, session.answer(pending, monotonic_ns()) + "\n");
-      pending.clear();
+    std::string_view left(block.data(), static_cast<std::size_t>(n));
+    while (const auto line = broken ? std::nullopt : lines.next(left)) {
+      broken = !write_all(out, session.answer(std::string(*line), monotonic_ns()) + "\n");
     }
     if (broken) break;
   }

@@ -71,40 +71,47 @@ void PowerReading::archive(Archive& ar) {
   ar(memory_total_bytes);
 }
 
+namespace {
+
+// Names what is missing of the rule that came nearest, where one came near at all.
+std::string why_no_total(const Board& board, const PowerReading& reading) {
+  if (reading.rails.empty()) return "no rails";
+  std::string out = "no total rule fits these rails";
+  std::size_t fewest_missing = SIZE_MAX;
+  for (const TotalRule& rule : board.totals) {
+    std::string missing;
+    std::size_t missing_count = 0;
+    for (const std::string& wanted : rule.rails) {
+      if (reading.rail_mw(wanted)) continue;
+      missing += " " + wanted;
+      ++missing_count;
+    }
+    if (missing_count < rule.rails.size() && missing_count < fewest_missing) {
+      fewest_missing = missing_count;
+      out = "missing for " + rule.text() + ":" + missing;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 void apply_total(const Board& board, PowerReading& reading) {
   reading.total_mw.reset();
   reading.scope = Scope::kUnknown;
   reading.resolution_mw = 0;
-  reading.total_rule = reading.rails.empty() ? "no rails" : "no total rule fits these rails";
-  std::size_t fewest_missing = SIZE_MAX;
-  for (const TotalRule& rule : board.totals) {
-    std::int64_t sum = 0;
-    std::int64_t step = 0;
-    std::string missing;
-    std::size_t missing_count = 0;
-    for (const std::string& wanted : rule.rails) {
-      const std::optional<std::int64_t> mw = reading.rail_mw(wanted);
-      if (mw) {
-        sum += *mw;
-      } else {
-        missing += " " + wanted;
-        ++missing_count;
-      }
-      const Rail* rail = board.rail(wanted);
-      if (rail != nullptr) step += rail->step_mw;
-    }
-    if (missing_count == 0) {
-      reading.total_mw = sum;
-      reading.scope = rule.scope;
-      reading.total_rule = rule.text();
-      reading.resolution_mw = step;
-      return;
-    }
-    // Name what is missing of the rule that came nearest, where one came near at all.
-    if (missing_count < rule.rails.size() && missing_count < fewest_missing) {
-      fewest_missing = missing_count;
-      reading.total_rule = "missing for " + rule.text() + ":" + missing;
-    }
+  const RuleTotal total =
+      total_by_rules(board, [&](const std::string& name) { return reading.rail_mw(name); });
+  if (total.rule == nullptr) {
+    reading.total_rule = why_no_total(board, reading);
+    return;
+  }
+  reading.total_mw = total.mw;
+  reading.scope = total.rule->scope;
+  reading.total_rule = total.rule->text();
+  for (const std::string& name : total.rule->rails) {
+    const Rail* rail = board.rail(name);
+    if (rail != nullptr) reading.resolution_mw += rail->step_mw;
   }
 }
 

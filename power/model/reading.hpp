@@ -63,6 +63,29 @@ struct PowerReading {
 
 [[nodiscard]] bool is_real_zone(std::string_view zone, std::int64_t milli_c);
 
+// The first of a board's total rules whose rails are all there, and their sum; rule is nullptr when
+// none fits. `mw_of(name)` gives a rail's power as std::optional<std::int64_t>.
+struct RuleTotal {
+  const TotalRule* rule = nullptr;
+  std::int64_t mw = 0;
+};
+template <class MwOf>
+[[nodiscard]] RuleTotal total_by_rules(const Board& board, MwOf&& mw_of) {
+  for (const TotalRule& rule : board.totals) {
+    RuleTotal out{&rule, 0};
+    for (const std::string& wanted : rule.rails) {
+      const std::optional<std::int64_t> mw = mw_of(wanted);
+      if (!mw) {
+        out.rule = nullptr;
+        break;
+      }
+      out.mw += *mw;
+    }
+    if (out.rule != nullptr) return out;
+  }
+  return {};
+}
+
 // Applies a board's total rules to `rails`: sets total_mw, scope, total_rule and resolution_mw.
 void apply_total(const Board& board, PowerReading& reading);
 

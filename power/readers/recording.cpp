@@ -17,7 +17,7 @@ RecordingDecoder::RecordingDecoder(const Board& board, DurationNs interval_ns)
 void RecordingDecoder::feed(std::string_view block, const Take& take) {
   counts_.bytes += block.size();
   stream_.feed(block, [&](std::string_view text) { line(text, take); });
-  counts_.too_long = stream_.too_long();
+  counts_.too_long = stream_.overlong();
 }
 
 void RecordingDecoder::finish(const Take& take) {

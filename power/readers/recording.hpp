@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "os/line_splitter.hpp"
 #include "power/model/board.hpp"
 #include "power/model/reading.hpp"
-#include "power/readers/line_stream.hpp"
 #include "power/readers/tegrastats/tegrastats_line.hpp"
 
 namespace laird::power {
@@ -49,7 +49,7 @@ class RecordingDecoder {
   const Board& board_;
   DurationNs interval_ns_;
   std::unique_ptr<Line> line_;
-  LineStream stream_;
+  LineSplitter stream_{kLineBytesMax, Overlong::kSkip};
   RecordingCounts counts_;
   std::vector<PowerReading> second_;  // readings that share one second
   std::int64_t second_s_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/duration.hpp"
 #include "config/units.hpp"
 
 namespace laird::power {
@@ -12,23 +13,15 @@ constexpr std::size_t kTracesMax = 24;
 constexpr std::size_t kHistogramKeysMax = 100'000;
 
 double watts(double mw) { return mw * 1e-3; }
-double to_seconds(DurationNs ns) { return static_cast<double>(ns) * 1e-9; }
-
 std::string energy_text(double joules) {
-  if (joules >= 3.6e6) return short_number(joules / 3.6e6) + " kWh";
-  if (joules >= 3.6e4) return short_number(joules / 3.6e3) + " Wh";
-  return short_number(joules) + " J";
-}
-
-std::string time_text(DurationNs ns) {
-  const double s = to_seconds(ns);
-  if (s >= 7200) return short_number(s / 3600) + " h";
-  if (s >= 180) return short_number(s / 60) + " min";
-  return short_number(s) + " s";
+  if (joules >= 3.6e6) return plot::short_number(joules / 3.6e6) + " kWh";
+  if (joules >= 3.6e4) return plot::short_number(joules / 3.6e3) + " Wh";
+  return plot::short_number(joules) + " J";
 }
 
 std::string card(const std::string& value, const std::string& label) {
-  return "<div class=card><b>" + escaped(value) + "</b><span>" + escaped(label) + "</span></div>";
+  return "<div class=card><b>" + plot::escaped(value) + "</b><span>" + plot::escaped(label) +
+         "</span></div>";
 }
 
 std::string row(std::initializer_list<std::string> cells, const char* tag) {
@@ -82,15 +75,15 @@ void BucketedTrace::widen() {
   buckets_ = std::move(wide);
 }
 
-std::vector<PlotPoint> BucketedTrace::points(double x_scale) const {
-  std::vector<PlotPoint> out;
+std::vector<plot::PlotPoint> BucketedTrace::points(double x_scale) const {
+  std::vector<plot::PlotPoint> out;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     const Bucket& bucket = buckets_[i];
     if (bucket.count == 0) continue;
     const double at =
-        to_seconds(origin_ + width_ * static_cast<DurationNs>(i)) + 0.5 * to_seconds(width_);
-    out.push_back(PlotPoint{at * x_scale, bucket.low, bucket.high,
-                            bucket.sum / static_cast<double>(bucket.count)});
+        seconds(origin_ + width_ * static_cast<DurationNs>(i)) + 0.5 * seconds(width_);
+    out.push_back(plot::PlotPoint{at * x_scale, bucket.low, bucket.high,
+                                  bucket.sum / static_cast<double>(bucket.count)});
   }
   return out;
 }
@@ -147,8 +140,8 @@ double ReportSummary::quantile_w(double q) const {
   return 0;
 }
 
-std::vector<Bar> ReportSummary::histogram() const {
-  std::vector<Bar> out;
+std::vector<plot::Bar> ReportSummary::histogram() const {
+  std::vector<plot::Bar> out;
   if (totals_by_10mw_.empty()) return out;
   const double low = static_cast<double>(totals_by_10mw_.begin()->first) * 0.01;
   const double high = static_cast<double>(totals_by_10mw_.rbegin()->first + 1) * 0.01;
@@ -157,14 +150,14 @@ std::vector<Bar> ReportSummary::histogram() const {
   const double step = watts(static_cast<double>(meter_.totals().resolution_mw));
   const double width = std::max({(high - low) / kBars, step, 0.01});
   std::uint64_t all = 0;
-  for (double at = low; at < high; at += width) out.push_back(Bar{at, at + width, 0});
+  for (double at = low; at < high; at += width) out.push_back(plot::Bar{at, at + width, 0});
   for (const auto& [key, n] : totals_by_10mw_) {
     const double at = static_cast<double>(key) * 0.01;
     const auto index = static_cast<std::size_t>((at - low) / width);
     out[std::min(index, out.size() - 1)].value += static_cast<double>(n);
     all += n;
   }
-  for (Bar& bar : out) bar.value *= 100.0 / static_cast<double>(all);
+  for (plot::Bar& bar : out) bar.value *= 100.0 / static_cast<double>(all);
   return out;
 }
 
@@ -175,14 +168,14 @@ std::string ReportSummary::cards() const {
     out += card("unknown", "total power");
   } else {
     out += card(energy_text(m.board.joules()), "energy");
-    out +=
-        card(short_number(watts(m.mean_mw().value_or(total_.mean() * 1e3))) + " W", "mean power");
-    out += card(short_number(quantile_w(0.5)) + " W", "median");
-    out += card(short_number(quantile_w(0.99)) + " W", "99th percentile");
-    out += card(short_number(total_.high()) + " W", "highest");
+    out += card(plot::short_number(watts(m.mean_mw().value_or(total_.mean() * 1e3))) + " W",
+                "mean power");
+    out += card(plot::short_number(quantile_w(0.5)) + " W", "median");
+    out += card(plot::short_number(quantile_w(0.99)) + " W", "99th percentile");
+    out += card(plot::short_number(total_.high()) + " W", "highest");
   }
-  out += card(time_text(m.metered_ns), "metered");
-  out += card(m.gaps == 0 ? "none" : std::to_string(m.gaps) + ", " + time_text(m.unmetered_ns),
+  out += card(spoken(m.metered_ns), "metered");
+  out += card(m.gaps == 0 ? "none" : std::to_string(m.gaps) + ", " + spoken(m.unmetered_ns),
               "gaps, not metered");
   return out + "</div>";
 }
@@ -197,9 +190,9 @@ std::string ReportSummary::rail_table() const {
       if (metered.name == entry.name) energy = energy_text(metered.energy.joules());
     }
     out += row(
-        {escaped(entry.name), rail == nullptr ? "-" : std::string(name(rail->feeds)),
-         short_number(entry.trace.mean()), short_number(entry.trace.low()),
-         short_number(entry.trace.high()), energy,
+        {plot::escaped(entry.name), rail == nullptr ? "-" : std::string(name(rail->feeds)),
+         plot::short_number(entry.trace.mean()), plot::short_number(entry.trace.low()),
+         plot::short_number(entry.trace.high()), energy,
          rail == nullptr || rail->step_mw == 0 ? "unknown" : config::format_power(rail->step_mw)},
         "td");
   }
@@ -227,23 +220,25 @@ std::string ReportSummary::accuracy() const {
   return out + "</p>";
 }
 
-Plot ReportSummary::lines(const std::vector<Named>& all, double scale, const char* unit) const {
-  Plot plot;
+plot::Plot ReportSummary::lines(const std::vector<Named>& all, double scale,
+                                const char* unit) const {
+  plot::Plot plot;
   plot.x_unit = scale < 1 ? "min" : "s";
   plot.y_unit = unit;
-  plot.gap_x = std::max(5.0, 2.5 * to_seconds(total_.bucket_ns())) * scale;
+  plot.gap_x = std::max(5.0, 2.5 * seconds(total_.bucket_ns())) * scale;
   int colour = 1;
   for (const Named& entry : all) {
     plot.series.push_back(
-        PlotSeries{entry.name, colour++, entry.trace.points(scale), false, false});
+        plot::PlotSeries{entry.name, colour++, entry.trace.points(scale), false, false});
   }
   return plot;
 }
 
 std::string ReportSummary::html(std::string_view title, const RecordingCounts& counts) const {
   const double scale = last_at_ - first_at_ > 10 * kMinute ? 1.0 / 60 : 1.0;
-  std::string body = "<h1>" + escaped(title) + "</h1><p class=lead>" + escaped(board_.title);
-  body += ". Total: " + escaped(total_.empty() ? "unknown" : rule_) + " (" +
+  std::string body =
+      "<h1>" + plot::escaped(title) + "</h1><p class=lead>" + plot::escaped(board_.title);
+  body += ". Total: " + plot::escaped(total_.empty() ? "unknown" : rule_) + " (" +
           std::string(name(scope_)) + "). " + std::to_string(counts.lines) + " lines";
   if (counts.foreign > 0) body += ", " + std::to_string(counts.foreign) + " of something else";
   if (counts.too_long > 0) body += ", " + std::to_string(counts.too_long) + " too long";
@@ -251,28 +246,29 @@ std::string ReportSummary::html(std::string_view title, const RecordingCounts& c
     body += ", " + std::to_string(counts.unknown_tokens) + " unknown tokens";
   }
   body += ".</p>" + cards();
-  Plot power = lines(rails_, scale, "W");
+  plot::Plot power = lines(rails_, scale, "W");
   if (!total_.empty()) {
     // A total that is one rail would be drawn twice.
-    std::erase_if(power.series, [&](const PlotSeries& s) { return s.name == rule_; });
+    std::erase_if(power.series, [&](const plot::PlotSeries& s) { return s.name == rule_; });
     power.series.insert(power.series.begin(),
-                        PlotSeries{"total", 0, total_.points(scale), true, false});
+                        plot::PlotSeries{"total", 0, total_.points(scale), true, false});
   }
-  body += "<h2>Power</h2>" + svg_lines(power);
+  body += "<h2>Power</h2>" + plot::svg_lines(power);
   if (!totals_by_10mw_.empty()) {
-    body += "<h2>How often at which power</h2>" + svg_histogram(histogram(), "W", "% of readings");
+    body += "<h2>How often at which power</h2>" +
+            plot::svg_histogram(histogram(), "W", "% of readings");
   }
   if (!rails_.empty()) body += "<h2>Rails</h2>" + rail_table();
   if (!loads_.empty()) {
-    body += "<h2>Load</h2>" + svg_lines(lines(loads_, scale, "%"));
+    body += "<h2>Load</h2>" + plot::svg_lines(lines(loads_, scale, "%"));
   }
   if (!zones_.empty()) {
-    Plot heat = lines(zones_, scale, "C");
+    plot::Plot heat = lines(zones_, scale, "C");
     heat.from_zero = false;
-    body += "<h2>Temperature</h2>" + svg_lines(heat);
+    body += "<h2>Temperature</h2>" + plot::svg_lines(heat);
   }
   body += "<h2>Accuracy</h2>" + accuracy();
-  return page(title, body);
+  return plot::page(title, body);
 }
 
 std::string ReportSummary::text(std::string_view title, const RecordingCounts& counts) const {
@@ -282,13 +278,14 @@ std::string ReportSummary::text(std::string_view title, const RecordingCounts& c
          (counts.foreign > 0 ? " (" + std::to_string(counts.foreign) + " of something else)" : "");
   out += "\n  total    " + (total_.empty() ? std::string("unknown") : rule_) + "\n";
   if (!total_.empty()) {
-    out += "  energy   " + energy_text(m.board.joules()) + " over " + time_text(m.metered_ns) +
-           (m.gaps == 0 ? std::string(", no gaps")
-                        : "; not metered: " + std::to_string(m.gaps) + " gaps, " +
-                              time_text(m.unmetered_ns)) +
+    out += "  energy   " + energy_text(m.board.joules()) + " over " + spoken(m.metered_ns) +
+           (m.gaps == 0
+                ? std::string(", no gaps")
+                : "; not metered: " + std::to_string(m.gaps) + " gaps, " + spoken(m.unmetered_ns)) +
            "\n";
-    out += "  power    mean " + short_number(watts(m.mean_mw().value_or(0))) + " W, median " +
-           short_number(quantile_w(0.5)) + " W, highest " + short_number(total_.high()) + " W\n";
+    out += "  power    mean " + plot::short_number(watts(m.mean_mw().value_or(0))) + " W, median " +
+           plot::short_number(quantile_w(0.5)) + " W, highest " +
+           plot::short_number(total_.high()) + " W\n";
     out += "  error    resolution at most " + energy_text(m.resolution_worst.joules()) +
            ", sampling at most " + energy_text(m.sampling.joules()) + "\n";
   }

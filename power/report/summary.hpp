@@ -18,7 +18,7 @@ namespace laird::power {
 class BucketedTrace {
  public:
   void add(TimeNs at, double value);
-  [[nodiscard]] std::vector<PlotPoint> points(double x_scale) const;  // x = seconds * x_scale
+  [[nodiscard]] std::vector<plot::PlotPoint> points(double x_scale) const;  // x = seconds * x_scale
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] double mean() const;
   [[nodiscard]] double low() const { return low_; }
@@ -62,11 +62,12 @@ class ReportSummary {
 
   static BucketedTrace& trace_of(std::vector<Named>& all, const std::string& name);
   [[nodiscard]] double quantile_w(double q) const;
-  [[nodiscard]] std::vector<Bar> histogram() const;
+  [[nodiscard]] std::vector<plot::Bar> histogram() const;
   [[nodiscard]] std::string cards() const;
   [[nodiscard]] std::string rail_table() const;
   [[nodiscard]] std::string accuracy() const;
-  [[nodiscard]] Plot lines(const std::vector<Named>& all, double scale, const char* unit) const;
+  [[nodiscard]] plot::Plot lines(const std::vector<Named>& all, double scale,
+                                 const char* unit) const;
 
   const Board& board_;
   Meter meter_;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/duration.hpp"
+
 namespace laird::power {
 namespace {
 
@@ -90,10 +92,9 @@ std::string WatchView::screen(const Meter& meter, const ReaderStatus& status,
     out += sparkline(recent, row.from_zero);
   }
   const MeterTotals& m = meter.totals();
-  std::snprintf(text, sizeof text, "\n\nenergy %.1f J over %.0f s, mean %.2f W; gaps %llu, %.0f s",
-                m.board.joules(), static_cast<double>(m.metered_ns) * 1e-9,
-                m.mean_mw().value_or(0) * 1e-3, static_cast<unsigned long long>(m.gaps),
-                static_cast<double>(m.unmetered_ns) * 1e-9);
+  std::snprintf(text, sizeof text, "\n\nenergy %.1f J over %s, mean %.2f W; gaps %llu, %s",
+                m.board.joules(), spoken(m.metered_ns).c_str(), m.mean_mw().value_or(0) * 1e-3,
+                static_cast<unsigned long long>(m.gaps), spoken(m.unmetered_ns).c_str());
   out += text;
   std::string rule = "\ntotal is " + rule_;
   rule.resize(std::min(rule.size(), columns));

@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "base/require.hpp"
-#include "trainers/data/csv.hpp"
+#include "datasets/csv.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace laird::trainers;
+  using namespace laird::datasets;
   if (size < 1) return 0;
   const auto source = from_memory({reinterpret_cast<const char*>(data) + 1, size - 1}, "table");
   CsvLayout layout;

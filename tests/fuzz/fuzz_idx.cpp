@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "base/require.hpp"
-#include "trainers/data/idx.hpp"
+#include "datasets/idx.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace laird::trainers;
+  using namespace laird::datasets;
   if (size < 2) return 0;
   const std::string_view all(reinterpret_cast<const char*>(data), size);
   // The first two bytes say where the labels begin.

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "json/value.hpp"
+#include "os/line_splitter.hpp"
 #include "power/boards/catalogue.hpp"
-#include "power/readers/line_stream.hpp"
 #include "power/readers/tegrastats/tegrastats_line.hpp"
 #include "power/readers/tegrastats/tegrastats_reading.hpp"
 
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Board board = *find_board("generic", "");
   static const auto line = std::make_unique<Line>();
   static const auto again = std::make_unique<Line>();
-  LineStream stream;
+  laird::LineSplitter stream(kLineBytesMax, laird::Overlong::kSkip);
   int lines = 0;
   const auto take = [&](std::string_view text) {
     parse_line(text, *line);
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string json;
     append_json(*line, board, json);
     must(laird::json::parse(json, "json", {.bytes_max = 16 << 20}).has_value());
-    const LineTotal total = total_of(*line, board);
+    const RuleTotal total = total_of(*line, board);
     const PowerReading reading = reading_of(*line, board, 0, Source::kRecorded);
     must(reading.total_mw.has_value() == (total.rule != nullptr));
     must(!reading.total_mw || *reading.total_mw == total.mw);

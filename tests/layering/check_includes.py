@@ -45,28 +45,30 @@ LAYERS = {
     "power/readers": PLAIN + ["os", "power/model"],
     "power/report": PLAIN + ["plot", "power/model", "power/readers"],
     "power/helper": PLAIN + ["os", "power/model", "power/boards"],
-    "power/commands": PLAIN + ["cli", "plot", "power/model", "power/boards", "power/readers",
+    "power/commands": PLAIN + ["cli", "os", "plot", "power/model", "power/boards", "power/readers",
                                "power/report"],
     "mqtt/codec": PLAIN,
     "mqtt/sign": ["base", "config", "mqtt/codec"],
     "mqtt/client": ["base", "mqtt/codec", "mqtt/sign"],
-    "trainers/data": ["base"],
-    "trainers/model": PLAIN + ["consensus", "consensus/cotrain", "trainers/data"],
-    "trainers": PLAIN + ["cli", "mqtt/codec", "trainers/data", "trainers/model"],
+    # Both directions of the lines between the agent and a trainer.
+    "trainer_protocol": ["base", "json", "mqtt/codec"],
+    "datasets": ["base", "os"],
+    "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "trainer_protocol"],
+    "trainers": PLAIN + ["cli", "datasets", "os", "trainer_protocol", "trainers/model"],
     # The core: words and memory, then the steps. Policies see the words.
     "agent/core/state": ["base", "agent/policies/policy.hpp"] + MODELS,
     "agent/core/step": ["base", "agent/core/state", "agent/placement", "agent/policies"] + MODELS,
     "agent/policies": ["base", "agent/core/state", "agent/placement"] + MODELS,
     # What a task still needs, and what a board would make of a new one: below policies and steps.
     "agent/placement": PLAIN + ["agent/core/state", "estimators/model"],
-    "agent/journal": ["base"] + CORE,
+    "agent/journal": ["base", "os"] + CORE,
     # Who looks at a journal uses its reader; the writer is the agent's.
     "agent/replay": ["base", "agent/journal/file_names.hpp", "agent/journal/reader.hpp"] + CORE,
     "agent/os": ["base", "config", "os"],
     "agent/settings": PLAIN + ["os", "power/model", "power/boards", "power/readers/open_reader.hpp",
                                "agent/core/state", "agent/policies/policy.hpp",
                                "agent/journal/limits.hpp"],
-    "agent/trainer_host": PLAIN + ["os", "mqtt/codec", "agent/core/state", "agent/os",
+    "agent/trainer_host": PLAIN + ["os", "trainer_protocol", "agent/core/state", "agent/os",
                                    "agent/settings"],
     "agent/board_power": PLAIN + ["os", "power", "power/model", "power/boards", "power/readers",
                                   "power/helper", "agent/core/state", "agent/os", "agent/settings"],
@@ -78,7 +80,7 @@ LAYERS = {
                                "agent/settings", "agent/view"],
     "agent/fleet": PLAIN + ["os", "consensus", "mqtt/codec", "mqtt/client", "agent/agent.hpp",
                             "agent/core/state", "agent/commands", "agent/os", "agent/settings",
-                            "agent/trainer_host/trainer_message.hpp", "agent/view"],
+                            "agent/view", "trainer_protocol"],
     # The driver and one life of it.
     "agent": PLAIN + ["cli", "os", "mqtt/client", "power/boards", "power/commands",
                       "agent/core/state", "agent/core/step", "agent/journal", "agent/os",
@@ -99,14 +101,14 @@ LAYERS = {
                                  "control/provision", "control/doctor"],
     "control": ["cli", "control/commands", "control/fleet"],
     # Experiments: the core and the models, never the agent's processes.
-    "lab": PLAIN + ["cli", "plot", "estimators/model", "consensus", "consensus/voting",
+    "lab": PLAIN + ["cli", "datasets", "os", "plot", "estimators/model", "consensus", "consensus/voting",
                     "consensus/ledger", "consensus/cotrain", "mqtt/codec", "power/model",
                     "power/boards", "power/readers", "power/report", "agent/placement", "agent/replay"] + CORE,
 }
 
 # Folders and single files that must give the same answer wherever and whenever they run.
 PURE = ["base", "json", "config", "estimators/lane", "estimators/model", "estimators/cpu",
-        "consensus", "power/model", "mqtt/codec", "agent/core", "agent/policies",
+        "consensus", "power/model", "mqtt/codec", "trainer_protocol", "agent/core", "agent/policies",
         "agent/placement", "agent/settings", "agent/view", "agent/commands/requests.hpp",
         "agent/commands/requests.cpp"]
 
@@ -146,7 +148,7 @@ VENDORS = [
     (re.compile(r"^spdlog/"), re.compile(r"^agent/run\.cpp$|(^|/)main\.cpp$")),
     (re.compile(r"^mqtt/[a-z_]+\.h$|^MQTT"), re.compile(r"^(mqtt/client/paho_link\.cpp$|bench/)")),
     (re.compile(r"^openssl/"), re.compile(r"^mqtt/sign/")),
-    (re.compile(r"^zlib\.h$"), re.compile(r"^(trainers/data/byte_source\.cpp$|lab/|tests/)")),
+    (re.compile(r"^zlib\.h$"), re.compile(r"^(datasets/byte_source\.cpp$|tests/)")),
     (re.compile(r"^Eigen/"), re.compile(r"^(trainers/|estimators/|lab/|bench/|tests/)")),
     (re.compile(r"^benchmark/"), re.compile(r"^bench/")),
     (re.compile(r"^unity\.h$"), re.compile(r"^tests/")),
@@ -259,7 +261,8 @@ def check_tree(root):
 
 
 def self_test():
-    first = {"base", "json", "config", "cli", "agent", "consensus", "control", "power", "mqtt", "lab"}
+    first = {"base", "json", "config", "cli", "agent", "consensus", "control", "power", "mqtt", "lab",
+             "trainer_protocol", "datasets"}
     bad = [
         ("base/a.hpp", '#include "json/value.hpp"'),
         ("json/a.cpp", '#include "config/schema.hpp"'),
@@ -300,6 +303,10 @@ def self_test():
         ("agent/view/metrics.cpp", "#include <unistd.h>"),
         ("agent/view/status.cpp", "#include <chrono>"),
         ("agent/commands/requests.cpp", "#include <sys/socket.h>"),
+        ("trainer_protocol/to_agent.cpp", '#include "agent/core/state/limits.hpp"'),
+        ("trainer_protocol/to_agent.cpp", "#include <unistd.h>"),
+        ("datasets/idx.cpp", '#include "json/value.hpp"'),
+        ("lab/cotrain/a.cpp", "#include <zlib.h>"),
         ("garage/a.cpp", '#include "base/error.hpp"'),
         ("lab/a.cpp", '#include "sibling.hpp"'),
         ("lab/a.cpp", "// TO" + "DO: later"),

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "agent/os/process.hpp"
-#include "os/line_buffer.hpp"
+#include "os/line_splitter.hpp"
 #include "tests/virtual/timeline.hpp"
 #include "tests/virtual/virtual_poller.hpp"
 
@@ -43,7 +43,7 @@ class FakeTrainers final : public agent::Processes {
   struct Trainer {
     Fd socket;
     std::string folder;
-    LineBuffer lines{65536};
+    LineSplitter lines{65536, Overlong::kCut};
     std::uint64_t samples = 0;
     std::uint64_t until = 0;
     std::uint64_t report_every = 1;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "trainers/data/dataset.hpp"
+#include "datasets/dataset.hpp"
 #include "trainers/model/network.hpp"
 
 namespace laird::trainers {
@@ -13,7 +13,8 @@ class BatchLoader {
   explicit BatchLoader(std::uint32_t batch) : labels_(batch), numbers_(batch) {}
 
   // Column `column` of the next batch takes row `row`.
-  void put(const Dataset& data, std::uint32_t row, std::uint32_t column, Network<float>& network) {
+  void put(const datasets::Dataset& data, std::uint32_t row, std::uint32_t column,
+           Network<float>& network) {
     data.row(row, network.input(column));
     if (data.classes > 0) {
       labels_[column] = data.labels[row];
@@ -23,7 +24,7 @@ class BatchLoader {
   }
 
   // Of the first `count` columns; good until the next put.
-  [[nodiscard]] Targets targets(const Dataset& data, std::uint32_t count) const {
+  [[nodiscard]] Targets targets(const datasets::Dataset& data, std::uint32_t count) const {
     Targets out;
     if (data.classes > 0) {
       out.labels = std::span(labels_).first(count);

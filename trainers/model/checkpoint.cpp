@@ -1,12 +1,9 @@
 #include "trainers/model/checkpoint.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
 
 #include "config/schema.hpp"
+#include "os/whole_file.hpp"
 
 namespace laird::trainers {
 namespace {
@@ -31,41 +28,6 @@ struct Header {
 
 std::string_view view(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-Status write_synced(const std::string& path, std::string_view bytes) {
-  const Descriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) return fail_errno(errno, "cannot create the checkpoint " + path);
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(errno, "cannot write the checkpoint " + path);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  if (::fsync(file.get()) != 0) return fail_errno(errno, "cannot sync the checkpoint " + path);
-  return {};
-}
-
-Status sync_folder(const std::string& path) {
-  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0) return fail_errno(errno, "cannot open the folder " + path);
-  if (::fsync(folder.get()) != 0) return fail_errno(errno, "cannot sync the folder " + path);
-  return {};
 }
 
 }  // namespace
@@ -103,19 +65,10 @@ Result<std::string_view> unpack_checkpoint(std::string_view file) {
 
 Status CheckpointFolder::save(const Bytes& payload) {
   const Bytes file = pack_checkpoint(payload);
-  const std::string unfinished = path(kUnfinished);
-  if (Status s = write_synced(unfinished, view(file)); !s) {
-    ::unlink(unfinished.c_str());
-    return s;
-  }
-  const std::string newest = path(kNewest);
-  if (::rename(newest.c_str(), path(kBefore).c_str()) != 0 && errno != ENOENT) {
-    return fail_errno(errno, "cannot keep the checkpoint " + newest);
-  }
-  if (::rename(unfinished.c_str(), newest.c_str()) != 0) {
-    return fail_errno(errno, "cannot put the checkpoint in place as " + newest);
-  }
-  return sync_folder(folder_);
+  const Status done = write_whole_file(path(kNewest), view(file),
+                                       {.staged = path(kUnfinished), .previous = path(kBefore)});
+  if (done) return done;
+  return fail(done.error().code, "cannot keep a checkpoint: " + done.error().context);
 }
 
 bool CheckpointFolder::load(const std::function<Status(std::string_view)>& accept,

@@ -51,7 +51,7 @@ void CoTrainingState::archive(Archive& ar) {
 
 Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std::uint64_t seed) {
   LAIRD_REQUIRE(params.fleet.has_value(), "a fleet task has its section");
-  Result<Dataset> data = load_data(params);
+  Result<datasets::Dataset> data = load_data(params);
   if (!data) return tl::make_unexpected(data.error());
   const Shape shape = shape_of(params, *data);
   const double count = weights_of(shape);
@@ -65,8 +65,8 @@ Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std
   return std::unique_ptr<CotrainRun>(new CotrainRun(params, std::move(*data), shape, digest, seed));
 }
 
-CotrainRun::CotrainRun(const Params& params, Dataset data, const Shape& shape, std::uint64_t digest,
-                       std::uint64_t seed)
+CotrainRun::CotrainRun(const Params& params, datasets::Dataset data, const Shape& shape,
+                       std::uint64_t digest, std::uint64_t seed)
     : params_(params),
       data_(std::move(data)),
       network_(shape, params.batch),

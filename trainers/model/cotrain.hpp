@@ -64,13 +64,13 @@ class CotrainRun final : public TrainingRun {
   [[nodiscard]] const consensus::CoTrainRounds* rounds() const { return rounds_.get(); }
 
  private:
-  CotrainRun(const Params& params, Dataset data, const Shape& shape, std::uint64_t digest,
+  CotrainRun(const Params& params, datasets::Dataset data, const Shape& shape, std::uint64_t digest,
              std::uint64_t seed);
   void begin_round();
   [[nodiscard]] Status end_round();
 
   Params params_;
-  Dataset data_;
+  datasets::Dataset data_;
   Network<float> network_;
   BatchLoader loader_;
   CoTrainingState state_;

@@ -4,40 +4,40 @@
 #include <cmath>
 #include <utility>
 
-#include "trainers/data/csv.hpp"
-#include "trainers/data/idx.hpp"
-#include "trainers/data/random.hpp"
+#include "base/random.hpp"
+#include "datasets/csv.hpp"
+#include "datasets/idx.hpp"
 
 namespace laird::trainers {
 namespace {
 
 std::uint32_t rows_max_of(const Params& params) {
-  return params.limit_rows == 0 ? kRowsMax : params.limit_rows;
+  return params.limit_rows == 0 ? datasets::kRowsMax : params.limit_rows;
 }
 
-Result<Dataset> load_idx(const Params& params) {
-  Result<std::unique_ptr<ByteSource>> images = open_file(params.data.images);
+Result<datasets::Dataset> load_idx(const Params& params) {
+  Result<std::unique_ptr<datasets::ByteSource>> images = datasets::open_file(params.data.images);
   if (!images) return tl::make_unexpected(images.error());
-  Result<std::unique_ptr<ByteSource>> labels = open_file(params.data.labels);
+  Result<std::unique_ptr<datasets::ByteSource>> labels = datasets::open_file(params.data.labels);
   if (!labels) return tl::make_unexpected(labels.error());
-  return read_idx(**images, **labels, rows_max_of(params));
+  return datasets::read_idx(**images, **labels, rows_max_of(params));
 }
 
-Result<Dataset> load_csv(const Params& params) {
-  Result<std::unique_ptr<ByteSource>> file = open_file(params.data.path);
+Result<datasets::Dataset> load_csv(const Params& params) {
+  Result<std::unique_ptr<datasets::ByteSource>> file = datasets::open_file(params.data.path);
   if (!file) return tl::make_unexpected(file.error());
-  CsvLayout layout;
+  datasets::CsvLayout layout;
   layout.label = params.data.label;
   layout.header = params.data.header;
   layout.label_is_number = params.target_is_number;
   layout.rows_max = rows_max_of(params);
   layout.class_count = params.data.class_count;
-  return read_csv(**file, layout);
+  return datasets::read_csv(**file, layout);
 }
 
 // Numbers to predict come in any unit; models see them with mean 0 and variance 1, so that a step
 // size means the same for every data set.
-void standardise_targets(Dataset& data) {
+void standardise_targets(datasets::Dataset& data) {
   double sum = 0.0;
   double squares = 0.0;
   for (const float t : data.targets) {
@@ -53,7 +53,7 @@ void standardise_targets(Dataset& data) {
   }
 }
 
-Status set_class_count(std::uint32_t count, Dataset& data) {
+Status set_class_count(std::uint32_t count, datasets::Dataset& data) {
   if (data.classes > count) {
     return fail(Code::kInvalid, "params: /data/class_count: the data has a row of class " +
                                     std::to_string(data.classes - 1) + "; the classes are 0 to " +
@@ -63,7 +63,7 @@ Status set_class_count(std::uint32_t count, Dataset& data) {
   return {};
 }
 
-Status fit_to_kind(const Params& params, Dataset& data) {
+Status fit_to_kind(const Params& params, datasets::Dataset& data) {
   if (params.data.class_count > 0 && data.classes > 0) {
     if (Status s = set_class_count(params.data.class_count, data); !s) return s;
   }
@@ -98,9 +98,9 @@ Status fit_to_kind(const Params& params, Dataset& data) {
 
 }  // namespace
 
-Dataset make_synthetic(const DataParams& params) {
+datasets::Dataset make_synthetic(const DataParams& params) {
   Random random(params.seed);
-  Dataset data;
+  datasets::Dataset data;
   data.rows = params.rows;
   data.features = params.features;
   data.classes = params.classes;
@@ -129,8 +129,8 @@ Dataset make_synthetic(const DataParams& params) {
   return data;
 }
 
-Result<Dataset> load_data(const Params& params) {
-  Result<Dataset> data = [&]() -> Result<Dataset> {
+Result<datasets::Dataset> load_data(const Params& params) {
+  Result<datasets::Dataset> data = [&]() -> Result<datasets::Dataset> {
     switch (params.data.format) {
       case Format::kIdx: return load_idx(params);
       case Format::kCsv: return load_csv(params);

@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-#include "trainers/data/random.hpp"
+#include "base/random.hpp"
 
 namespace laird::trainers {
 

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "trainers/data/dataset.hpp"
+#include "datasets/dataset.hpp"
 
 namespace laird::trainers {
 namespace {
@@ -61,13 +61,13 @@ constexpr Field kDataFields[] = {
      .type = Type::kInteger,
      .why = "synthetic: number of classes, 2 if not given; 0 makes a number to predict (linear).",
      .fallback = kOptional,
-     .max = kClassesMax},
+     .max = datasets::kClassesMax},
     {.name = "rows",
      .type = Type::kInteger,
      .why = "synthetic: how many; 10000 if not given.",
      .fallback = kOptional,
      .min = 1,
-     .max = kRowsMax},
+     .max = datasets::kRowsMax},
     {.name = "noise",
      .type = Type::kNumber,
      .why = "synthetic: standard deviation around the class centre or the line; 1 if not given.",
@@ -80,7 +80,7 @@ constexpr Field kDataFields[] = {
          "does not show all of them. As many as the data shows if not given.",
      .fallback = kOptional,
      .min = 2,
-     .max = kClassesMax},
+     .max = datasets::kClassesMax},
     {.name = "shift",
      .type = Type::kNumber,
      .why = "Inputs enter as (x - shift) x scale instead of standardised by the data itself.",
@@ -140,7 +140,7 @@ constexpr Field kFleetFields[] = {
      .why = "Rows that weigh as one board; give the mean over the boards if they have unequal "
             "numbers. 0: each board weighs the same.",
      .fallback = "0",
-     .max = kRowsMax},
+     .max = datasets::kRowsMax},
 };
 constexpr Schema kFleet{
     "fleet",
@@ -196,17 +196,17 @@ constexpr Field kParamsFields[] = {
      .type = Type::kInteger,
      .why = "Use only the first rows of the data; 0: all.",
      .fallback = "0",
-     .max = kRowsMax},
+     .max = datasets::kRowsMax},
     {.name = "classes",
      .type = Type::kIntegers,
      .why = "Keep only rows of these classes, renumbered from 0 in this order; all if not given.",
      .fallback = kOptional,
-     .max = kClassesMax - 1},
+     .max = datasets::kClassesMax - 1},
     {.name = "positive_class",
      .type = Type::kInteger,
      .why = "svm: this class (as renumbered) against the rest; all against all if not given.",
      .fallback = kOptional,
-     .max = kClassesMax - 1},
+     .max = datasets::kClassesMax - 1},
     {.name = "target",
      .type = Type::kChoice,
      .why = "linear: predict the class as one-hot vector, or the label as a number; "
@@ -317,7 +317,7 @@ void check_fleet(const Value& value, const Params& params, Check& check) {
 
 void check_synthetic(const Value& value, const Params& params, Check& check) {
   const DataParams& data = params.data;
-  if (std::uint64_t{data.rows} * data.features * sizeof(float) > kDataBytesMax) {
+  if (std::uint64_t{data.rows} * data.features * sizeof(float) > datasets::kDataBytesMax) {
     check.report(value, "/data/rows", "rows x features needs more than 2 GiB; make one smaller");
   }
   if (data.class_count > 0) {

@@ -45,7 +45,7 @@ Loss loss_of(Kind kind) {
 
 }  // namespace
 
-Shape shape_of(const Params& params, const Dataset& data) {
+Shape shape_of(const Params& params, const datasets::Dataset& data) {
   Shape shape;
   shape.loss = loss_of(params.kind);
   shape.sizes.push_back(data.features);
@@ -55,7 +55,8 @@ Shape shape_of(const Params& params, const Dataset& data) {
   return shape;
 }
 
-std::uint64_t digest_of_shape(const Params& params, const Shape& shape, const Dataset& data) {
+std::uint64_t digest_of_shape(const Params& params, const Shape& shape,
+                              const datasets::Dataset& data) {
   Archive ar = Archive::hasher();
   auto kind = static_cast<std::uint8_t>(params.kind);
   ar(kind);
@@ -85,7 +86,7 @@ void TrainingState::archive(Archive& ar) {
 }
 
 Result<Training> Training::create(const Params& params, std::uint64_t seed) {
-  Result<Dataset> data = load_data(params);
+  Result<datasets::Dataset> data = load_data(params);
   if (!data) return tl::make_unexpected(data.error());
   const Shape shape = shape_of(params, *data);
   if (weights_of(shape) > static_cast<double>(kParametersMax)) {
@@ -96,7 +97,8 @@ Result<Training> Training::create(const Params& params, std::uint64_t seed) {
   return Training(params, std::move(*data), shape, seed);
 }
 
-Training::Training(const Params& params, Dataset data, const Shape& shape, std::uint64_t seed)
+Training::Training(const Params& params, datasets::Dataset data, const Shape& shape,
+                   std::uint64_t seed)
     : params_(params),
       data_(std::move(data)),
       network_(shape, params.batch),

@@ -14,8 +14,8 @@
 #include <optional>
 
 #include "base/archive.hpp"
-#include "trainers/data/dataset.hpp"
-#include "trainers/data/random.hpp"
+#include "base/random.hpp"
+#include "datasets/dataset.hpp"
 #include "trainers/model/batch_loader.hpp"
 #include "trainers/model/network.hpp"
 #include "trainers/model/params.hpp"
@@ -38,11 +38,11 @@ struct TrainingState {
   void archive(Archive& ar);
 };
 
-[[nodiscard]] Shape shape_of(const Params& params, const Dataset& data);
+[[nodiscard]] Shape shape_of(const Params& params, const datasets::Dataset& data);
 // In double: the product of sizes may pass 64 bits.
 [[nodiscard]] double weights_of(const Shape& shape);
 [[nodiscard]] std::uint64_t digest_of_shape(const Params& params, const Shape& shape,
-                                            const Dataset& data);
+                                            const datasets::Dataset& data);
 
 class Training final : public TrainingRun {
  public:
@@ -68,12 +68,12 @@ class Training final : public TrainingRun {
   [[nodiscard]] const Network<float>::Vector& parameters() const { return network_.parameters(); }
 
  private:
-  Training(const Params& params, Dataset data, const Shape& shape, std::uint64_t seed);
+  Training(const Params& params, datasets::Dataset data, const Shape& shape, std::uint64_t seed);
 
   void shuffle();
 
   Params params_;
-  Dataset data_;
+  datasets::Dataset data_;
   Network<float> network_;
   std::optional<std::uint64_t> planned_;
   TrainingState state_;  // but for the parameters, which live in network_

@@ -10,6 +10,7 @@
 #include "base/archive.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
+#include "trainer_protocol/from_agent.hpp"
 
 namespace laird::trainers {
 
@@ -18,18 +19,9 @@ struct Report {
   double loss = 0.0;
 };
 
-struct Neighbour {
-  std::string node;
-  double weight = 0.0;
-};
-
-// Who takes part in a fleet task, as the agent sees it.
-struct Neighbours {
-  std::string self;
-  std::uint64_t life = 0;  // grows from one process of the task to the next
-  std::vector<Neighbour> peers;
-  bool others_done = false;  // boards of the group have made all their rounds
-};
+// Who takes part in a fleet task, in the protocol's words.
+using Neighbour = trainer_protocol::Neighbour;
+using Neighbours = trainer_protocol::Peers;
 
 struct Share {
   std::string to;  // a node; empty: every neighbour

@@ -112,7 +112,7 @@ void write_time(std::string_view text, JsonText& json) {
 }
 
 void write_total(const Line& line, const Board& board, JsonText& json) {
-  const LineTotal total = total_of(line, board);
+  const RuleTotal total = total_of(line, board);
   if (total.rule != nullptr) {
     json.key("total_mw").integer(total.mw);
     json.key("total_rule").plain(total.rule->text());

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -26,6 +27,9 @@
 #include "base/time.hpp"
 
 namespace laird::power {
+
+// No release writes a line of a fraction of this; a longer one is something else and is skipped.
+inline constexpr std::size_t kLineBytesMax = 64 * 1024;
 
 inline constexpr std::int32_t kUnknownValue = std::numeric_limits<std::int32_t>::min();
 // What tegrastats prints for a zone whose power is gated.

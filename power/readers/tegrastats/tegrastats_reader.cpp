@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "os/child_process.hpp"
+#include "os/fd.hpp"
 #include "power/readers/tegrastats/tegrastats_reading.hpp"
 
 namespace laird::power {
@@ -48,36 +49,21 @@ void TegrastatsReader::start(TimeNs now) {
     trouble_ = std::string("no pipe: ") + std::strerror(errno);
     return;
   }
-  const std::string interval =
-      std::to_string(std::max<std::int64_t>(10, period_ns_ / kMillisecond));
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    // Only calls that are safe after fork. tegrastats must not outlive the agent.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);
-    ::dup2(ends[1], STDOUT_FILENO);
-    const int null = ::open("/dev/null", O_RDWR);
-    if (null >= 0) {
-      ::dup2(null, STDIN_FILENO);
-      ::dup2(null, STDERR_FILENO);
-    }
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    const char* arguments[] = {program_.c_str(), "--interval", interval.c_str(), nullptr};
-    ::execvp(program_.c_str(), const_cast<char* const*>(arguments));
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  if (pid < 0) {
-    ::close(ends[0]);
-    trouble_ = std::string("cannot start ") + program_ + ": " + std::strerror(errno);
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  ChildSpec spec;
+  spec.argv = {program_, "--interval",
+               std::to_string(std::max<std::int64_t>(10, period_ns_ / kMillisecond))};
+  spec.output = theirs.get();
+  spec.dies_with_parent = true;
+  const Result<pid_t> pid = start_child(spec);
+  if (!pid) {
+    trouble_ = pid.error().context;
     return;
   }
-  ::fcntl(ends[0], F_SETFL, ::fcntl(ends[0], F_GETFL) | O_NONBLOCK);
-  fd_ = ends[0];
-  pid_ = pid;
+  ::fcntl(ours.get(), F_SETFL, ::fcntl(ours.get(), F_GETFL) | O_NONBLOCK);
+  fd_ = ours.release();
+  pid_ = *pid;
 }
 
 void TegrastatsReader::stop_child() {
@@ -147,8 +133,8 @@ ReaderStatus TegrastatsReader::status(TimeNs now) const {
   out.working = now - last_at_ <= 3 * period_ns_ + kSecond;
   out.detail = program_.empty() ? "lines of tegrastats" : "child process " + program_;
   if (!trouble_.empty()) out.detail += "; " + trouble_;
-  if (stream_.too_long() > 0) {
-    out.detail += "; " + std::to_string(stream_.too_long()) + " lines too long";
+  if (stream_.overlong() > 0) {
+    out.detail += "; " + std::to_string(stream_.overlong()) + " lines too long";
   }
   return out;
 }

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "power/readers/line_stream.hpp"
+#include "os/line_splitter.hpp"
 #include "power/readers/reader.hpp"
 #include "power/readers/tegrastats/tegrastats_line.hpp"
 
@@ -45,7 +45,7 @@ class TegrastatsReader final : public Reader {
   Board board_;
   DurationNs period_ns_;
   std::unique_ptr<Line> line_;
-  LineStream stream_;
+  LineSplitter stream_{kLineBytesMax, Overlong::kSkip};
   std::deque<PowerReading> queue_;
   int fd_ = -1;
   pid_t pid_ = -1;

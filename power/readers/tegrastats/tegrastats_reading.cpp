@@ -64,21 +64,12 @@ PowerReading reading_of(const Line& line, const Board& board, TimeNs at, Source 
   return out;
 }
 
-LineTotal total_of(const Line& line, const Board& board) {
-  for (const TotalRule& rule : board.totals) {
-    std::int64_t sum = 0;
-    bool complete = true;
-    for (const std::string& wanted : rule.rails) {
-      const Item* rail = line.rail(wanted);
-      if (rail == nullptr) {
-        complete = false;
-        break;
-      }
-      sum += rail->v[0];
-    }
-    if (complete) return LineTotal{&rule, sum};
-  }
-  return {};
+RuleTotal total_of(const Line& line, const Board& board) {
+  return total_by_rules(board, [&](const std::string& name) -> std::optional<std::int64_t> {
+    const Item* rail = line.rail(name);
+    if (rail == nullptr) return std::nullopt;
+    return rail->v[0];
+  });
 }
 
 }  // namespace laird::power

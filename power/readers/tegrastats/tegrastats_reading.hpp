@@ -10,12 +10,8 @@ namespace laird::power {
 [[nodiscard]] PowerReading reading_of(const Line& line, const Board& board, TimeNs at,
                                       Source source);
 
-// Total power of a line without building a reading; rule is nullptr when the total is unknown.
-struct LineTotal {
-  const TotalRule* rule = nullptr;
-  std::int64_t mw = 0;
-};
-[[nodiscard]] LineTotal total_of(const Line& line, const Board& board);
+// Total power of a line without building a reading.
+[[nodiscard]] RuleTotal total_of(const Line& line, const Board& board);
 
 // The line as one JSON object with no newline, appended to `out`.
 void append_json(const Line& line, const Board& board, std::string& out);

@@ -12,6 +12,7 @@
 #include "json/value.hpp"
 #include "mqtt/client/client.hpp"
 #include "mqtt/codec/base64.hpp"
+#include "os/line_splitter.hpp"
 
 namespace {
 
@@ -171,7 +172,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   say(event("created"));
-  std::string buffer;
+  laird::LineSplitter lines(1024 * 1024, laird::Overlong::kSkip);
   while (true) {
     pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {(*client)->ready_fd(), POLLIN, 0}};
     if (::poll(fds, 2, -1) < 0) return 1;
@@ -180,10 +181,9 @@ int main(int argc, char** argv) {
     char chunk[65536];
     const ssize_t n = ::read(STDIN_FILENO, chunk, sizeof chunk);
     if (n <= 0) return 0;
-    buffer.append(chunk, static_cast<std::size_t>(n));
-    for (std::size_t end; (end = buffer.find('\n')) != std::string::npos;) {
-      const auto order = laird::json::parse(buffer.substr(0, end), "order");
-      buffer.erase(0, end + 1);
+    std::string_view left(chunk, static_cast<std::size_t>(n));
+    while (const auto line = lines.next(left)) {
+      const auto order = laird::json::parse(*line, "order");
       if (!order || !obey(**client, *order)) return order ? 0 : 2;
     }
   }

@@ -43,12 +43,12 @@ TEST(a_trace_of_any_length_keeps_its_extremes_mean_and_bounds) {
     sum += v;
     trace.add(i * kSecond, v);
   }
-  const std::vector<PlotPoint> points = trace.points(1.0);
+  const std::vector<plot::PlotPoint> points = trace.points(1.0);
   TEST_ASSERT_TRUE(points.size() <= BucketedTrace::kBucketsMax);
   TEST_ASSERT_DOUBLE_WITHIN(1e-9, 99.0, trace.high());
   TEST_ASSERT_DOUBLE_WITHIN(1e-9, sum / 300'000, trace.mean());
   double high = 0;
-  for (const PlotPoint& p : points) high = std::max(high, p.high);
+  for (const plot::PlotPoint& p : points) high = std::max(high, p.high);
   TEST_ASSERT_DOUBLE_WITHIN(1e-9, 99.0, high);
 }
 
@@ -69,7 +69,7 @@ TEST(the_page_holds_the_numbers_and_needs_nothing_from_outside) {
   TEST_ASSERT_TRUE(has(html, "a &lt;b&gt; &amp; &quot;c&quot;.log"));
   TEST_ASSERT_FALSE(has(html, "<b> &"));
   TEST_ASSERT_TRUE(has(html, "<b>702 J</b>"));  // 49 * 5 + 7 + 50 * 9
-  TEST_ASSERT_TRUE(has(html, "<b>1, 100 s</b>"));
+  TEST_ASSERT_TRUE(has(html, "<b>1, 1 min 40 s</b>"));
   TEST_ASSERT_EQUAL_UINT64(count(html, "<svg"), count(html, "</svg>"));
   TEST_ASSERT_TRUE(count(html, "<svg") >= 4);
   for (const char* outside : {"http:", "https:", "src=", "@import", "url("}) {
@@ -88,20 +88,20 @@ TEST(a_page_of_nothing_is_still_a_page) {
 }
 
 TEST(a_line_is_broken_where_readings_are_missing) {
-  Plot plot;
+  plot::Plot plot;
   plot.gap_x = 2;
-  plot.series.push_back(
-      PlotSeries{"x", 0, {{0, 1, 1, 1}, {1, 1, 1, 1}, {9, 1, 1, 1}, {10, 1, 1, 1}}, false, false});
-  const std::string svg = svg_lines(plot);
+  plot.series.push_back(plot::PlotSeries{
+      "x", 0, {{0, 1, 1, 1}, {1, 1, 1, 1}, {9, 1, 1, 1}, {10, 1, 1, 1}}, false, false});
+  const std::string svg = plot::svg_lines(plot);
   const std::string path = svg.substr(svg.find(" d=\"") + 4);
   TEST_ASSERT_EQUAL_UINT64(2, count(path.substr(0, path.find('"')), "M"));
 }
 
 TEST(marks_are_named_and_two_close_ones_do_not_overlap) {
-  Plot plot;
-  plot.series.push_back(PlotSeries{"x", 0, {{0, 1, 1, 1}, {100, 1, 1, 1}}, false, false});
+  plot::Plot plot;
+  plot.series.push_back(plot::PlotSeries{"x", 0, {{0, 1, 1, 1}, {100, 1, 1, 1}}, false, false});
   plot.marks = {{50, "kill -9 n-1"}, {51, "n-1 back"}, {99, "at <the> end"}, {400, "outside"}};
-  const std::string svg = svg_lines(plot);
+  const std::string svg = plot::svg_lines(plot);
   TEST_ASSERT_EQUAL_UINT64(3, count(svg, "<line class=mark"));
   TEST_ASSERT_TRUE(has(svg, "at &lt;the&gt; end</text>"));
   TEST_ASSERT_FALSE(has(svg, "outside"));

@@ -132,7 +132,7 @@ TEST(totals_of_every_capture_are_those_of_the_raw_text) {
     }
     parse_line(text, *line);
     for (const char* board : {expected.board, "generic"}) {
-      const LineTotal total = total_of(*line, board_named(board));
+      const RuleTotal total = total_of(*line, board_named(board));
       const std::string where = file + ":" + std::to_string(index + 1) + " as " + board;
       TEST_ASSERT_EQUAL_INT64_MESSAGE(want, total.rule == nullptr ? -1 : total.mw, where.c_str());
       const PowerReading reading = reading_of(*line, board_named(board), 0, Source::kRecorded);

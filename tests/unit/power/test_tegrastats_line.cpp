@@ -5,7 +5,6 @@
 
 #include "json/value.hpp"
 #include "power/boards/catalogue.hpp"
-#include "power/readers/line_stream.hpp"
 #include "power/readers/tegrastats/tegrastats_reading.hpp"
 #include "tests/harness/unit.hpp"
 
@@ -220,29 +219,4 @@ TEST(the_hottest_zone_leaves_out_the_fake_and_the_gated) {
   const PowerReading r = reading_of(parsed("RAM 1/2MB (lfb 1x4MB) PMIC@100C GPU@-256C CPU@41.5C"),
                                     *find_board("generic", ""), 0, Source::kTegrastats);
   TEST_ASSERT_EQUAL_INT64(41'500, *r.hottest_mc());
-}
-
-TEST(a_stream_is_cut_into_lines_whatever_the_block_size) {
-  const std::string text = "one\n\nthree\nno newline";
-  for (std::size_t block = 1; block <= text.size(); ++block) {
-    LineStream stream;
-    std::string all;
-    const auto take = [&](std::string_view line) { all += "<" + std::string(line) + ">"; };
-    for (std::size_t at = 0; at < text.size(); at += block) {
-      stream.feed(std::string_view(text).substr(at, block), take);
-    }
-    stream.finish(take);
-    TEST_ASSERT_EQUAL_STRING("<one><><three><no newline>", all.c_str());
-  }
-}
-
-TEST(a_line_of_megabytes_is_skipped_counted_and_holds_no_memory) {
-  LineStream stream;
-  std::string all;
-  const auto take = [&](std::string_view line) { all += line; };
-  const std::string block(100'000, 'x');
-  for (int i = 0; i < 50; ++i) stream.feed(block, take);
-  stream.feed("\nshort\n", take);
-  TEST_ASSERT_EQUAL_STRING("short", all.c_str());
-  TEST_ASSERT_EQUAL_UINT64(1, stream.too_long());
 }

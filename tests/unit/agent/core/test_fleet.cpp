@@ -13,7 +13,6 @@
 using namespace laird;
 using namespace laird::core;
 using test::FakeBoard;
-using test::Random;
 
 namespace {
 
@@ -113,7 +112,7 @@ class FakeFleet {
     }
   }
 
-  Random random_;
+  test::Random random_;
 };
 
 }  // namespace

@@ -13,7 +13,6 @@ using namespace laird;
 using namespace laird::core;
 using test::FakeBoard;
 using test::FakeTrainer;
-using test::Random;
 
 namespace {
 
@@ -57,7 +56,7 @@ void check_state(const State& state) {
   }
 }
 
-FakeTrainer random_trainer(Random& random) {
+FakeTrainer random_trainer(test::Random& random) {
   FakeTrainer trainer;
   trainer.rate = static_cast<double>(100 + random.below(5000));
   trainer.loss_slope = 0.05 * static_cast<double>(1 + random.below(20));
@@ -71,7 +70,7 @@ FakeTrainer random_trainer(Random& random) {
   return trainer;
 }
 
-CoreConfig random_config(Random& random) {
+CoreConfig random_config(test::Random& random) {
   const auto names = policies::policy_names();
   CoreConfig config = test::small_board(std::string(names[random.below(names.size())]));
   config.memory_bytes = static_cast<std::int64_t>(200 + random.below(900)) * 1'000'000;
@@ -93,7 +92,7 @@ CoreConfig random_config(Random& random) {
 }
 
 // Caps, ceilings and readings that have nothing to do with what runs.
-void power_noise(FakeBoard& board, Random& random) {
+void power_noise(FakeBoard& board, test::Random& random) {
   if (random.chance(10)) {
     std::optional<std::int64_t> cap_mw;
     if (random.chance(60)) cap_mw = static_cast<std::int64_t>(random.below(25'000));
@@ -118,7 +117,7 @@ void power_noise(FakeBoard& board, Random& random) {
 }
 
 // Hostile or late words of trainers that do not exist or are elsewhere in their life.
-void noise(FakeBoard& board, Random& random) {
+void noise(FakeBoard& board, test::Random& random) {
   const ProcessRef ref{static_cast<TaskKey>(random.below(12)),
                        static_cast<std::uint32_t>(random.below(4))};
   switch (random.below(6)) {
@@ -132,7 +131,7 @@ void noise(FakeBoard& board, Random& random) {
 }
 
 void live_one_life(std::uint64_t seed) {
-  Random random{seed};
+  test::Random random{seed};
   FakeBoard board(random_config(random));
   std::map<std::string, bool> accepted;
   std::map<std::string, Outcome> outcomes;
@@ -191,7 +190,7 @@ TEST(the_same_seed_lives_the_same_life_under_every_policy) {
   for (const std::string_view policy : policies::policy_names()) {
     std::uint64_t digests[2] = {};
     for (std::uint64_t& digest : digests) {
-      Random random{77};
+      test::Random random{77};
       CoreConfig config = random_config(random);
       config.policy = policy;
       FakeBoard board(config);
@@ -207,7 +206,7 @@ TEST(the_same_seed_lives_the_same_life_under_every_policy) {
 }
 
 TEST(a_life_ends_in_the_same_state_on_every_architecture) {
-  Random random{5};
+  test::Random random{5};
   FakeBoard board(test::small_board());
   for (int i = 0; i < 8; ++i) {
     board.submit(test::small_task("t" + std::to_string(i), kMinute, 0.2), random_trainer(random));

@@ -20,7 +20,6 @@ using placement::Need;
 using placement::NeedBasis;
 using placement::Pace;
 using test::FakeBoard;
-using test::Random;
 
 namespace {
 
@@ -43,7 +42,7 @@ core::CoreConfig member() {
   return config;
 }
 
-void submit_mixed(FakeBoard& board, Random& random) {
+void submit_mixed(FakeBoard& board, test::Random& random) {
   for (int i = 0; i < 5; ++i) {
     core::TaskSpec spec =
         test::small_task("t" + std::to_string(i), (60 + random.below(240)) * kSecond,
@@ -124,7 +123,7 @@ void check_all(const FakeBoard& board) {
 TEST(everybody_says_the_same_of_a_task_at_any_moment) {
   int forecasts = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Random random{seed};
+    test::Random random{seed};
     FakeBoard board(member());
     submit_mixed(board, random);
     for (int moment = 0; moment < 30; ++moment) {

@@ -142,3 +142,25 @@ for n in 1 2 3 4 5 6 7 8 9; do say '{"type":"progress","samples":'$n',"loss":0.5
   const auto& report = std::get<core::TrainerProgressed>(one.events[one.events.size() - 2]);
   TEST_ASSERT_EQUAL_UINT64(9, report.samples);
 }
+
+TEST(what_a_trainer_may_not_say_yet_is_a_breach_that_names_it) {
+  OneTrainer early(R"(
+say() { eval "echo '$1' >&$LAIRD_FD"; }
+say '{"type":"progress","samples":1,"loss":0.5}'
+sleep 100
+)");
+  early.run_until([&] { return early.last<core::TrainerFailed>() != nullptr; });
+  TEST_ASSERT_EQUAL_STRING(
+      "its trainer broke the protocol: it said \"progress\" before it was ready",
+      early.last<core::TrainerFailed>()->why.c_str());
+  OneTrainer twice(R"(
+say() { eval "echo '$1' >&$LAIRD_FD"; }
+say '{"type":"ready","v":1,"samples":0}'
+say '{"type":"ready","v":1,"samples":0}'
+sleep 100
+)");
+  twice.run_until([&] { return twice.last<core::TrainerFailed>() != nullptr; });
+  TEST_ASSERT_EQUAL_STRING(
+      "its trainer broke the protocol: it said \"ready\" when it was ready already",
+      twice.last<core::TrainerFailed>()->why.c_str());
+}

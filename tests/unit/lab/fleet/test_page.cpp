@@ -55,7 +55,7 @@ TEST(the_verdict_says_what_was_by_design_and_where_a_task_went_on) {
                            text.c_str());
   TEST_ASSERT_TRUE_MESSAGE(
       has(text,
-          "ok      n-1 was away for 10.0 s; a<b went on from sample 800 (its last word "
+          "ok      n-1 was away for 10 s; a<b went on from sample 800 (its last word "
           "before: 900)"),
       text.c_str());
   TEST_ASSERT_TRUE_MESSAGE(has(text,
@@ -67,7 +67,7 @@ TEST(the_verdict_says_what_was_by_design_and_where_a_task_went_on) {
 TEST(a_task_that_had_to_begin_anew_breaks_the_promise) {
   FleetRecording r = recording();
   r.tasks[0].samples.back().value = 0.0;
-  TEST_ASSERT_TRUE(has(fleet_text(r, judge(r)), "BROKEN  n-1 was away for 10.0 s; a<b began anew"));
+  TEST_ASSERT_TRUE(has(fleet_text(r, judge(r)), "BROKEN  n-1 was away for 10 s; a<b began anew"));
 }
 
 TEST(tasks_are_listed_with_their_ends_and_the_forecast_half_way) {

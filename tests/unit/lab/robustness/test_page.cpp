@@ -35,19 +35,20 @@ TEST(the_page_holds_every_figure_and_needs_no_network) {
 }
 
 TEST(names_are_escaped_and_bars_end_at_their_numbers) {
-  const std::string bars = svg_bars({{"<b>&", 2.0, 0.1, true}, {"half", 1.0, 0.0, false}}, "u");
+  const std::string bars =
+      laird::plot::svg_bars({{"<b>&", 2.0, 0.1, true}, {"half", 1.0, 0.0, false}}, "u");
   TEST_ASSERT_TRUE(bars.find("&lt;b&gt;&amp;") != std::string::npos);
   TEST_ASSERT_TRUE(bars.find("<b>") == std::string::npos);
-  TEST_ASSERT_TRUE(svg_bars({}, "u").find("No values") != std::string::npos);
+  TEST_ASSERT_TRUE(laird::plot::svg_bars({}, "u").find("No values") != std::string::npos);
 }
 
 TEST(a_timeline_draws_every_span_in_its_row) {
-  Timeline t;
+  laird::plot::Timeline t;
   t.rows = {"a", "b"};
   t.until = 10.0;
   t.spans = {{0, 0.0, 5.0, 1.0, 0, "first"}, {1, 5.0, 10.0, 0.5, 1, "second"}};
   t.marks = {{1, 9.0, true}, {0, 10.0, false}};
-  const std::string svg = svg_timeline(t);
+  const std::string svg = laird::plot::svg_timeline(t);
   TEST_ASSERT_EQUAL_UINT64(4, count(svg, "<rect"));  // two rows and two spans
   TEST_ASSERT_EQUAL_UINT64(1, count(svg, "<circle"));
 }

@@ -112,7 +112,7 @@ TEST(the_oracle_leaves_out_the_longest_when_not_all_fit) {
 }
 
 TEST(the_oracle_is_the_best_of_all_subsets) {
-  Random random(3);
+  lab::Random random(3);
   for (int round = 0; round < 200; ++round) {
     std::vector<Job> jobs;
     for (int i = 0; i < 8; ++i) {

@@ -14,7 +14,7 @@ namespace {
 
 // Ten tasks with random needs, deadlines, arrivals; some out of reach.
 Bundle random_bundle(std::uint64_t seed) {
-  Random random(seed);
+  lab::Random random(seed);
   Bundle out;
   for (int i = 0; i < 10; ++i) {
     auto curve = std::make_unique<std::vector<double>>();

@@ -1,0 +1,191 @@
+#include "os/child_process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "os/fd.hpp"
+
+namespace laird {
+namespace {
+
+// The child's end of every descriptor lies above those it will have, or one would overwrite another
+// on its way to its place.
+constexpr int kLowestSource = 9;
+
+// All that the child needs between fork and exec, where it may only make async-signal-safe calls.
+struct ChildSetup {
+  const char* program;
+  char* const* argv;
+  char* const* environment;
+  const char* folder;         // null: stays
+  std::array<int, 4> source;  // for 0 to 3; kInherit: leave it, kNull only for 3: none
+  int go;                     // a byte comes once the child is admitted
+  int go_end;                 // the other end of it, which only the parent may hold
+  int status;                 // carries errno back if exec fails
+  pid_t parent;
+  bool own_session;
+  bool dies_with_parent;
+  bool no_new_privileges;
+  const ChildLimit* limits;
+  std::size_t limit_count;
+};
+
+[[noreturn]] void fail_in_child(int status_fd) {
+  const int error = errno;
+  [[maybe_unused]] const ssize_t n = ::write(status_fd, &error, sizeof error);
+  ::_exit(127);
+}
+
+void mark_close_on_exec(int first) {
+  if (::close_range(static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+  // Kernels before 5.11, which older boards run.
+  constexpr int kOpenMax = 1024;
+  for (int fd = first; fd < kOpenMax; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+void reset_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::signal(signal, SIG_DFL);
+}
+
+[[noreturn]] void run_child(const ChildSetup& setup) {
+  if (setup.own_session) ::setsid();
+  if (setup.dies_with_parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != setup.parent) ::_exit(127);
+  }
+  if (setup.no_new_privileges) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  reset_signals();
+  ::close(setup.go_end);
+  char byte = 0;
+  while (::read(setup.go, &byte, 1) < 0 && errno == EINTR) {
+  }
+  for (std::size_t i = 0; i < setup.limit_count; ++i) {
+    const rlimit limit{static_cast<rlim_t>(setup.limits[i].most),
+                       static_cast<rlim_t>(setup.limits[i].most)};
+    ::setrlimit(static_cast<__rlimit_resource_t>(setup.limits[i].resource), &limit);
+  }
+  if (setup.folder != nullptr && ::chdir(setup.folder) != 0) fail_in_child(setup.status);
+  int kept = 0;
+  for (const int source : setup.source) {
+    if (source >= 0 && ::dup2(source, kept) < 0) fail_in_child(setup.status);
+    if (kept < ChildSpec::kExtraFd || source >= 0) ++kept;
+  }
+  // Libraries of ours open descriptors that would pass through exec; the program gets its own and
+  // nothing else. Marked rather than closed: the status pipe must last until exec.
+  mark_close_on_exec(kept);
+  ::execve(setup.program, setup.argv, setup.environment);
+  fail_in_child(setup.status);
+}
+
+Result<std::pair<Fd, Fd>> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
+  return std::pair(Fd(ends[0]), Fd(ends[1]));
+}
+
+// Another descriptor of the same file, above those the child will have.
+Result<Fd> lifted(int fd) {
+  Fd out(::fcntl(fd, F_DUPFD_CLOEXEC, kLowestSource));
+  if (!out) return fail_errno(errno, "duplicate a descriptor");
+  return out;
+}
+
+// As execvp looks a program up, but here and not in the child, where it would have to allocate.
+Result<std::string> find_program(const std::string& name) {
+  if (name.empty()) return fail(Code::kInvalid, "no program to start");
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = std::getenv("PATH");
+  std::string_view left = path == nullptr ? "/usr/bin:/bin" : path;
+  while (!left.empty()) {
+    const std::size_t end = left.find(':');
+    const std::string candidate = std::string(left.substr(0, end)) + "/" + name;
+    left = end == std::string_view::npos ? std::string_view() : left.substr(end + 1);
+    if (candidate.starts_with('/') && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return fail(Code::kNotFound, "cannot start " + name + ": it is in no folder of PATH");
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  out.reserve(texts.size() + 1);
+  for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+}  // namespace
+
+Result<pid_t> start_child(const ChildSpec& spec, const std::function<void(pid_t)>& admit) {
+  const Result<std::string> program = find_program(spec.argv.empty() ? "" : spec.argv.front());
+  if (!program) return tl::make_unexpected(program.error());
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!null) return fail_errno(errno, "open /dev/null");
+  ChildSetup setup{};
+  std::array<Fd, 4> sources;
+  const std::array<int, 4> wanted = {spec.input, spec.output, spec.error, spec.extra};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    setup.source[i] = wanted[i];
+    const bool is_null = wanted[i] == ChildSpec::kNull && i < ChildSpec::kExtraFd;
+    if (wanted[i] < 0 && !is_null) continue;
+    Result<Fd> fd = lifted(is_null ? null.get() : wanted[i]);
+    if (!fd) return tl::make_unexpected(fd.error());
+    sources[i] = std::move(*fd);
+    setup.source[i] = sources[i].get();
+  }
+  auto go = make_pipe();
+  if (!go) return tl::make_unexpected(go.error());
+  auto status = make_pipe();
+  if (!status) return tl::make_unexpected(status.error());
+  const Result<Fd> child_go = lifted(go->first.get());
+  Result<Fd> child_status = lifted(status->second.get());
+  if (!child_go) return tl::make_unexpected(child_go.error());
+  if (!child_status) return tl::make_unexpected(child_status.error());
+  const std::vector<char*> argv = pointers(spec.argv);
+  const std::vector<char*> own = pointers(spec.environment.value_or(std::vector<std::string>()));
+  setup.program = program->c_str();
+  setup.argv = argv.data();
+  setup.environment = spec.environment ? own.data() : environ;
+  setup.folder = spec.folder.empty() ? nullptr : spec.folder.c_str();
+  setup.go = child_go->get();
+  setup.go_end = go->second.get();
+  setup.status = child_status->get();
+  setup.parent = ::getpid();
+  setup.own_session = spec.own_session;
+  setup.dies_with_parent = spec.dies_with_parent;
+  setup.no_new_privileges = spec.no_new_privileges;
+  setup.limits = spec.limits.data();
+  setup.limit_count = spec.limits.size();
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno(errno, "fork");
+  if (pid == 0) run_child(setup);
+
+  if (admit) admit(pid);
+  [[maybe_unused]] const ssize_t sent = ::write(go->second.get(), "", 1);
+  // Closed on exec: end of file says that the program runs, an errno that it does not.
+  status->second.reset();
+  child_status->reset();
+  int error = 0;
+  ssize_t n = 0;
+  do {
+    n = ::read(status->first.get(), &error, sizeof error);
+  } while (n < 0 && errno == EINTR);
+  if (n != static_cast<ssize_t>(sizeof error)) return pid;
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return fail_errno(error, "cannot start " + spec.argv.front());
+}
+
+}  // namespace laird

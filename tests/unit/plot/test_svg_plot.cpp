@@ -1,0 +1,69 @@
+#include "plot/svg_plot.hpp"
+
+#include "tests/harness/unit.hpp"
+
+using namespace laird::plot;
+
+namespace {
+
+PlotSeries line_of(std::initializer_list<PlotPoint> points) {
+  PlotSeries out;
+  out.name = "a";
+  out.points = points;
+  return out;
+}
+
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST(a_logarithmic_axis_puts_decades_at_equal_distances) {
+  Plot plot;
+  plot.x_log = true;
+  plot.y_log = true;
+  plot.width = 1068;  // 1000 between the margins of 56 and 12
+  plot.y_from = 1;
+  plot.y_to = 100;
+  plot.series = {line_of({{1, 1, 1, 1}, {10, 10, 10, 10}, {100, 100, 100, 100}})};
+  const std::string svg = svg_lines(plot);
+  TEST_ASSERT_TRUE(has(svg, "M56.0,"));
+  TEST_ASSERT_TRUE(has(svg, "L556.0,"));
+  TEST_ASSERT_TRUE(has(svg, "L1056.0,"));
+  TEST_ASSERT_TRUE(has(svg, ">10</text>"));
+  TEST_ASSERT_FALSE(has(svg, ">20</text>"));
+}
+
+TEST(what_has_no_place_on_a_logarithmic_axis_is_left_out) {
+  Plot plot;
+  plot.y_log = true;
+  plot.series = {line_of({{1, 0, 0, 0}, {2, 1, 1, 1}, {3, -1, -1, -1}, {4, 2, 2, 2}})};
+  const std::string svg = svg_lines(plot);
+  TEST_ASSERT_FALSE(has(svg, "nan"));
+  TEST_ASSERT_FALSE(has(svg, "inf"));
+  plot.series = {line_of({{1, 0, 0, 0}})};
+  TEST_ASSERT_TRUE(has(svg_lines(plot), "No values"));
+}
+
+TEST(an_offset_gives_zero_a_place_and_a_bound_holds_values_on_its_edge) {
+  Plot plot;
+  plot.x_log = true;
+  plot.x_log_offset = 1;
+  plot.height = 158;  // 100 between the margins of 24 and 34
+  plot.y_from = 0;
+  plot.y_to = 1;
+  plot.has_legend = false;
+  plot.series = {line_of({{0, 0.5, 0.5, 0.5}, {9, 7, 7, 7}})};
+  plot.series[0].dot = true;
+  const std::string svg = svg_lines(plot);
+  TEST_ASSERT_TRUE(has(svg, "M56.0,74.0L948.0,24.0"));
+  TEST_ASSERT_TRUE(has(svg, "<circle"));
+  TEST_ASSERT_FALSE(has(svg, "legend"));
+}
+
+TEST(a_page_escapes_its_title_and_works_without_a_network) {
+  const std::string whole = page("a<b", "<h1>x</h1>");
+  TEST_ASSERT_TRUE(has(whole, "<title>a&lt;b</title>"));
+  TEST_ASSERT_TRUE(has(whole, "prefers-color-scheme:dark"));
+  TEST_ASSERT_FALSE(has(whole, "http"));
+  TEST_ASSERT_EQUAL_STRING("&lt;&amp;&quot;&#39; &gt;", escaped("<&\"'\n>").c_str());
+}

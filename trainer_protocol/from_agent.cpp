@@ -1,0 +1,158 @@
+#include "trainer_protocol/from_agent.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "mqtt/codec/base64.hpp"
+
+namespace laird::trainer_protocol {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+tl::unexpected<Error> bad(const std::string& what) { return fail(Code::kInvalid, what); }
+
+constexpr auto kCountMax = static_cast<std::int64_t>(kSamplesMax);
+
+Result<std::uint64_t> count_of(const Value& message, std::string_view key, std::int64_t min) {
+  const Value* v = message.find(key, Kind::kInteger);
+  if (v == nullptr || v->as_integer() < min || v->as_integer() > kCountMax) {
+    return bad("\"" + std::string(key) + "\" must be a whole number from " + std::to_string(min) +
+               " to 2^53");
+  }
+  return static_cast<std::uint64_t>(v->as_integer());
+}
+
+// More than it may use is never given; without a number there is one.
+int threads_of(const Value& message) {
+  const Value* threads = message.find("threads", Kind::kInteger);
+  constexpr std::int64_t kThreadsMax = 1024;
+  if (threads == nullptr || threads->as_integer() < 1) return 1;
+  return static_cast<int>(std::min(threads->as_integer(), kThreadsMax));
+}
+
+Result<FromAgent> parse_start(const Value& message) {
+  const Value* version = message.find("v", Kind::kInteger);
+  if (version == nullptr || version->as_integer() != kVersion) {
+    return bad("start: \"v\" must be 1, the version of the trainer protocol this trainer speaks");
+  }
+  const Value* task = message.find("task", Kind::kString);
+  const Value* folder = message.find("dir", Kind::kString);
+  const Value* params = message.find("params", Kind::kObject);
+  if (task == nullptr) return bad("start: \"task\" must be a string");
+  if (folder == nullptr || !folder->as_string().starts_with('/')) {
+    return bad("start: \"dir\" must be an absolute path");
+  }
+  if (params == nullptr) return bad("start: \"params\" must be an object");
+  const Result<std::uint64_t> report_every = count_of(message, "report_every", 1);
+  if (!report_every) return bad("start: " + report_every.error().context);
+  const Value* seed = message.find("seed", Kind::kInteger);
+  if (seed == nullptr) return bad("start: \"seed\" must be a whole number");
+  return FromAgent(Start{task->as_string(), folder->as_string(), *params, *report_every,
+                         static_cast<std::uint64_t>(seed->as_integer()), threads_of(message)});
+}
+
+Result<FromAgent> parse_peers(const Value& message) {
+  Peers out;
+  const Value* self = message.find("me", Kind::kString);
+  if (self == nullptr) return bad("peers: \"me\" must be a string");
+  out.self = self->as_string();
+  const Result<std::uint64_t> life = count_of(message, "life", 1);
+  if (!life) return bad("peers: " + life.error().context);
+  out.life = *life;
+  const Value* done = message.find("done", Kind::kBool);
+  out.others_done = done != nullptr && done->as_bool();
+  const Value* peers = message.find("peers", Kind::kArray);
+  if (peers == nullptr || peers->items().size() > kNeighboursMax) {
+    return bad("peers: \"peers\" must be a list of at most " + std::to_string(kNeighboursMax));
+  }
+  for (const Value& peer : peers->items()) {
+    const Value* node = peer.find("node", Kind::kString);
+    const Value* weight = peer.find("weight");
+    if (node == nullptr || weight == nullptr || !weight->is_number() ||
+        !(weight->as_double() > 0.0) || weight->as_double() > 1.0) {
+      return bad("peers: each has a \"node\" and a \"weight\" above 0 and up to 1");
+    }
+    out.peers.push_back({node->as_string(), weight->as_double()});
+  }
+  return FromAgent(std::move(out));
+}
+
+Result<FromAgent> parse_peer(const Value& message) {
+  const Value* from = message.find("from", Kind::kString);
+  const Value* data = message.find("data", Kind::kString);
+  if (from == nullptr || data == nullptr) return bad("peer: needs \"from\" and \"data\"");
+  Result<std::string> bytes = mqtt::from_base64(data->as_string());
+  if (!bytes) return bad("peer: " + bytes.error().context);
+  return FromAgent(Peer{from->as_string(), std::move(*bytes)});
+}
+
+}  // namespace
+
+std::string line_of(const Start& start) {
+  Value message = Value::object();
+  message.set("type", Value::string("start"));
+  message.set("v", Value::integer(kVersion));
+  message.set("task", Value::string(start.task));
+  message.set("dir", Value::string(start.folder));
+  message.set("params", start.params);
+  message.set("report_every", Value::integer(static_cast<std::int64_t>(start.report_every)));
+  message.set("seed", Value::integer(static_cast<std::int64_t>(start.seed)));
+  message.set("threads", Value::integer(start.threads));
+  return json::to_text(message) + "\n";
+}
+
+std::string line_of(Run run) {
+  return "{\"type\":\"run\",\"until\":" + std::to_string(run.until) + "}\n";
+}
+
+std::string line_of(Pause) { return "{\"type\":\"pause\"}\n"; }
+std::string line_of(Checkpoint) { return "{\"type\":\"checkpoint\"}\n"; }
+std::string line_of(Stop) { return "{\"type\":\"stop\"}\n"; }
+
+std::string line_of(const Peers& peers) {
+  Value list = Value::array();
+  for (const auto& [node, weight] : peers.peers) {
+    list.add(Value::object().set("node", Value::string(node)).set("weight", Value::number(weight)));
+  }
+  return json::to_text(Value::object()
+                           .set("type", Value::string("peers"))
+                           .set("me", Value::string(peers.self))
+                           .set("life", Value::integer(static_cast<std::int64_t>(peers.life)))
+                           .set("peers", std::move(list))
+                           .set("done", Value::boolean(peers.others_done))) +
+         "\n";
+}
+
+std::string peer_line(std::string_view from, std::string_view bytes) {
+  // Neither a node's name nor base64 has anything to escape.
+  return "{\"type\":\"peer\",\"from\":\"" + std::string(from) + "\",\"data\":\"" +
+         mqtt::to_base64(bytes) + "\"}\n";
+}
+
+Result<FromAgent> parse_from_agent(std::string_view line) {
+  json::ParseLimits limits;
+  limits.bytes_max = kLineFromAgentMax;
+  limits.depth_max = 16;
+  limits.values_max = 4096;
+  Result<Value> message = json::parse(line, "line", limits);
+  if (!message) return tl::make_unexpected(message.error());
+  const Value* type = message->find("type", Kind::kString);
+  if (type == nullptr) return bad("not an object with a string \"type\"");
+  const std::string& name = type->as_string();
+  if (name == "start") return parse_start(*message);
+  if (name == "run") {
+    const Result<std::uint64_t> until = count_of(*message, "until", 0);
+    if (!until) return bad("run: " + until.error().context);
+    return FromAgent(Run{*until});
+  }
+  if (name == "pause") return FromAgent(Pause{});
+  if (name == "checkpoint") return FromAgent(Checkpoint{});
+  if (name == "stop") return FromAgent(Stop{});
+  if (name == "peers") return parse_peers(*message);
+  if (name == "peer") return parse_peer(*message);
+  return fail(Code::kNotFound, "unknown type " + json::quoted(name.substr(0, 40)));
+}
+
+}  // namespace laird::trainer_protocol

@@ -1,0 +1,295 @@
+#include "trainer_protocol/to_agent.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "base/require.hpp"
+#include "json/value.hpp"
+#include "mqtt/codec/base64.hpp"
+#include "mqtt/codec/limits.hpp"
+#include "mqtt/codec/topics.hpp"
+
+namespace laird::trainer_protocol {
+namespace {
+
+using json::Kind;
+using json::Value;
+using Type = TrainerMessage::Type;
+
+Result<std::uint64_t> count_of(const Value& message, std::string_view key) {
+  const Value* value = message.find(key);
+  if (value == nullptr) return fail(Code::kInvalid, "\"" + std::string(key) + "\" is missing");
+  if (!value->is(Kind::kInteger) || value->as_integer() < 0 ||
+      static_cast<std::uint64_t>(value->as_integer()) > kSamplesMax) {
+    return fail(Code::kInvalid, "\"" + std::string(key) + "\" is no count of samples");
+  }
+  return static_cast<std::uint64_t>(value->as_integer());
+}
+
+Status read_loss(const Value& message, TrainerMessage& out) {
+  const Value* loss = message.find("loss");
+  if (loss == nullptr || !loss->is_number() || !std::isfinite(loss->as_double())) {
+    return fail(Code::kInvalid, "\"loss\" is no finite number");
+  }
+  out.loss = loss->as_double();
+  return {};
+}
+
+Status read_ready(const Value& message, TrainerMessage& out) {
+  const Value* version = message.find("v", Kind::kInteger);
+  if (version == nullptr || version->as_integer() != kVersion) {
+    return fail(Code::kInvalid, "the trainer does not speak protocol version 1");
+  }
+  // null or absent: the trainer does not know how long it will go on.
+  const Value* planned = message.find("planned_samples");
+  if (planned == nullptr || planned->is(Kind::kNull)) return {};
+  const Result<std::uint64_t> count = count_of(message, "planned_samples");
+  if (!count) return tl::make_unexpected(count.error());
+  out.planned_samples = *count;
+  return {};
+}
+
+Result<TrainerMessage> read_share(const Value& message) {
+  const Value* to = message.find("to", Kind::kString);
+  const Value* data = message.find("data", Kind::kString);
+  if (to == nullptr || data == nullptr) {
+    return fail(Code::kInvalid, "a share without \"to\" or \"data\"");
+  }
+  TrainerMessage out;
+  out.type = Type::kToPeers;
+  if (to->as_string() != "*") {
+    if (!mqtt::is_node_id(to->as_string())) return fail(Code::kInvalid, "a share to no node");
+    out.to = to->as_string();
+  }
+  Result<std::string> bytes = mqtt::from_base64(data->as_string());
+  if (!bytes || bytes->empty()) return fail(Code::kInvalid, "a share whose data is no base64");
+  if (bytes->size() > mqtt::kModelPartBytesMax) {
+    return fail(Code::kInvalid,
+                "a share of more than " + std::to_string(mqtt::kModelPartBytesMax) + " bytes");
+  }
+  out.bytes = std::move(*bytes);
+  return out;
+}
+
+Result<TrainerMessage> read_yield(const Value& message) {
+  const Value* ms = message.find("for_ms", Kind::kInteger);
+  if (ms == nullptr || ms->as_integer() < 1 || ms->as_integer() > kYieldMax / kMillisecond) {
+    return fail(Code::kInvalid, "a yield without \"for_ms\", 1 to 1000");
+  }
+  TrainerMessage out;
+  out.type = Type::kYield;
+  out.for_ns = ms->as_integer() * kMillisecond;
+  return out;
+}
+
+// A progress report as trainers write it, read without a tree: nearly every line of a trainer is
+// one. Takes only what the parser of JSON would read the same; of anything else it says nothing.
+class PlainProgress {
+ public:
+  explicit PlainProgress(std::string_view line) : left_(line) {}
+
+  [[nodiscard]] std::optional<TrainerMessage> read() {
+    if (!take('{')) return std::nullopt;
+    do {
+      if (!member()) return std::nullopt;
+    } while (take(','));
+    const bool whole = take('}') && skip_space().empty();
+    if (!whole || !has_type_ || !has_samples_ || !has_loss_) return std::nullopt;
+    return out_;
+  }
+
+ private:
+  std::string_view skip_space() {
+    while (!left_.empty() && (left_.front() == ' ' || left_.front() == '\t')) {
+      left_.remove_prefix(1);
+    }
+    return left_;
+  }
+
+  bool take(char c) {
+    if (!skip_space().starts_with(c)) return false;
+    left_.remove_prefix(1);
+    return true;
+  }
+
+  bool take(std::string_view text) {
+    if (!skip_space().starts_with(text)) return false;
+    left_.remove_prefix(text.size());
+    return true;
+  }
+
+  // A key twice is for the parser to judge.
+  bool member() {
+    if (take("\"samples\"")) return !std::exchange(has_samples_, true) && take(':') && samples();
+    if (take("\"loss\"")) return !std::exchange(has_loss_, true) && take(':') && loss();
+    if (!take("\"type\"") || std::exchange(has_type_, true) || !take(':')) return false;
+    out_.type = Type::kProgress;
+    return take("\"progress\"");
+  }
+
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  // JSON writes no leading zeros and no sign but a minus, which the parser may have.
+  bool begins_number() {
+    const std::string_view text = skip_space();
+    if (text.empty() || !is_digit(text.front())) return false;
+    return text.front() != '0' || text.size() < 2 || !is_digit(text[1]);
+  }
+
+  bool samples() {
+    if (!begins_number()) return false;
+    const auto end = std::from_chars(left_.data(), left_.data() + left_.size(), out_.samples);
+    if (end.ec != std::errc() || out_.samples > kSamplesMax) return false;
+    left_.remove_prefix(static_cast<std::size_t>(end.ptr - left_.data()));
+    return !left_.empty() && left_.front() != '.' && left_.front() != 'e' && left_.front() != 'E';
+  }
+
+  bool loss() {
+    if (!begins_number()) return false;
+    const auto end = std::from_chars(left_.data(), left_.data() + left_.size(), out_.loss);
+    if (end.ec != std::errc()) return false;
+    const std::string_view read(left_.data(), static_cast<std::size_t>(end.ptr - left_.data()));
+    left_.remove_prefix(read.size());
+    // from_chars also takes "1." and "1.e5", which are no JSON.
+    const std::size_t dot = read.find('.');
+    return dot == read.npos || (dot + 1 < read.size() && is_digit(read[dot + 1]));
+  }
+
+  std::string_view left_;
+  TrainerMessage out_;
+  bool has_type_ = false;
+  bool has_samples_ = false;
+  bool has_loss_ = false;
+};
+
+Value typed(std::string_view type) {
+  Value v = Value::object();
+  v.set("type", Value::string(std::string(type)));
+  return v;
+}
+
+Value count(std::uint64_t n) { return Value::integer(static_cast<std::int64_t>(n)); }
+
+Value number_or_null(std::optional<double> v) { return v ? Value::number(*v) : Value(); }
+
+std::string line_of(const Value& v) { return json::to_text(v) + "\n"; }
+
+}  // namespace
+
+Result<TrainerMessage> parse_trainer_line(std::string_view line) {
+  if (line.size() <= kLineToAgentMax) {
+    if (std::optional<TrainerMessage> plain = PlainProgress(line).read()) return std::move(*plain);
+  }
+  json::ParseLimits limits;
+  limits.bytes_max = kToPeersLineMax;
+  limits.depth_max = 4;
+  limits.values_max = 64;
+  const Result<Value> message = json::parse(line, "trainer", limits);
+  if (!message) return tl::make_unexpected(message.error());
+  const Value* type = message->find("type", Kind::kString);
+  if (type == nullptr) return fail(Code::kInvalid, "a message without a \"type\"");
+  const std::string& name = type->as_string();
+  if (name == "share") return read_share(*message);
+  if (name == "yield") return read_yield(*message);
+  if (line.size() > kLineToAgentMax) {
+    return fail(Code::kInvalid, "a line longer than " + std::to_string(kLineToAgentMax) + " bytes");
+  }
+  TrainerMessage out;
+  if (name == "error") {
+    out.type = Type::kError;
+    const Value* text = message->find("message", Kind::kString);
+    out.text = text == nullptr ? "no reason given" : text->as_string();
+    return out;
+  }
+  const Result<std::uint64_t> samples = count_of(*message, "samples");
+  if (!samples) return tl::make_unexpected(samples.error());
+  out.samples = *samples;
+  Status ok;
+  if (name == "ready") {
+    out.type = Type::kReady;
+    ok = read_ready(*message, out);
+  } else if (name == "progress") {
+    out.type = Type::kProgress;
+    ok = read_loss(*message, out);
+  } else if (name == "checkpointed") {
+    out.type = Type::kCheckpointed;
+  } else if (name == "done") {
+    out.type = Type::kDone;
+  } else {
+    ok = fail(Code::kInvalid, "unknown message type " + json::quoted(name.substr(0, 40)));
+  }
+  if (!ok) return tl::make_unexpected(ok.error());
+  return out;
+}
+
+std::optional<TrainerMessage> parse_progress_line(std::string_view line) {
+  constexpr std::string_view kMark = "laird: samples=";
+  if (!line.starts_with(kMark)) return std::nullopt;
+  line.remove_prefix(kMark.size());
+  TrainerMessage out;
+  out.type = Type::kProgress;
+  const auto count = std::from_chars(line.data(), line.data() + line.size(), out.samples);
+  if (count.ec != std::errc() || out.samples > kSamplesMax) return std::nullopt;
+  line.remove_prefix(static_cast<std::size_t>(count.ptr - line.data()));
+  constexpr std::string_view kLoss = " loss=";
+  if (!line.starts_with(kLoss)) return std::nullopt;
+  line.remove_prefix(kLoss.size());
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+  const auto loss = std::from_chars(line.data(), line.data() + line.size(), out.loss);
+  if (loss.ec != std::errc() || loss.ptr != line.data() + line.size() || !std::isfinite(out.loss)) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::string ready_line(std::uint64_t samples, std::optional<double> loss, bool resumed,
+                       std::optional<std::uint64_t> planned) {
+  Value v = typed("ready");
+  v.set("v", Value::integer(kVersion));
+  v.set("samples", count(samples));
+  v.set("loss", number_or_null(loss));
+  v.set("resumed", Value::boolean(resumed));
+  v.set("planned_samples", planned ? count(*planned) : Value());
+  return line_of(v);
+}
+
+std::string progress_line(std::uint64_t samples, double loss) {
+  return line_of(typed("progress").set("samples", count(samples)).set("loss", Value::number(loss)));
+}
+
+std::string checkpointed_line(std::uint64_t samples, std::optional<double> loss) {
+  return line_of(
+      typed("checkpointed").set("samples", count(samples)).set("loss", number_or_null(loss)));
+}
+
+std::string done_line(std::uint64_t samples, double loss) {
+  return line_of(typed("done").set("samples", count(samples)).set("loss", Value::number(loss)));
+}
+
+std::string yield_line(DurationNs for_ns) {
+  return line_of(typed("yield").set("for_ms", Value::integer(for_ns / kMillisecond)));
+}
+
+std::string share_line(std::string_view to, std::string_view bytes) {
+  // Neither base64 nor a node's name has anything to escape.
+  std::string out = "{\"type\":\"share\",\"to\":\"";
+  out += to.empty() ? "*" : to;
+  out += "\",\"data\":\"" + mqtt::to_base64(bytes) + "\"}\n";
+  LAIRD_REQUIRE(out.size() <= kToPeersLineMax, "a share fits a line");
+  return out;
+}
+
+std::string error_line(std::string message) {
+  for (;;) {
+    std::string line = line_of(typed("error").set("message", Value::string(message)));
+    if (line.size() <= kLineToAgentMax) return line;
+    // Escapes make a line longer than its text, so cut by steps; never inside a UTF-8 character.
+    message.resize(message.size() - message.size() / 8 - 1);
+    while (!message.empty() && (static_cast<unsigned char>(message.back()) & 0x80U) != 0) {
+      message.pop_back();
+    }
+    message += "...";
+  }
+}
+
+}  // namespace laird::trainer_protocol

@@ -1,0 +1,56 @@
+// Trainer protocol v1, from a trainer to the agent: the messages, written by the trainer and parsed
+// by the agent. Described for writers of trainers in docs/trainer-protocol.md. Every message is
+// bounded and checked here, once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/time.hpp"
+#include "trainer_protocol/limits.hpp"
+
+namespace laird::trainer_protocol {
+
+struct TrainerMessage {
+  enum class Type : std::uint8_t {
+    kReady,
+    kProgress,
+    kCheckpointed,
+    kDone,
+    kError,
+    kToPeers,
+    kYield
+  };
+  Type type = Type::kReady;
+  std::uint64_t samples = 0;
+  std::uint64_t planned_samples = 0;
+  double loss = 0.0;
+  std::string text;       // of an error
+  DurationNs for_ns = 0;  // of a yield
+  std::string to;         // of a share: a node, empty for every neighbour
+  std::string bytes;      // of a share
+};
+
+// One line, without its newline. The error says what is wrong with it.
+[[nodiscard]] Result<TrainerMessage> parse_trainer_line(std::string_view line);
+
+// For trainers that cannot cooperate: "laird: samples=1200 loss=0.35" on standard output.
+[[nodiscard]] std::optional<TrainerMessage> parse_progress_line(std::string_view line);
+
+// Each gives one line with its newline, at most kLineToAgentMax bytes.
+[[nodiscard]] std::string ready_line(std::uint64_t samples, std::optional<double> loss,
+                                     bool resumed, std::optional<std::uint64_t> planned);
+[[nodiscard]] std::string progress_line(std::uint64_t samples, double loss);
+[[nodiscard]] std::string checkpointed_line(std::uint64_t samples, std::optional<double> loss);
+[[nodiscard]] std::string done_line(std::uint64_t samples, double loss);
+// Gives the lane back for a while; the allowance is gone with it.
+[[nodiscard]] std::string yield_line(DurationNs for_ns);
+// To a node, or to every neighbour when `to` is empty. At most kToPeersLineMax bytes.
+[[nodiscard]] std::string share_line(std::string_view to, std::string_view bytes);
+// A message too long for a line is cut.
+[[nodiscard]] std::string error_line(std::string message);
+
+}  // namespace laird::trainer_protocol
