@@ -237,6 +237,21 @@ def tracked(root):
     return out
 
 
+def sources_by_room(files):
+    """How many sources each room of LAYERS holds."""
+    return collections.Counter(layer_of(name) for name in files if name.endswith(SOURCES))
+
+
+def check_rooms(files, text):
+    """The table of rooms in ARCHITECTURE.md against the tree: every room, with its count."""
+    told = {m[1]: int(m[2]) for m in re.finditer(r"^\| `([a-z_/]+)` \| (\d+) \|", text, re.M)}
+    held = sources_by_room(files)
+    out = ["ARCHITECTURE.md: no row for the room %s" % room for room in LAYERS if room not in told]
+    out += ["ARCHITECTURE.md: no room is called %s" % room for room in told if room not in LAYERS]
+    return out + ["ARCHITECTURE.md: %s holds %d sources, not %d" % (room, held[room], count)
+                  for room, count in told.items() if room in LAYERS and held[room] != count]
+
+
 def check_tree(root):
     files = sorted(name for name in tracked(root) if os.path.isfile(os.path.join(root, name)))
     first_folders = {name.split("/")[0] for name in files if "/" in name}
@@ -330,6 +345,10 @@ def self_test():
     wrong = ["not caught: %s: %.60s" % case for case in bad if not check_file(*case, first)]
     wrong += ["caught for nothing: %s: %s" % (case[0], check_file(*case, first))
               for case in good if check_file(*case, first)]
+    rooms = "".join("| `%s` | 0 | x |\n" % room for room in LAYERS)
+    if check_rooms([], rooms) or len(check_rooms(["os/fd.cpp"], rooms)) != 1 or (
+            len(check_rooms([], "")) != len(LAYERS)):
+        wrong.append("the table of rooms is not checked")
     for text in wrong:
         print(text)
     print("self-test: %d snippets, %d wrong" % (len(bad) + len(good), len(wrong)))
