@@ -75,15 +75,17 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
   Result<std::unique_ptr<journal::Journal>> journal =
       journal::Journal::open(settings.state_dir + "/journal", settings.journal,
                              machine.clock.wall_ns(), settings.core.node, recovery);
-  if (!journal) return tl::make_unexpected(journal.error());
+  LAIRD_TRY(journal);
   agent->journal_ = std::move(*journal);
   agent->state_ = std::move(recovery.state);
   mark_cotrain_tasks(agent->state_);
-  for (const std::string& note : recovery.notes) agent->log_(2, "journal: " + note);
+  for (const std::string& note : recovery.notes)
+    agent->log_(LogLevel::kWarning, "journal: " + note);
   if (recovery.events_replayed > 0) {
-    agent->log_(1, "journal: brought back " + std::to_string(agent->state_.live.size()) +
-                       " unfinished and " + std::to_string(agent->state_.ended.size()) +
-                       " ended tasks from " + std::to_string(recovery.events_replayed) + " events");
+    agent->log_(LogLevel::kInfo,
+                "journal: brought back " + std::to_string(agent->state_.live.size()) +
+                    " unfinished and " + std::to_string(agent->state_.ended.size()) +
+                    " ended tasks from " + std::to_string(recovery.events_replayed) + " events");
   }
   if (settings.use_cgroups) {
     // Not by the node's name alone: another agent that has the same must keep its trainers.
@@ -94,16 +96,17 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
                                       settings.core.node + "-" + folder);
     if (agent->groups_ != nullptr) agent->groups_->clear_leftovers();
   }
-  agent->log_(1, agent->groups_ != nullptr
-                     ? agent->groups_->describe()
-                     : "no writable cgroup: trainers are held by the protocol and SIGSTOP alone");
+  agent->log_(LogLevel::kInfo,
+              agent->groups_ != nullptr
+                  ? agent->groups_->describe()
+                  : "no writable cgroup: trainers are held by the protocol and SIGSTOP alone");
   agent->trainers_ = settings.trainers;
   agent->in_fleet_ = !settings.fleet.name.empty();
   Agent* self = agent.get();
   agent->pool_ = std::make_unique<TrainerPool>(
       loop, machine.processes, settings.trainers, settings.state_dir + "/tasks",
       agent->groups_.get(), [self](core::EventBody body) { self->post(std::move(body)); },
-      [self](const std::string& text) { self->log_(0, text); });
+      [self](const std::string& text) { self->log_(LogLevel::kDebug, text); });
   Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
       loop, settings.power, settings.board, agent->state_,
       [self](core::EventBody body) {
@@ -112,13 +115,14 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
         self->post(std::move(body));
       },
       agent->log_);
-  if (!power) return tl::make_unexpected(power.error());
+  LAIRD_TRY(power);
   agent->power_ = std::move(*power);
-  agent->log_(1, "board: " + settings.board.title + "; power: " + agent->power_->describe());
+  agent->log_(LogLevel::kInfo,
+              "board: " + settings.board.title + "; power: " + agent->power_->describe());
   agent->knobs_ = PowerKnobs::open(
       loop, settings.power_helper, settings.board,
       [self](core::EventBody body) { self->post(std::move(body)); }, agent->log_);
-  agent->log_(1, "power: " + agent->knobs_->describe());
+  agent->log_(LogLevel::kInfo, "power: " + agent->knobs_->describe());
   core::CoreConfig core_config = settings.core;
   agent->offer_rungs(core_config.power.governor);
   agent->boot(core_config, machine);
@@ -348,11 +352,11 @@ Status Agent::write_batch() {
   durable_ = false;
   for (std::size_t i = 0; i < count; ++i) {
     const Result<std::uint64_t> seq = journal_->append(queue_[i].event);
-    if (!seq) return tl::make_unexpected(seq.error());
+    LAIRD_TRY(seq);
     if (i == 0) first_seq_ = *seq;
     durable_ = durable_ || core::is_promise(queue_[i].event.body);
   }
-  if (const Status ok = journal_->commit(false); !ok) return ok;
+  LAIRD_TRY(journal_->commit(false));
   written_ = count;
   return sync_batch();
 }
@@ -371,7 +375,7 @@ Status Agent::step_batch() {
     unconfirmed_ = decides_outcome(stepped);
     std::move(stepped.begin(), stepped.end(), std::back_inserter(commands_));
     if (unconfirmed_) {
-      if (const Status ok = confirm(); !ok) return ok;
+      LAIRD_TRY(confirm());
     } else if (!overslept()) {
       carry_out_all();
     }
@@ -380,7 +384,7 @@ Status Agent::step_batch() {
 }
 
 Status Agent::confirm() {
-  if (const Status ok = journal_->commit(true); !ok) return ok;
+  LAIRD_TRY(journal_->commit(true));
   unconfirmed_ = false;
   if (!overslept()) carry_out_all();
   return {};
@@ -405,8 +409,9 @@ void Agent::carry_out_all() {
 
 void Agent::block(const Error& error) {
   if (!told_blocked_) {
-    log_(3, "journal cannot be written: " + error.context +
-                "; running grants end, nothing new is accepted, retrying every second");
+    log_(LogLevel::kError,
+         "journal cannot be written: " + error.context +
+             "; running grants end, nothing new is accepted, retrying every second");
   }
   blocked_ = true;
   told_blocked_ = true;
@@ -422,7 +427,7 @@ void Agent::unblock() {
   process();
   if (blocked_) return;
   told_blocked_ = false;
-  log_(1, "journal: writing again");
+  log_(LogLevel::kInfo, "journal: writing again");
 }
 
 void Agent::set_wake(TimeNs at) {
@@ -451,7 +456,7 @@ void Agent::look_at_clock() {
   const TimeNs at = std::max(base_ns_ + machine, state_.now);
   const DurationNs off = wall - at - state_.wall_minus_agent;
   if (off > kClockStepMin || off < -kClockStepMin) {
-    log_(2, "the wall clock jumped by " + std::to_string(off / kSecond) + " s");
+    log_(LogLevel::kWarning, "the wall clock jumped by " + std::to_string(off / kSecond) + " s");
     const core::EventBody stepped = core::ClockStepped{wall};
     if (!merge_into_queue(stepped)) post_at(at, stepped);
   }
@@ -485,7 +490,7 @@ void Agent::carry_out(const core::Effect& command) {
       if (a.peers_.send) a.peers_.send(c);
     }
     void operator()(const core::Notice& c) {
-      a.log_(1, std::string(core::name(c.kind)) + ": " + c.text);
+      a.log_(LogLevel::kInfo, std::string(core::name(c.kind)) + ": " + c.text);
       if (a.peers_.notice) a.peers_.notice(c);
     }
     void operator()(const core::LimitTrainer& c) { a.pool_->limit(c); }
@@ -493,7 +498,7 @@ void Agent::carry_out(const core::Effect& command) {
     void operator()(const core::SetPowerKnob& c) { a.knobs_->set(c); }
     void operator()(const core::ExitNow&) {
       if (const Status ok = a.journal_->close(a.state_); !ok) {
-        a.log_(2, "journal: " + ok.error().context);
+        a.log_(LogLevel::kWarning, "journal: " + ok.error().context);
       }
       a.finished_ = true;
     }

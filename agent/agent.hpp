@@ -15,6 +15,7 @@
 #include "agent/journal/journal.hpp"
 #include "agent/machine.hpp"
 #include "agent/os/cgroup.hpp"
+#include "agent/os/log.hpp"
 #include "agent/os/loop.hpp"
 #include "agent/settings/settings.hpp"
 #include "agent/trainer_host/trainer_pool.hpp"
@@ -25,7 +26,6 @@ class Agent {
  public:
   // How a request ended: called once, after the core decided.
   using Reply = std::function<void(const core::Answer&)>;
-  using Log = std::function<void(int level, const std::string&)>;  // 0 debug .. 3 error
   using Changed = std::function<void(const core::Task&, const core::TaskChanged&)>;
 
   // The caller holds the lock of the state folder (folder_lock.hpp).

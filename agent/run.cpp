@@ -99,11 +99,11 @@ std::shared_ptr<spdlog::logger> make_log(View view, const Settings& settings) {
   return log;
 }
 
-Agent::Log log_into(const std::shared_ptr<spdlog::logger>& log) {
-  return [log](int level, const std::string& text) {
+Log log_into(const std::shared_ptr<spdlog::logger>& log) {
+  return [log](LogLevel level, const std::string& text) {
     static constexpr spdlog::level::level_enum kLevels[] = {
         spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
-    log->log(kLevels[level], "{}", text);
+    log->log(kLevels[static_cast<std::size_t>(level)], "{}", text);
   };
 }
 
@@ -124,7 +124,7 @@ int report(const std::vector<config::Problem>& problems) {
 // What was opened goes to its place, or the reason why it was not is handed on.
 template <class T>
 [[nodiscard]] Status put_into(T& place, Result<T> opened) {
-  if (!opened) return tl::make_unexpected(opened.error());
+  LAIRD_TRY(opened);
   place = std::move(*opened);
   return {};
 }
@@ -158,8 +158,8 @@ class AgentProcess {
 
  private:
   [[nodiscard]] Status open() {
-    if (const Status ok = put_into(signals_, open_signals()); !ok) return ok;
-    if (const Status ok = put_into(loop_, Loop::create(clock_)); !ok) return ok;
+    LAIRD_TRY(put_into(signals_, open_signals()));
+    LAIRD_TRY(put_into(loop_, Loop::create(clock_)));
     const char* no_colour = std::getenv("NO_COLOR");
     const bool colour = view_ == View::kTable && (no_colour == nullptr || *no_colour == '\0');
     display_.emplace(view_, stdout, colour);
@@ -167,7 +167,7 @@ class AgentProcess {
     life_->on_changed([this](const core::Task& task, const core::TaskChanged& change) {
       display_->changed(task, change, life_->agent().now());
     });
-    if (const Status ok = life_->open(); !ok) return ok;
+    LAIRD_TRY(life_->open());
     return loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signals(); });
   }
 
@@ -177,7 +177,8 @@ class AgentProcess {
       if (info.ssi_signo == SIGCHLD) life_->agent().on_child_signal();
       if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) continue;
       if (++stop_signals_ == 1) {
-        log_(1, "stopping: trainers write a last checkpoint; a second signal kills them");
+        log_(LogLevel::kInfo,
+             "stopping: trainers write a last checkpoint; a second signal kills them");
         notifier_.say("STOPPING=1\nSTATUS=stopping, trainers write a last checkpoint");
         life_->agent().shut_down();
       }
@@ -213,7 +214,7 @@ class AgentProcess {
         continue;
       }
       if (agent.finished()) break;
-      if (const Status ok = loop_->run_once(kHour); !ok) return ok;
+      LAIRD_TRY(loop_->run_once(kHour));
     }
     return {};
   }
@@ -230,7 +231,7 @@ class AgentProcess {
   const Settings& settings_;
   const SettingsStore& store_;
   const View view_;
-  const Agent::Log log_;
+  const Log log_;
   const Notifier notifier_;
   SystemClock clock_;
   SystemProcesses processes_;

@@ -28,7 +28,7 @@ MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet, const Footpr
 // What was opened goes to its place, or the reason why it was not is handed on.
 template <class T>
 [[nodiscard]] Status put_into(T& place, Result<T> opened) {
-  if (!opened) return tl::make_unexpected(opened.error());
+  LAIRD_TRY(opened);
   place = std::move(*opened);
   return {};
 }
@@ -37,9 +37,9 @@ template <class T>
 
 Status RunningAgent::open() {
   Result<std::unique_ptr<Agent>> agent = Agent::create(loop_, machine_, settings_, log_);
-  if (const Status ok = put_into(agent_, std::move(agent)); !ok) return ok;
-  if (const Status ok = open_ways_in(); !ok) return ok;
-  if (const Status ok = open_metrics(); !ok) return ok;
+  LAIRD_TRY(put_into(agent_, std::move(agent)));
+  LAIRD_TRY(open_ways_in());
+  LAIRD_TRY(open_metrics());
   agent_->on_changed([this](const core::Task& task, const core::TaskChanged& change) {
     if (changed_) changed_(task, change);
     if (change.state == core::TaskState::kEnded) {
@@ -59,7 +59,8 @@ Status RunningAgent::open_ways_in() {
   config_.emplace(
       loop_, *agent_, layers_, store_,
       [this] {
-        log_(1, "starting anew, for other settings; tasks go on from their checkpoints");
+        log_(LogLevel::kInfo,
+             "starting anew, for other settings; tasks go on from their checkpoints");
         restart_ = true;
         agent_->shut_down();
       },
@@ -86,10 +87,11 @@ Status RunningAgent::open_metrics() {
     in.started_unix_s = started_s;
     return metrics_text(in);
   });
-  if (const Status ok = put_into(metrics_, std::move(opened)); !ok) return ok;
+  LAIRD_TRY(put_into(metrics_, std::move(opened)));
   const bool here = parse_listen_address(listen)->loopback;
-  log_(here ? 1 : 2, "metrics: http://" + listen + "/metrics" +
-                         (here ? "" : ", which anybody who reaches this machine can read"));
+  log_(here ? LogLevel::kInfo : LogLevel::kWarning,
+       "metrics: http://" + listen + "/metrics" +
+           (here ? "" : ", which anybody who reaches this machine can read"));
   return {};
 }
 
@@ -99,7 +101,8 @@ void RunningAgent::submit_configured_tasks() {
 
 void RunningAgent::submit(const core::TaskSpec& spec) {
   agent_->submit(spec, [this, spec](const core::Answer& answer) {
-    log_(answer.ok ? 0 : 2, "task " + spec.name + ": " + answer.text);
+    log_(answer.ok ? LogLevel::kDebug : LogLevel::kWarning,
+         "task " + spec.name + ": " + answer.text);
     if (answer.ok || answer.code != Code::kFull) return;
     loop_.after(kSubmitAgainAfter, [this, spec] { submit(spec); });
   });

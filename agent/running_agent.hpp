@@ -23,7 +23,7 @@ class RunningAgent {
  public:
   // All of it outlives this.
   RunningAgent(Loop& loop, Machine& machine, const LayeredSettings& layers,
-               const SettingsStore& store, std::string version, Agent::Log log)
+               const SettingsStore& store, std::string version, Log log)
       : loop_(loop),
         machine_(machine),
         layers_(layers),
@@ -57,7 +57,7 @@ class RunningAgent {
   const Settings& settings_;
   const SettingsStore& store_;
   const std::string version_;
-  const Agent::Log log_;
+  const Log log_;
   Agent::Changed changed_;
   std::unique_ptr<Agent> agent_;
   std::unique_ptr<LocalSocket> local_;

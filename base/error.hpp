@@ -49,3 +49,11 @@ using Status = Result<void>;
 [[nodiscard]] tl::unexpected<Error> fail_errno(int errno_value, std::string context);
 
 }  // namespace laird
+
+// Leaves the function with the error of a Status or Result that has failed; goes on otherwise. In a
+// function that returns either.
+#define LAIRD_TRY(outcome)                                                        \
+  do {                                                                            \
+    auto&& laird_tried = (outcome);                                               \
+    if (!laird_tried) return tl::make_unexpected(std::move(laird_tried.error())); \
+  } while (false)

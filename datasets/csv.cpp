@@ -64,9 +64,9 @@ class Table {
   Result<Dataset> read() {
     while (data_.rows < layout_.rows_max) {
       const Result<std::optional<std::size_t>> count = rows_.next();
-      if (!count) return tl::make_unexpected(count.error());
+      LAIRD_TRY(count);
       if (!count->has_value()) break;
-      if (Status s = take_line(**count); !s) return tl::make_unexpected(s.error());
+      LAIRD_TRY(take_line(**count));
     }
     if (data_.rows == 0) return fail(Code::kInvalid, source_.name() + ": holds no row of data");
     if (!layout_.label_is_number) {

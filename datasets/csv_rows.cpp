@@ -7,7 +7,7 @@ namespace laird::datasets {
 Result<std::optional<std::size_t>> CsvRows::next() {
   for (;;) {
     const Result<std::optional<std::string_view>> next = next_line();
-    if (!next) return tl::make_unexpected(next.error());
+    LAIRD_TRY(next);
     if (!next->has_value()) return std::optional<std::size_t>();
     std::string_view line = **next;
     ++line_;
@@ -33,7 +33,7 @@ Result<std::optional<std::string_view>> CsvRows::next_line() {
     if (ended_) return lines_.finish();
     const Result<std::size_t> n =
         source_.read({reinterpret_cast<std::uint8_t*>(block_.data()), block_.size()});
-    if (!n) return tl::make_unexpected(n.error());
+    LAIRD_TRY(n);
     left_ = std::string_view(block_).substr(0, *n);
     ended_ = *n < block_.size();
   }

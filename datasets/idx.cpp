@@ -24,7 +24,7 @@ tl::unexpected<Error> bad(const ByteSource& source, const std::string& what) {
 Result<Header> read_header(ByteSource& source, std::string_view role) {
   std::array<std::uint8_t, 4> magic{};
   Result<std::size_t> n = source.read(magic);
-  if (!n) return tl::make_unexpected(n.error());
+  LAIRD_TRY(n);
   if (*n < magic.size() || magic[0] != 0 || magic[1] != 0) {
     return bad(source, "is not an IDX file (it must start with two zero bytes); give the " +
                            std::string(role) + " file, plain or gzip");
@@ -41,7 +41,7 @@ Result<Header> read_header(ByteSource& source, std::string_view role) {
   for (std::uint32_t d = 0; d < dimensions; ++d) {
     std::array<std::uint8_t, 4> size{};
     n = source.read(size);
-    if (!n) return tl::make_unexpected(n.error());
+    LAIRD_TRY(n);
     if (*n < size.size()) return bad(source, "ends inside its header; copy it again");
     const std::uint32_t extent = big_endian(size.data());
     if (extent == 0) return bad(source, "dimension " + std::to_string(d) + " is 0: no data");
@@ -67,7 +67,7 @@ Status read_body(ByteSource& source, std::uint64_t bytes, std::vector<std::uint8
     if (before == kStep) out.reserve(static_cast<std::size_t>(bytes));
     out.resize(before + step);
     const Result<std::size_t> n = source.read(std::span(out).subspan(before));
-    if (!n) return tl::make_unexpected(n.error());
+    LAIRD_TRY(n);
     if (*n < step) {
       return bad(source, "is cut: " + std::to_string(before + *n) + " of " + std::to_string(bytes) +
                              " data bytes; copy or install it again");
@@ -80,7 +80,7 @@ Status read_body(ByteSource& source, std::uint64_t bytes, std::vector<std::uint8
 Status expect_end(ByteSource& source) {
   std::array<std::uint8_t, 1> more{};
   const Result<std::size_t> n = source.read(more);
-  if (!n) return tl::make_unexpected(n.error());
+  LAIRD_TRY(n);
   if (*n > 0) return bad(source, "is longer than its header says; copy or install it again");
   return {};
 }
@@ -89,9 +89,9 @@ Status expect_end(ByteSource& source) {
 
 Result<Dataset> read_idx(ByteSource& images, ByteSource& labels, std::uint32_t rows_max) {
   const Result<Header> image_header = read_header(images, "images");
-  if (!image_header) return tl::make_unexpected(image_header.error());
+  LAIRD_TRY(image_header);
   const Result<Header> label_header = read_header(labels, "labels");
-  if (!label_header) return tl::make_unexpected(label_header.error());
+  LAIRD_TRY(label_header);
   if (label_header->row_bytes != 1) {
     return bad(labels, "has more than one value per row; give the labels file (idx1-ubyte)");
   }
@@ -108,14 +108,12 @@ Result<Dataset> read_idx(ByteSource& images, ByteSource& labels, std::uint32_t r
     return bad(images, "needs " + std::to_string(body) + " bytes of memory, the limit is " +
                            std::to_string(kDataBytesMax) + "; set \"limit_rows\"");
   }
-  if (Status s = read_body(images, body, data.bytes); !s) return tl::make_unexpected(s.error());
+  LAIRD_TRY(read_body(images, body, data.bytes));
   std::vector<std::uint8_t> classes;
-  if (Status s = read_body(labels, data.rows, classes); !s) {
-    return tl::make_unexpected(s.error());
-  }
+  LAIRD_TRY(read_body(labels, data.rows, classes));
   if (data.rows == image_header->rows) {
     for (ByteSource* source : {&images, &labels}) {
-      if (Status s = expect_end(*source); !s) return tl::make_unexpected(s.error());
+      LAIRD_TRY(expect_end(*source));
     }
   }
   data.labels.assign(classes.begin(), classes.end());

@@ -130,7 +130,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 Result<pid_t> start_child(const ChildSpec& spec, const std::function<void(pid_t)>& admit) {
   const Result<std::string> program = find_program(spec.argv.empty() ? "" : spec.argv.front());
-  if (!program) return tl::make_unexpected(program.error());
+  LAIRD_TRY(program);
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null) return fail_errno(errno, "open /dev/null");
   ChildSetup setup{};
@@ -141,18 +141,18 @@ Result<pid_t> start_child(const ChildSpec& spec, const std::function<void(pid_t)
     const bool is_null = wanted[i] == ChildSpec::kNull && i < ChildSpec::kExtraFd;
     if (wanted[i] < 0 && !is_null) continue;
     Result<Fd> fd = lifted(is_null ? null.get() : wanted[i]);
-    if (!fd) return tl::make_unexpected(fd.error());
+    LAIRD_TRY(fd);
     sources[i] = std::move(*fd);
     setup.source[i] = sources[i].get();
   }
   auto go = make_pipe();
-  if (!go) return tl::make_unexpected(go.error());
+  LAIRD_TRY(go);
   auto status = make_pipe();
-  if (!status) return tl::make_unexpected(status.error());
+  LAIRD_TRY(status);
   const Result<Fd> child_go = lifted(go->first.get());
   Result<Fd> child_status = lifted(status->second.get());
-  if (!child_go) return tl::make_unexpected(child_go.error());
-  if (!child_status) return tl::make_unexpected(child_status.error());
+  LAIRD_TRY(child_go);
+  LAIRD_TRY(child_status);
   const std::vector<char*> argv = pointers(spec.argv);
   const std::vector<char*> own = pointers(spec.environment.value_or(std::vector<std::string>()));
   setup.program = program->c_str();

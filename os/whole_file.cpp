@@ -82,7 +82,7 @@ Status write_whole_file(const std::string& path, std::string_view content,
                         const WholeFileOptions& options) {
   std::string staged;
   Result<Fd> fd = open_staged(path, options, staged);
-  if (!fd) return tl::make_unexpected(fd.error());
+  LAIRD_TRY(fd);
   Status done = write_all(fd->get(), content, staged);
   if (done && options.sync && ::fsync(fd->get()) != 0) done = fail_errno(errno, "sync " + staged);
   fd->reset();

@@ -137,7 +137,7 @@ Result<FromAgent> parse_from_agent(std::string_view line) {
   limits.depth_max = 16;
   limits.values_max = 4096;
   Result<Value> message = json::parse(line, "line", limits);
-  if (!message) return tl::make_unexpected(message.error());
+  LAIRD_TRY(message);
   const Value* type = message->find("type", Kind::kString);
   if (type == nullptr) return bad("not an object with a string \"type\"");
   const std::string& name = type->as_string();

@@ -45,7 +45,7 @@ Status read_ready(const Value& message, TrainerMessage& out) {
   const Value* planned = message.find("planned_samples");
   if (planned == nullptr || planned->is(Kind::kNull)) return {};
   const Result<std::uint64_t> count = count_of(message, "planned_samples");
-  if (!count) return tl::make_unexpected(count.error());
+  LAIRD_TRY(count);
   out.planned_samples = *count;
   return {};
 }
@@ -185,7 +185,7 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   limits.depth_max = 4;
   limits.values_max = 64;
   const Result<Value> message = json::parse(line, "trainer", limits);
-  if (!message) return tl::make_unexpected(message.error());
+  LAIRD_TRY(message);
   const Value* type = message->find("type", Kind::kString);
   if (type == nullptr) return fail(Code::kInvalid, "a message without a \"type\"");
   const std::string& name = type->as_string();
@@ -202,7 +202,7 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
     return out;
   }
   const Result<std::uint64_t> samples = count_of(*message, "samples");
-  if (!samples) return tl::make_unexpected(samples.error());
+  LAIRD_TRY(samples);
   out.samples = *samples;
   Status ok;
   if (name == "ready") {
@@ -218,7 +218,7 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   } else {
     ok = fail(Code::kInvalid, "unknown message type " + json::quoted(name.substr(0, 40)));
   }
-  if (!ok) return tl::make_unexpected(ok.error());
+  LAIRD_TRY(ok);
   return out;
 }
 

@@ -47,14 +47,14 @@ Result<FloatVector> parameters_of(std::string_view payload, Eigen::Index size) {
 
 Result<Evaluation> evaluate(const Params& params, std::string_view payload) {
   const Result<datasets::Dataset> data = load_data(params);
-  if (!data) return tl::make_unexpected(data.error());
+  LAIRD_TRY(data);
   const Shape shape = shape_of(params, *data);
   if (weights_of(shape) > static_cast<double>(kParametersMax)) {
     return fail(Code::kInvalid, "params: the model would have too many weights");
   }
   Network<float> network(shape, params.batch);
   const Result<FloatVector> parameters = parameters_of(payload, network.parameters().size());
-  if (!parameters) return tl::make_unexpected(parameters.error());
+  LAIRD_TRY(parameters);
   network.parameters() = *parameters;
   BatchLoader loader(params.batch);
   Evaluation out;

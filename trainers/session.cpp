@@ -209,11 +209,11 @@ class Session {
                                                                  std::uint64_t seed) {
     if (params.fleet) {
       Result<std::unique_ptr<CotrainRun>> made = CotrainRun::create(params, seed);
-      if (!made) return tl::make_unexpected(made.error());
+      LAIRD_TRY(made);
       return std::unique_ptr<TrainingRun>(std::move(*made));
     }
     Result<Training> made = Training::create(params, seed);
-    if (!made) return tl::make_unexpected(made.error());
+    LAIRD_TRY(made);
     return std::unique_ptr<TrainingRun>(std::make_unique<Training>(std::move(*made)));
   }
 

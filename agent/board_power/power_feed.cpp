@@ -22,14 +22,14 @@ Result<std::unique_ptr<PowerFeed>> PowerFeed::open(Loop& loop, const power::Read
     feed->reader_ = std::move(modelled);
   } else {
     Result<std::unique_ptr<power::Reader>> opened = power::open_reader(options, board);
-    if (!opened) return tl::make_unexpected(opened.error());
+    LAIRD_TRY(opened);
     feed->reader_ = std::move(*opened);
   }
   if (feed->reader_->fd() >= 0) {
     PowerFeed* self = feed.get();
     const Status ok =
         loop.watch(feed->reader_->fd(), EPOLLIN, [self](std::uint32_t) { self->poll(); });
-    if (!ok) return tl::make_unexpected(ok.error());
+    LAIRD_TRY(ok);
   }
   feed->arm();
   return feed;
@@ -88,7 +88,7 @@ void PowerFeed::note_gpu(TimeNs now) {
   std::string gpu = reader_->status(now).gpu;
   if (gpu == gpu_noted_) return;
   gpu_noted_ = std::move(gpu);
-  log_(1, "GPU load: " + gpu_noted_);
+  log_(LogLevel::kInfo, "GPU load: " + gpu_noted_);
 }
 
 void PowerFeed::poll() {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/core/state/state.hpp"
+#include "agent/os/log.hpp"
 #include "agent/os/loop.hpp"
 #include "power/readers/modelled_reader.hpp"
 #include "power/readers/open_reader.hpp"
@@ -15,7 +16,6 @@ namespace laird::agent {
 class PowerFeed {
  public:
   using Emit = std::function<void(core::EventBody)>;
-  using Log = std::function<void(int level, const std::string&)>;
 
   // `state` shows what runs; a modelled board draws power by it.
   [[nodiscard]] static Result<std::unique_ptr<PowerFeed>> open(Loop& loop,

@@ -59,7 +59,8 @@ PowerKnobs::PowerKnobs(Loop& loop, const std::vector<std::string>& helper,
     if (client_ != nullptr) break;
     ::poll(nullptr, 0, 100);
   }
-  if (client_ == nullptr) log_(2, "power: the privileged helper does not answer: " + helper_[0]);
+  if (client_ == nullptr)
+    log_(LogLevel::kWarning, "power: the privileged helper does not answer: " + helper_[0]);
 }
 
 std::unique_ptr<PowerKnobs> PowerKnobs::open(Loop& loop, const std::vector<std::string>& helper,
@@ -83,7 +84,7 @@ bool PowerKnobs::connect() {
                                          ? power::priv::Client::connect(helper_[0])
                                          : power::priv::Client::spawn(helper_[0], arguments);
   if (!made) {
-    log_(2, "power: " + made.error().context);
+    log_(LogLevel::kWarning, "power: " + made.error().context);
     return false;
   }
   client_ = std::make_unique<power::priv::Client>(std::move(*made));
@@ -214,7 +215,7 @@ void PowerKnobs::on_readable() {
   }
   if (client_ == nullptr || !client_->gone()) return;
   hang_up();
-  log_(2, "power: the privileged helper is gone, and has put back what was set");
+  log_(LogLevel::kWarning, "power: the privileged helper is gone, and has put back what was set");
   if (clocks_hz_.size() >= 2)
     report(Rung::kDevfreq, KnobResult::kRefused, power::kLevelFull, "gone");
   if (modes_.size() >= 2) report(Rung::kNvpmodel, KnobResult::kRefused, power::kLevelFull, "gone");

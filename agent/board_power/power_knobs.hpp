@@ -13,6 +13,7 @@
 
 #include "agent/core/state/effect.hpp"
 #include "agent/core/state/event.hpp"
+#include "agent/os/log.hpp"
 #include "agent/os/loop.hpp"
 #include "power/helper/client.hpp"
 #include "power/model/board.hpp"
@@ -22,7 +23,6 @@ namespace laird::agent {
 class PowerKnobs {
  public:
   using Emit = std::function<void(core::EventBody)>;
-  using Log = std::function<void(int level, const std::string&)>;
 
   // `helper` is a program with its arguments, or the path of a socket a helper listens on; empty
   // for none. Waits for the helper's first answers: some seconds for the first, as the helper may

@@ -85,7 +85,7 @@ Result<std::unique_ptr<LocalSocket>> LocalSocket::open(Loop& loop, Agent& agent,
   LocalSocket* self = out.get();
   const Status watched =
       loop.watch(out->listener_.get(), EPOLLIN, [self](std::uint32_t) { self->accept_one(); });
-  if (!watched) return tl::make_unexpected(watched.error());
+  LAIRD_TRY(watched);
   return out;
 }
 

@@ -45,7 +45,7 @@ struct Answerer {
   Result<QueryAnswer> operator()(const SettingsQuery& query) const {
     if (from.config == nullptr) return fail(Code::kUnavailable, "the agent is still starting");
     Result<Value> data = from.config->answer_get(query.key);
-    if (!data) return tl::make_unexpected(data.error());
+    LAIRD_TRY(data);
     return QueryAnswer{"config", std::move(*data)};
   }
 
@@ -60,7 +60,7 @@ struct Answerer {
 
   Result<QueryAnswer> operator()(const ExplainQuery& query) const {
     Result<std::string> why = core::explain(from.agent->state(), query.task);
-    if (!why) return tl::make_unexpected(why.error());
+    LAIRD_TRY(why);
     return QueryAnswer{*why, Value::object().set("text", Value::string(*why))};
   }
 

@@ -111,13 +111,13 @@ Result<core::TaskSpec> task_in(const Value& body) {
 
 Result<Request> submit(const Value& body) {
   Result<core::TaskSpec> spec = task_in(body);
-  if (!spec) return tl::make_unexpected(spec.error());
+  LAIRD_TRY(spec);
   return Request(core::OperatorRequest(core::Submitted{0, std::move(*spec)}));
 }
 
 Result<Request> bid(const Value& body) {
   Result<core::TaskSpec> spec = task_in(body);
-  if (!spec) return tl::make_unexpected(spec.error());
+  LAIRD_TRY(spec);
   return Request(Query(BidQuery{std::move(*spec)}));
 }
 
@@ -164,12 +164,12 @@ Result<Request> cap(const Value& body) {
       body, "power_w", 1e3, "cap", &config::parse_power, 1.0, static_cast<double>(core::kCapMwMax),
       "expected a power above 0 and up to 10 kW, such as \"power_w\": 15 or \"cap\": \"15W\"; null "
       "takes the cap back");
-  if (!cap_mw) return tl::make_unexpected(cap_mw.error());
+  LAIRD_TRY(cap_mw);
   const auto for_ns =
       quantity(body, "for_s", 1e9, "for", &config::parse_duration, 1e9,
                static_cast<double>(core::kCapForMax),
                "expected from 1 s to 366 days, such as \"for_s\": 3600 or \"for\": \"1h\"");
-  if (!for_ns) return tl::make_unexpected(for_ns.error());
+  LAIRD_TRY(for_ns);
   return Request(core::OperatorRequest(core::CapRequested{0, *cap_mw, for_ns->value_or(0)}));
 }
 

@@ -157,7 +157,7 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
 }
 
 SettingsChanges::SettingsChanges(Loop& loop, Agent& agent, const LayeredSettings& settings,
-                                 SettingsStore store, Restart restart, Agent::Log log)
+                                 SettingsStore store, Restart restart, Log log)
     : loop_(loop),
       agent_(agent),
       config_path_(settings.config_path),
@@ -166,9 +166,10 @@ SettingsChanges::SettingsChanges(Loop& loop, Agent& agent, const LayeredSettings
       store_(std::move(store)),
       restart_(std::move(restart)),
       log_(std::move(log)) {
-  for (const std::string& note : settings.notes) log_(3, "settings: " + note);
+  for (const std::string& note : settings.notes) log_(LogLevel::kError, "settings: " + note);
   if (remote_.trial) {
-    log_(1, "settings: on trial for " + std::to_string(remote_.trial->within_s) + " s");
+    log_(LogLevel::kInfo,
+         "settings: on trial for " + std::to_string(remote_.trial->within_s) + " s");
     trial_timer_ = loop_.after(remote_.trial->within_s * kSecond, [this] { revert(); });
   }
   tell_news();
@@ -183,10 +184,11 @@ SettingsChanges::~SettingsChanges() {
 // next start tells it again.
 void SettingsChanges::tell_news() {
   if (remote_.news.empty()) return;
-  log_(2, "settings: " + remote_.news);
+  log_(LogLevel::kWarning, "settings: " + remote_.news);
   agent_.note_config(remote_.news);
   remote_.news.clear();
-  if (const Status ok = store_.write(remote_); !ok) log_(2, "settings: " + ok.error().context);
+  if (const Status ok = store_.write(remote_); !ok)
+    log_(LogLevel::kWarning, "settings: " + ok.error().context);
 }
 
 ConfigJudgement SettingsChanges::judge(const mqtt::Command& command) const {
@@ -197,7 +199,7 @@ Status SettingsChanges::keep(const RemoteSettings& next) {
   if (next.rev != remote_.rev + 1) {
     return fail(Code::kRefused, "another change came first; look again, and send it again");
   }
-  if (Status ok = store_.write(next); !ok) return ok;
+  LAIRD_TRY(store_.write(next));
   remote_ = next;
   if (trial_timer_ != 0) loop_.cancel(trial_timer_);
   trial_timer_ = 0;
@@ -212,12 +214,12 @@ void SettingsChanges::revert() {
   const RemoteSettings back = reverted(remote_, up ? "nobody confirmed it within " + within
                                                    : "the link did not come back within " + within);
   if (const Status ok = store_.write(back); !ok) {
-    log_(3, "settings: cannot revert: " + ok.error().context);
+    log_(LogLevel::kError, "settings: cannot revert: " + ok.error().context);
     trial_timer_ = loop_.after(kRevertAgainAfter, [this] { revert(); });
     return;
   }
   // The next start of the agent tells the fleet, because this one may have no link.
-  log_(2, "settings: " + back.news);
+  log_(LogLevel::kWarning, "settings: " + back.news);
   restart_();
 }
 

@@ -36,7 +36,7 @@ class SettingsChanges {
   using Restart = std::function<void()>;
 
   SettingsChanges(Loop& loop, Agent& agent, const LayeredSettings& settings, SettingsStore store,
-                  Restart restart, Agent::Log log);
+                  Restart restart, Log log);
   ~SettingsChanges();
   SettingsChanges(const SettingsChanges&) = delete;
   SettingsChanges& operator=(const SettingsChanges&) = delete;
@@ -66,7 +66,7 @@ class SettingsChanges {
   RemoteSettings remote_;
   SettingsStore store_;
   Restart restart_;
-  Agent::Log log_;
+  Log log_;
   std::function<bool()> connected_;
   Loop::TimerId trial_timer_ = 0;
   Loop::TimerId restart_timer_ = 0;

@@ -87,6 +87,24 @@ void SignedCommands::refuse(const Asker& asker, const mqtt::Refusal& refusal, st
   answer(to, refusal.code, refusal.text, std::move(data));
 }
 
+tl::expected<mqtt::Command, mqtt::Refusal> SignedCommands::judge(const mqtt::Incoming& message,
+                                                                 const mqtt::Topic& topic) const {
+  mqtt::Circumstances now;
+  now.fleet = fleet_;
+  now.node = node_;
+  now.now_ms = clock_.wall_ns() / kMillisecond;
+  now.retained = message.retained;
+  now.operators = &operators_;
+  now.verify = &mqtt::verify;
+  return mqtt::accept(message.payload, topic, now);
+}
+
+void SignedCommands::look_again() {
+  if (!untimely_ || !judge(untimely_->first, untimely_->second)) return;
+  const auto [message, topic] = std::move(*untimely_);
+  on_message(message, topic);
+}
+
 void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic& topic) {
   // An empty message means that somebody cleared a retained topic.
   if (message.payload.empty()) return;
@@ -102,16 +120,11 @@ void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic
     asker.topic = *place;
     asker.correlation = message.correlation.substr(0, mqtt::kCorrelationBytesMax);
   }
-  mqtt::Circumstances now;
-  now.fleet = fleet_;
-  now.node = node_;
-  now.now_ms = clock_.wall_ns() / kMillisecond;
-  now.retained = message.retained;
-  now.operators = &operators_;
-  now.verify = &mqtt::verify;
-  const tl::expected<mqtt::Command, mqtt::Refusal> command =
-      mqtt::accept(message.payload, topic, now);
+  const tl::expected<mqtt::Command, mqtt::Refusal> command = judge(message, topic);
+  if (topic.kind == mqtt::TopicKind::kFleetConfig) untimely_.reset();
   if (!command) {
+    const bool untimely = command.error().proven && command.error().code == ReplyCode::kExpired;
+    if (untimely && topic.kind == mqtt::TopicKind::kFleetConfig) untimely_ = {message, topic};
     refuse(asker, command.error(), is_config ? "config" : std::string_view(topic.name));
     return;
   }

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.hpp"
@@ -31,8 +33,14 @@ class SignedCommands {
 
   // Takes a message that came on a topic for commands or for the plan.
   void on_message(const mqtt::Incoming& message, const mqtt::Topic& topic);
+  // A board whose clock is behind refuses a plan as signed in the future, and the broker does not
+  // say it again when the clock is set. Call now and then: such a plan is taken once its time has
+  // come.
+  void look_again();
 
  private:
+  [[nodiscard]] tl::expected<mqtt::Command, mqtt::Refusal> judge(const mqtt::Incoming& message,
+                                                                 const mqtt::Topic& topic) const;
   // Where the answer goes. With an empty topic nobody waits for one.
   struct Asker {
     std::string topic;
@@ -58,6 +66,8 @@ class SignedCommands {
   std::string node_;
   std::vector<mqtt::Operator> operators_;
   Send send_;
+  // The last plan that was refused for its time, and the topic it came on.
+  std::optional<std::pair<mqtt::Incoming, mqtt::Topic>> untimely_;
   // How many refusals were noted in the journal in the minute that began at notes_since_.
   TimeNs notes_since_ = 0;
   int notes_ = 0;

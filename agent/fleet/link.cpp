@@ -26,7 +26,7 @@ constexpr DurationNs kGoodbye = 2 * kSecond;
 }  // namespace
 
 FleetLink::FleetLink(Loop& loop, Agent& agent, Machine& machine, const Settings& settings,
-                     std::string version, Agent::Log log)
+                     std::string version, Log log)
     : loop_(loop),
       agent_(agent),
       clock_(machine.clock),
@@ -48,10 +48,8 @@ std::string FleetLink::topic(TopicKind kind, std::string_view name) const {
 Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Machine& machine,
                                                    const Settings& settings,
                                                    SettingsChanges& config, std::string version,
-                                                   Agent::Log log) {
-  if (const auto operators = operators_of(settings.fleet); !operators) {
-    return tl::make_unexpected(operators.error());
-  }
+                                                   Log log) {
+  LAIRD_TRY(operators_of(settings.fleet));
   std::unique_ptr<FleetLink> link(
       new FleetLink(loop, agent, machine, settings, std::move(version), std::move(log)));
   FleetLink* self = link.get();
@@ -81,7 +79,7 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
       {link->topic(TopicKind::kInfo), 1},
   };
   Result<std::unique_ptr<mqtt::Connection>> client = machine.connect(std::move(options));
-  if (!client) return tl::make_unexpected(client.error());
+  LAIRD_TRY(client);
   link->client_ = std::move(*client);
   link->hear_others(has_fleet_task(agent.state()));
   link->commands_ = std::make_unique<SignedCommands>(
@@ -89,7 +87,7 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
       [self](mqtt::Outgoing out) { self->client_->publish(std::move(out)); });
   const Status watched =
       loop.watch(link->client_->ready_fd(), EPOLLIN, [self](std::uint32_t) { self->on_ready(); });
-  if (!watched) return tl::make_unexpected(watched.error());
+  LAIRD_TRY(watched);
   Agent::Peers peers;
   peers.gather = [self] { return std::exchange(self->heard_, {}); };
   peers.send = [self](const core::SendToPeer& message) {
@@ -163,11 +161,12 @@ FleetLink::~FleetLink() {
 
 void FleetLink::on_ready() {
   mqtt::Connection::Batch batch = client_->take();
-  for (const std::string& problem : batch.problems) log_(2, "mqtt: " + problem);
+  for (const std::string& problem : batch.problems) log_(LogLevel::kWarning, "mqtt: " + problem);
   if (batch.taken_over) on_taken_over(batch.why);
   if (batch.link_changed) {
-    log_(batch.connected ? 1 : 2, std::string(batch.connected ? "joined the broker" : "no broker") +
-                                      (batch.why.empty() ? "" : ": " + batch.why));
+    log_(batch.connected ? LogLevel::kInfo : LogLevel::kWarning,
+         std::string(batch.connected ? "joined the broker" : "no broker") +
+             (batch.why.empty() ? "" : ": " + batch.why));
     if (batch.connected) on_connected();
   }
   for (mqtt::Incoming& message : batch.messages) on_message(message);
@@ -221,7 +220,7 @@ void FleetLink::on_message(mqtt::Incoming& message) {
 // Two agents of one name must not use one share twice: this one lets go of it at once, and if it
 // comes back it does so with nothing.
 void FleetLink::on_taken_over(const std::string& why) {
-  log_(3, "fleet: " + why);
+  log_(LogLevel::kError, "fleet: " + why);
   publish_event("taken-over", why);
   agent_.leave_fleet();
   joined_ = false;
@@ -311,6 +310,7 @@ void FleetLink::send_to(const std::string& peer, mqtt::CoopWriter& writer) {
 
 void FleetLink::publish_all() {
   timer_ = loop_.after(publish_every_, [this] { publish_all(); });
+  commands_->look_again();
   if (!joined_) return;
   publish_status();
   publish_report();

@@ -29,7 +29,7 @@ class FleetLink {
                                                                Machine& machine,
                                                                const Settings& settings,
                                                                SettingsChanges& config,
-                                                               std::string version, Agent::Log log);
+                                                               std::string version, Log log);
   ~FleetLink();
   FleetLink(const FleetLink&) = delete;
   FleetLink& operator=(const FleetLink&) = delete;
@@ -49,7 +49,7 @@ class FleetLink {
   };
 
   FleetLink(Loop& loop, Agent& agent, Machine& machine, const Settings& settings,
-            std::string version, Agent::Log log);
+            std::string version, Log log);
   void on_ready();
   void on_message(mqtt::Incoming& message);
   void on_connected();
@@ -83,7 +83,7 @@ class FleetLink {
   const std::string model_;
   const std::uint32_t coop_expiry_s_;
   const DurationNs publish_every_;
-  Agent::Log log_;
+  Log log_;
   EventLog events_;
   std::unique_ptr<mqtt::Connection> client_;
   std::unique_ptr<SignedCommands> commands_;

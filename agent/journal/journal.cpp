@@ -74,7 +74,7 @@ Status fold(Reader& reader, core::State& state, std::uint64_t& count, std::uint6
   core::Effects ignored;
   next_seq = reader.first_seq();
   while (std::optional<Record> record = reader.next()) {
-    if (const Status ok = core::admissible(state, record->event); !ok) return ok;
+    LAIRD_TRY(core::admissible(state, record->event));
     ignored.clear();
     core::step(state, record->event, ignored);
     next_seq = record->seq + 1;
@@ -116,7 +116,7 @@ struct Journal::Impl {
     name = which;
     path = folder + "/" + to_text(which);
     Result<std::unique_ptr<Database>> opened = Database::open(path, OpenMode::kWrite);
-    if (!opened) return tl::make_unexpected(opened.error());
+    LAIRD_TRY(opened);
     db = std::move(*opened);
     ::chmod(path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP);
     for (const char* sql :
@@ -128,44 +128,40 @@ struct Journal::Impl {
           " kind TEXT NOT NULL, body BLOB NOT NULL)",
           "CREATE TABLE IF NOT EXISTS outcome(seq INTEGER PRIMARY KEY, commands BLOB NOT NULL,"
           " state_hash INTEGER NOT NULL)"}) {
-      if (Status ok = db->run(sql); !ok) return ok;
+      LAIRD_TRY(db->run(sql));
     }
     // Whole frames and the log's header: the reader takes a part of one for a cut.
     const std::int64_t frame = kFrameHeaderBytes + db->page_bytes();
     const std::int64_t limit = kLogHeaderBytes + kLogBytesMax / frame * frame;
-    if (Status ok = db->run(("PRAGMA journal_size_limit=" + std::to_string(limit)).c_str()); !ok) {
-      return ok;
-    }
+    LAIRD_TRY(db->run(("PRAGMA journal_size_limit=" + std::to_string(limit)).c_str()));
     return prepare_all();
   }
 
   Status prepare_all() {
     const auto prepare = [this](Statement& into, const char* sql) -> Status {
       Result<Statement> made = db->prepare(sql);
-      if (!made) return tl::make_unexpected(made.error());
+      LAIRD_TRY(made);
       into = std::move(*made);
       return {};
     };
-    if (Status ok = prepare(begin_statement, "BEGIN IMMEDIATE"); !ok) return ok;
-    if (Status ok = prepare(commit_statement, "COMMIT"); !ok) return ok;
-    if (Status ok = prepare(insert_event, "INSERT INTO event VALUES(?,?,?,?)"); !ok) return ok;
-    if (Status ok = prepare(insert_outcome, "INSERT OR REPLACE INTO outcome VALUES(?,?,?)"); !ok) {
-      return ok;
-    }
+    LAIRD_TRY(prepare(begin_statement, "BEGIN IMMEDIATE"));
+    LAIRD_TRY(prepare(commit_statement, "COMMIT"));
+    LAIRD_TRY(prepare(insert_event, "INSERT INTO event VALUES(?,?,?,?)"));
+    LAIRD_TRY(prepare(insert_outcome, "INSERT OR REPLACE INTO outcome VALUES(?,?,?)"));
     return prepare(insert_snapshot, "INSERT OR REPLACE INTO snapshot VALUES(?,?)");
   }
 
   // A new file is complete (meta and snapshot, on disk) before its first event.
   Status create_file(const FileName& which, core::State& state, TimeNs wall_ns) {
-    if (Status ok = open_file(which); !ok) return ok;
-    if (Status ok = begin(); !ok) return ok;
+    LAIRD_TRY(open_file(which));
+    LAIRD_TRY(begin());
     Result<Statement> meta = db->prepare("INSERT OR REPLACE INTO meta VALUES(?,?)");
-    if (!meta) return tl::make_unexpected(meta.error());
-    if (Status ok = meta->bind(1, "format").bind(2, kFormat).run(); !ok) return ok;
-    if (Status ok = meta->bind(1, "node").bind(2, std::string_view(node)).run(); !ok) return ok;
-    if (Status ok = meta->bind(1, "created_wall_ns").bind(2, wall_ns).run(); !ok) return ok;
-    if (Status ok = put_snapshot(state); !ok) return ok;
-    if (Status ok = commit(true); !ok) return ok;
+    LAIRD_TRY(meta);
+    LAIRD_TRY(meta->bind(1, "format").bind(2, kFormat).run());
+    LAIRD_TRY(meta->bind(1, "node").bind(2, std::string_view(node)).run());
+    LAIRD_TRY(meta->bind(1, "created_wall_ns").bind(2, wall_ns).run());
+    LAIRD_TRY(put_snapshot(state));
+    LAIRD_TRY(commit(true));
     static_cast<void>(sync_folder(folder));
     bytes_at_first = size_on_disk(path);
     return {};
@@ -195,12 +191,12 @@ struct Journal::Impl {
   // What is put stays held until it is committed.
   Status put_held() {
     if (held.empty()) return {};
-    if (Status ok = begin(); !ok) return ok;
+    LAIRD_TRY(begin());
     for (const StepResult& answer : held) {
       insert_outcome.bind(1, static_cast<std::int64_t>(answer.seq))
           .bind(2, answer.commands)
           .bind(3, static_cast<std::int64_t>(answer.state_hash));
-      if (Status ok = insert_outcome.run(); !ok) return ok;
+      LAIRD_TRY(insert_outcome.run());
       count(answer.commands);
     }
     return {};
@@ -212,11 +208,11 @@ struct Journal::Impl {
   }
 
   Status put_snapshot(core::State& state) {
-    if (Status ok = begin(); !ok) return ok;
+    LAIRD_TRY(begin());
     Bytes body = core::encode(state);
     seal(body, next_seq);
     insert_snapshot.bind(1, static_cast<std::int64_t>(next_seq)).bind(2, body);
-    if (Status ok = insert_snapshot.run(); !ok) return ok;
+    LAIRD_TRY(insert_snapshot.run());
     count(body);
     snapshot_seq = next_seq;
     return {};
@@ -337,13 +333,13 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
       ready = impl->open_file(newest);
     }
   }
-  if (!ready) return tl::make_unexpected(ready.error());
+  LAIRD_TRY(ready);
   impl->drop_old_files(wall_ns);
   return std::unique_ptr<Journal>(new Journal(std::move(impl)));
 }
 
 Result<std::uint64_t> Journal::append(core::Event& event) {
-  if (const Status ok = impl_->begin(); !ok) return tl::make_unexpected(ok.error());
+  LAIRD_TRY(impl_->begin());
   impl_->scratch.clear();
   Archive ar = Archive::writer(impl_->scratch);
   ar(event);
@@ -377,7 +373,7 @@ Status Journal::keep_up(core::State& state, TimeNs wall_ns) {
   const bool turns_over = !j.is_of_today(wall_ns) || j.full();
   if (!turns_over && j.next_seq - j.snapshot_seq < j.limits.events_per_snapshot) return {};
   if (!turns_over) {
-    if (Status ok = j.put_snapshot(state); !ok) return ok;
+    LAIRD_TRY(j.put_snapshot(state));
     return j.commit(false);
   }
   // The old file ends with every answer to its events.
@@ -385,7 +381,7 @@ Status Journal::keep_up(core::State& state, TimeNs wall_ns) {
     j.roll_back();
     return ok;
   }
-  if (Status ok = j.commit(false); !ok) return ok;
+  LAIRD_TRY(j.commit(false));
   j.held.clear();
   // The new file is complete before the old one is let go: a full disk leaves us where we were.
   auto fresh = std::make_unique<Impl>();
@@ -406,7 +402,7 @@ Status Journal::keep_up(core::State& state, TimeNs wall_ns) {
 }
 
 Status Journal::close(core::State& state) {
-  if (Status ok = impl_->put_snapshot(state); !ok) return ok;
+  LAIRD_TRY(impl_->put_snapshot(state));
   return impl_->commit(true);
 }
 

@@ -92,12 +92,10 @@ struct Reader::Impl {
 
   Status begin(OpenMode mode) {
     Result<std::unique_ptr<Database>> opened = Database::open(path, mode);
-    if (!opened) return tl::make_unexpected(opened.error());
+    LAIRD_TRY(opened);
     db = std::move(*opened);
-    if (Status ok = read_format(); !ok) return ok;
-    if (Status ok = load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq LIMIT 1"); !ok) {
-      return ok;
-    }
+    LAIRD_TRY(read_format());
+    LAIRD_TRY(load_snapshot("SELECT seq, body FROM snapshot ORDER BY seq LIMIT 1"));
     return {};
   }
 
@@ -117,9 +115,9 @@ struct Reader::Impl {
   // Prepares reading from the snapshot that the query yields.
   Status load_snapshot(const char* sql) {
     Result<Statement> snapshot = db->prepare(sql);
-    if (!snapshot) return tl::make_unexpected(snapshot.error());
+    LAIRD_TRY(snapshot);
     const Result<bool> row = snapshot->step();
-    if (!row) return tl::make_unexpected(row.error());
+    LAIRD_TRY(row);
     if (!*row) return fail(Code::kCorrupt, path + ": it holds no snapshot");
     const auto seq = static_cast<std::uint64_t>(snapshot->integer(0));
     const std::optional<std::string_view> body = unsealed(snapshot->bytes(1), seq);
@@ -127,9 +125,9 @@ struct Reader::Impl {
     Result<core::State> state = core::decode_state(*body, format);
     if (!state) return fail(Code::kCorrupt, path + ": " + state.error().context);
     Result<Statement> all = db->prepare("SELECT seq, body FROM event WHERE seq >= ? ORDER BY seq");
-    if (!all) return tl::make_unexpected(all.error());
+    LAIRD_TRY(all);
     Result<Statement> one = db->prepare("SELECT commands, state_hash FROM outcome WHERE seq = ?");
-    if (!one) return tl::make_unexpected(one.error());
+    LAIRD_TRY(one);
     first_state = std::move(*state);
     first_seq = seq;
     next_seq = seq;
@@ -192,9 +190,7 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   }
   auto impl = std::make_unique<Impl>();
   impl->path = path;
-  if (const Status opened = impl->open_best(); !opened) {
-    return tl::make_unexpected(opened.error());
-  }
+  LAIRD_TRY(impl->open_best());
   return std::unique_ptr<Reader>(new Reader(std::move(impl)));
 }
 
@@ -203,7 +199,7 @@ bool is_only_begun(const std::string& path) {
   if (!db || !(*db)->checks_out()) return false;
   const auto any = [&db](const char* sql) -> Result<bool> {
     Result<Statement> rows = (*db)->prepare(sql);
-    if (!rows) return tl::make_unexpected(rows.error());
+    LAIRD_TRY(rows);
     return rows->step();
   };
   const Result<bool> table = any("SELECT 1 FROM sqlite_master WHERE name = 'snapshot'");

@@ -6,12 +6,12 @@ namespace laird::agent {
 
 Result<std::unique_ptr<Loop>> Loop::create(Clock& clock) {
   Result<std::unique_ptr<Poller>> poller = open_epoll();
-  if (!poller) return tl::make_unexpected(poller.error());
+  LAIRD_TRY(poller);
   return std::make_unique<Loop>(clock, std::move(*poller));
 }
 
 Status Loop::watch(int fd, std::uint32_t events, Ready ready) {
-  if (Status ok = poller_->add(fd, events); !ok) return ok;
+  LAIRD_TRY(poller_->add(fd, events));
   watched_[fd] = std::make_shared<Ready>(std::move(ready));
   return {};
 }
@@ -55,7 +55,7 @@ Status Loop::run_once(DurationNs wait_max) {
       timers_.empty() ? wait_max : std::min(wait_max, timers_.begin()->first - now());
   Poller::Round round;
   const Result<std::size_t> count = poller_->wait(std::max<DurationNs>(wait, 0), round);
-  if (!count) return tl::make_unexpected(count.error());
+  LAIRD_TRY(count);
   for (std::size_t i = 0; i < *count; ++i) {
     const auto found = watched_.find(round[i].fd);
     if (found == watched_.end()) continue;  // forgotten by an earlier call of this round

@@ -53,7 +53,7 @@ Result<Process> start_process(const ProcessSpec& spec, Cgroup* group) {
   bool in_group = false;
   const Result<pid_t> pid = start_child(
       child, [&](pid_t made) { in_group = group != nullptr && group->add(made).has_value(); });
-  if (!pid) return tl::make_unexpected(pid.error());
+  LAIRD_TRY(pid);
   set_nonblocking(ours.get());
   set_nonblocking(output.get());
   return Process{*pid, std::move(ours), std::move(output), in_group};

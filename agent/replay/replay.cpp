@@ -31,7 +31,7 @@ class Replayer {
 
   Status file(const std::string& path) {
     Result<std::unique_ptr<journal::Reader>> reader = journal::Reader::open(path);
-    if (!reader) return tl::make_unexpected(reader.error());
+    LAIRD_TRY(reader);
     if ((*reader)->format() != journal::kFormat) {
       result_.older.push_back(path);
       return {};
@@ -111,7 +111,7 @@ Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progr
   // The agent goes on without such a file, so there is nothing to replay in it.
   if (files.size() > 1 && journal::is_only_begun(files.back())) files.pop_back();
   for (const std::string& file : files) {
-    if (const Status ok = replayer.file(file); !ok) return tl::make_unexpected(ok.error());
+    LAIRD_TRY(replayer.file(file));
     if (result.difference) break;
   }
   if (result.older.size() == files.size()) {

@@ -37,7 +37,7 @@ Result<Amounts> amounts(const Value& object, std::int64_t otherwise, const std::
   Amounts out{};
   for (std::size_t r = 0; r < core::kResources; ++r) {
     const Result<std::int64_t> one = amount(object, kAmounts[r], otherwise, where);
-    if (!one) return tl::make_unexpected(one.error());
+    LAIRD_TRY(one);
     out[r] = *one;
   }
   return out;
@@ -84,7 +84,7 @@ Status read_members(const Value& body, core::FleetBudget& budget) {
       return fail(Code::kInvalid, "/members/" + id + ": expected a board's name and its floors");
     }
     const Result<Amounts> floor = amounts(floors, 0, "/members/" + id);
-    if (!floor) return tl::make_unexpected(floor.error());
+    LAIRD_TRY(floor);
     budget.members.push_back({id, *floor});
   }
   std::sort(budget.founders.begin(), budget.founders.end());
@@ -98,28 +98,27 @@ Status read_members(const Value& body, core::FleetBudget& budget) {
 Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
   core::FleetBudget budget;
   const Result<std::int64_t> rev = integer(body, "rev", 1, 1'000'000'000'000);
-  if (!rev) return tl::make_unexpected(rev.error());
+  LAIRD_TRY(rev);
   const Result<std::int64_t> epoch = integer(body, "epoch", 1, 1'000'000'000);
-  if (!epoch) return tl::make_unexpected(epoch.error());
+  LAIRD_TRY(epoch);
   budget.rev = static_cast<std::uint64_t>(*rev);
   budget.founding_epoch = static_cast<std::uint32_t>(*epoch);
-  if (const Status ok = read_members(body, budget); !ok) return tl::make_unexpected(ok.error());
+  LAIRD_TRY(read_members(body, budget));
   if (const Value* total = body.find("budget", Kind::kObject)) {
     const Result<Amounts> given = amounts(*total, core::kUnlimited, "/budget");
-    if (!given) return tl::make_unexpected(given.error());
+    LAIRD_TRY(given);
     budget.total = *given;
   }
   if (const Value* now = body.find("power_for_now", Kind::kObject)) {
     const AmountName& power = kAmounts[static_cast<std::size_t>(Resource::kPower)];
     const Result<std::int64_t> mw = amount(*now, power, core::kUnlimited, "/power_for_now");
-    if (!mw) return tl::make_unexpected(mw.error());
+    LAIRD_TRY(mw);
     const Result<std::int64_t> until = integer(*now, "until_ms", 0, core::kTimeMax / kMillisecond);
-    if (!until) return tl::make_unexpected(until.error());
+    LAIRD_TRY(until);
     budget.power_mw_for_now = *mw;
     budget.power_for_now_until_wall = *until * kMillisecond;
   }
-  if (const Status ok = core::check_fleet_budget(budget); !ok)
-    return tl::make_unexpected(ok.error());
+  LAIRD_TRY(core::check_fleet_budget(budget));
   return budget;
 }
 

@@ -207,7 +207,7 @@ Status set_key(Value& in, std::string_view key, Value value) {
     return fail(Code::kInvalid, "nothing stands below " + name + ": it is no object");
   }
   Value below_it = has_members(there) ? *there : Value::object();
-  if (Status ok = set_key(below_it, key.substr(dot + 1), std::move(value)); !ok) return ok;
+  LAIRD_TRY(set_key(below_it, key.substr(dot + 1), std::move(value)));
   in.set(name, std::move(below_it));
   return {};
 }

@@ -50,7 +50,7 @@ Result<ChosenBoard> choose_board(const std::string& wish, const power::MachineId
   Result<power::Board> board = wish.find('/') != std::string::npos
                                    ? power::load_board(wish)
                                    : power::find_board(wish, kBoardsFolder);
-  if (!board) return tl::make_unexpected(board.error());
+  LAIRD_TRY(board);
   out.board = std::move(*board);
   out.notes.push_back("named in the config");
   return out;

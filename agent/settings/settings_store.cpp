@@ -27,9 +27,9 @@ Result<RemoteSettings> SettingsStore::read() const {
   struct stat info {};
   if (::stat(path_.c_str(), &info) != 0 && errno == ENOENT) return RemoteSettings{};
   const Result<std::string> text = config::read_file(path_, kFileBytesMax);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   const Result<Value> value = json::parse(*text, path_);
-  if (!value) return tl::make_unexpected(value.error());
+  LAIRD_TRY(value);
   return remote_settings_from(*value);
 }
 

@@ -32,7 +32,7 @@ MetricsPort::MetricsPort(Loop& loop, Fd listener, Text text)
 Result<std::unique_ptr<MetricsPort>> MetricsPort::open(Loop& loop, const std::string& listen,
                                                        Text text) {
   const Result<ListenAddress> at = parse_listen_address(listen);
-  if (!at) return tl::make_unexpected(at.error());
+  LAIRD_TRY(at);
   Fd fd(::socket(at->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno(errno, "metrics");
   const int on = 1;
@@ -47,7 +47,7 @@ Result<std::unique_ptr<MetricsPort>> MetricsPort::open(Loop& loop, const std::st
   MetricsPort* self = out.get();
   const Status watched =
       loop.watch(out->listener_.get(), EPOLLIN, [self](std::uint32_t) { self->accept_one(); });
-  if (!watched) return tl::make_unexpected(watched.error());
+  LAIRD_TRY(watched);
   return out;
 }
 

@@ -124,7 +124,7 @@ Status CoTrainRounds::hear(NodeId from, std::string_view bytes, TimeNs now) {
       std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.node == from; });
   if (at == peers_.end()) return fail(Code::kRefused, "a co-training message from no neighbour");
   const Result<Head> head = parse_head(bytes);
-  if (!head) return tl::make_unexpected(head.error());
+  LAIRD_TRY(head);
   if (head->attempt < at->attempt) return {};  // a late message of an earlier process
   if (head->attempt > at->attempt) {
     trainer_.forget(from);
@@ -199,7 +199,7 @@ Status CoTrainRounds::take_whole(Peer& peer, const Head& head, std::string_view 
 
 Status CoTrainRounds::apply(Peer& peer, const Head& head, std::string_view body, TimeNs now) {
   const Result<bool> missing = trainer_.on_message(peer.node, body);
-  if (!missing) return tl::make_unexpected(missing.error());
+  LAIRD_TRY(missing);
   if (*missing) {
     ask(peer, Kind::kAsk, now);
     return {};

@@ -50,14 +50,14 @@ std::string plain_path(const std::string& path) {
 
 Status write_config(ConfigOptions& options) {
   const auto index = pki_index(options.pki);
-  if (!index) return tl::make_unexpected(index.error());
+  LAIRD_TRY(index);
   const std::string out = plain_path(options.out);
   options.broker.folder = options.at.empty() ? out : plain_path(options.at);
   for (const auto& [text, what] :
        {std::pair(&options.broker.folder, "the folder"),
         std::pair(&options.broker.listen, "--listen"), std::pair(&options.broker.user, "--user"),
         std::pair(&options.broker.data_folder, "--data")}) {
-    if (auto fine = check_plain(*text, what); !fine) return fine;
+    LAIRD_TRY(check_plain(*text, what));
   }
   struct File {
     std::string name;
@@ -73,15 +73,15 @@ Status write_config(ConfigOptions& options) {
         std::tuple("broker/server.crt", "server.crt", kPublicMode),
         std::tuple("broker/server.key", "server.key", kSecretMode)}) {
     auto content = config::read_file(options.pki + "/" + from, kFileBytesMax);
-    if (!content) return tl::make_unexpected(content.error());
+    LAIRD_TRY(content);
     files.push_back({to, std::move(*content), mode});
   }
   // Each file is replaced in one step; a running broker reads them at a reload or start only.
-  if (auto made = make_private_folder(out); !made) return made;
+  LAIRD_TRY(make_private_folder(out));
   const IfThere if_there = options.force ? IfThere::kReplace : IfThere::kRefuse;
   for (const File& file : files) {
     const std::string path = out + "/" + file.name;
-    if (auto done = write_file(path, file.content, file.mode, if_there); !done) return done;
+    LAIRD_TRY(write_file(path, file.content, file.mode, if_there));
     std::printf("made %s\n", path.c_str());
   }
   return {};

@@ -37,7 +37,7 @@ Result<std::set<std::string>> targets(const FleetView& view, const Reach& reach,
   }
   std::set<std::string> out(options.nodes.begin(), options.nodes.end());
   for (const std::string& board : out) {
-    if (const Status ok = check_board(view, board); !ok) return tl::make_unexpected(ok.error());
+    LAIRD_TRY(check_board(view, board));
   }
   if (reach.all) out = live_boards(view);
   if (out.empty()) {
@@ -83,11 +83,11 @@ int show_replies(const Replies& replies, const std::set<std::string>& asked, boo
 
 Result<Value> settings_from(const std::string& path) {
   const auto text = config::read_file(path, kFileBytesMax);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   json::ParseLimits limits;
   limits.comments = true;
   auto value = json::parse(*text, path, limits);
-  if (!value) return tl::make_unexpected(value.error());
+  LAIRD_TRY(value);
   if (!value->is(Kind::kObject)) return fail(Code::kInvalid, path + ": not an object of settings");
   return value;
 }

@@ -35,15 +35,14 @@ Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64
     budget.total[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
   }
   budget.rev = 0;
-  if (const Status ok = core::check_fleet_budget(budget); !ok)
-    return tl::make_unexpected(ok.error());
+  LAIRD_TRY(core::check_fleet_budget(budget));
   return budget;
 }
 
 // Refuses names that are malformed or taken, before any file is made.
 Status check_names(const EnrollOptions& options) {
   const auto index = pki_index(options.pki);
-  if (!index) return tl::make_unexpected(index.error());
+  LAIRD_TRY(index);
   for (const std::string& id : options.names) {
     if (!mqtt::is_node_id(id)) {
       return fail(Code::kInvalid, "'" + id + "' is no board's name: 1 to 32 of a-z, 0-9 and -");
@@ -60,18 +59,18 @@ Status check_names(const EnrollOptions& options) {
 Status make_files(const EnrollOptions& options, const std::vector<std::string>& brokers,
                   const core::FleetBudget& budget) {
   const auto operators = known_operators(options.pki);
-  if (!operators) return tl::make_unexpected(operators.error());
+  LAIRD_TRY(operators);
   const auto index = pki_index(options.pki);
-  if (!index) return tl::make_unexpected(index.error());
+  LAIRD_TRY(index);
   const IfThere if_there = options.force ? IfThere::kReplace : IfThere::kRefuse;
   for (const std::string& id : options.names) {
     const auto config = board_config({id, index->fleet, brokers, *operators, budget});
-    if (!config) return tl::make_unexpected(config.error());
+    LAIRD_TRY(config);
     const auto made =
         pki_issue(options.pki, mqtt::Subject{id, mqtt::Role::kNode, {}, 825}, if_there);
-    if (!made) return tl::make_unexpected(made.error());
+    LAIRD_TRY(made);
     const std::string folder = options.out + "/" + id;
-    if (Status ok = write_bundle(folder, *config, made->folder, if_there); !ok) return ok;
+    LAIRD_TRY(write_bundle(folder, *config, made->folder, if_there));
     std::printf("made %s: laird.json, tls/ca.crt, tls/node.crt, tls/node.key\n%s", folder.c_str(),
                 install_commands(folder, id).c_str());
   }

@@ -68,7 +68,7 @@ Result<std::set<std::string>> fetch(FleetClient& client, const std::set<std::str
     std::vector<SentCommand> sent;
     for (const auto& [board, body] : next) {
       auto one = client.send(board, "get", body, timeout);
-      if (!one) return tl::make_unexpected(one.error());
+      LAIRD_TRY(one);
       sent.push_back(std::move(*one));
     }
     client.wait(after(timeout), [&] { return client.replies_to(sent).size() == sent.size(); });

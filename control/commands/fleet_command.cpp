@@ -37,11 +37,11 @@ struct InitOptions {
 
 Result<FleetBudget> plan_from_file(const std::string& path) {
   const auto text = config::read_file(path, kPlanFileMax);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   json::ParseLimits limits;
   limits.comments = true;
   auto value = json::parse(*text, path, limits);
-  if (!value) return tl::make_unexpected(value.error());
+  LAIRD_TRY(value);
   if (value->find("rev") == nullptr) value->set("rev", Value::integer(1));
   if (value->find("epoch") == nullptr) value->set("epoch", Value::integer(1));
   if (value->find("founders") == nullptr && value->find("members", Kind::kObject) != nullptr) {

@@ -44,7 +44,7 @@ Status clear_topics(const Access& operators, const std::string& identity, const 
   options.keep_session = false;
   options.retry_jitter_s = 0;
   auto client = mqtt::Client::create(std::move(options));
-  if (!client) return tl::make_unexpected(client.error());
+  LAIRD_TRY(client);
   for (const std::string& topic : topics) {
     mqtt::Outgoing out;
     out.topic = topic;

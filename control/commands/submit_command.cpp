@@ -48,7 +48,7 @@ Result<std::string> read_all(const std::string& file) {
 // board is asked for nothing.
 Result<Value> read_task(const SubmitOptions& options) {
   const auto text = read_all(options.file);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   json::ParseLimits limits;
   limits.comments = true;
   const std::string source = options.file == "-" ? "standard input" : options.file;

@@ -85,11 +85,11 @@ void use_credentials(const std::string& folder, Access& access) {
 
 Result<Access> read_access(const std::string& path) {
   const auto text = config::read_file(path, kFileBytesMax);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   json::ParseLimits limits;
   limits.comments = true;
   const auto parsed = json::parse(*text, path, limits);
-  if (!parsed) return tl::make_unexpected(parsed.error());
+  LAIRD_TRY(parsed);
   std::vector<config::Problem> problems;
   const Value value = config::normalise(kAccess, *parsed, path, problems);
   if (!problems.empty()) {
@@ -204,7 +204,7 @@ Result<Where> decide(const AccessFlags& flags, const Environment& environment, b
   if (path.empty() && is_there(usual)) path = usual;
   if (!path.empty()) {
     auto access = read_access(path);
-    if (!access) return tl::make_unexpected(access.error());
+    LAIRD_TRY(access);
     where.fleet = std::move(*access);
   }
   apply_environment(environment, where.fleet);
@@ -232,7 +232,7 @@ Status complete(Access& access) {
   }
   if (access.op.empty() && !access.cert.empty()) {
     const auto name = mqtt::common_name(access.cert);
-    if (!name) return tl::make_unexpected(name.error());
+    LAIRD_TRY(name);
     access.op = *name;
   }
   if (!config::is_name(access.op)) {

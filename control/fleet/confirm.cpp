@@ -38,7 +38,7 @@ Result<std::map<std::string, mqtt::Reply>> ConfigChange::run(const Value& body,
   std::map<std::string, std::int64_t> epochs;
   for (const auto& [id, board] : client_.view().boards()) epochs[id] = board.epoch;
   const auto sent = client_.send_each("config", body, boards, timeout_);
-  if (!sent) return tl::make_unexpected(sent.error());
+  LAIRD_TRY(sent);
   settled_ = client_.replies_to(*sent);
   waiting_.clear();
   for (const SentCommand& command : *sent) {

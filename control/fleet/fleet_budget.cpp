@@ -23,7 +23,7 @@ std::string watts(std::int64_t mw) {
 }  // namespace
 
 Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
-  if (const Status ok = client.load_key(); !ok) return tl::make_unexpected(ok.error());
+  LAIRD_TRY(client.load_key());
   const auto& retained = client.view().budget();
   if (retained && client.plan_is_mine()) {
     if (auto budget = agent::parse_fleet_budget(retained->body)) return budget;
@@ -38,7 +38,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
   }
   const auto replies =
       client.ask_all("get", Value::object().set("what", Value::string("plan")), boards, timeout);
-  if (!replies) return tl::make_unexpected(replies.error());
+  LAIRD_TRY(replies);
   Result<FleetBudget> best = fail(Code::kUnavailable, "no board told its plan");
   for (const auto& [board, reply] : *replies) {
     if (reply.code != mqtt::ReplyCode::kOk) {

@@ -84,7 +84,7 @@ FleetClient::~FleetClient() {
 
 Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen listen,
                                                        DurationNs timeout) {
-  if (const Status ok = complete(access); !ok) return tl::make_unexpected(ok.error());
+  LAIRD_TRY(complete(access));
   const std::string name =
       access.op.substr(0, kClientNameMax - kRandomDigits - 1) + "-" + random_hex(kRandomDigits);
   std::unique_ptr<FleetClient> self(new FleetClient(std::move(access), name));
@@ -101,7 +101,7 @@ Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen lis
   options.inbox_bytes_max = kInboxBytesMax;
   options.retry_jitter_s = 0;
   auto client = mqtt::Client::create(std::move(options));
-  if (!client) return tl::make_unexpected(client.error());
+  LAIRD_TRY(client);
   self->client_ = std::move(*client);
   const SteadyTime until = after(timeout);
   if (!self->wait(until, [&] { return self->client_->connected(); })) {
@@ -111,7 +111,7 @@ Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen lis
                                         "; `lairctl doctor` looks further");
   }
   if (listen != Listen::kNothing) {
-    if (const Status ok = self->sync(until); !ok) return tl::make_unexpected(ok.error());
+    LAIRD_TRY(self->sync(until));
   }
   return self;
 }
@@ -190,18 +190,18 @@ Status FleetClient::load_key() {
                 "\"signing_key\" or \"credentials\" in the config, or --credentials");
   }
   auto key = mqtt::SigningKey::load(access_.signing_key);
-  if (!key) return tl::make_unexpected(key.error());
+  LAIRD_TRY(key);
   key_ = std::make_unique<mqtt::SigningKey>(std::move(*key));
   return {};
 }
 
 Result<std::string> FleetClient::seal(const mqtt::Command& command) {
-  if (const Status ok = load_key(); !ok) return tl::make_unexpected(ok.error());
+  LAIRD_TRY(load_key());
   mqtt::Envelope envelope;
   envelope.signed_text = mqtt::to_signed_text(command);
   envelope.op = access_.op;
   auto signature = key_->sign(mqtt::signing_input(envelope.signed_text));
-  if (!signature) return tl::make_unexpected(signature.error());
+  LAIRD_TRY(signature);
   envelope.signature = std::move(*signature);
   std::string out = mqtt::to_text(envelope);
   if (out.size() > mqtt::kPayloadBytesMax) {
@@ -226,7 +226,7 @@ Result<SentCommand> FleetClient::send(const std::string& to, const std::string& 
   command.body = std::move(body);
   const SteadyTime dead_at = after((valid_ms + mqtt::kClockSkewMaxMs) * kMillisecond);
   auto text = seal(command);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   mqtt::Outgoing out;
   out.topic = mqtt::command_topic(access_.fleet, to, verb);
   out.payload = std::move(*text);
@@ -249,7 +249,7 @@ const std::map<std::string, mqtt::Reply>& FleetClient::replies(const std::string
 Result<mqtt::Reply> FleetClient::ask(const std::string& to, const std::string& verb, Value body,
                                      DurationNs timeout) {
   const auto sent = send(to, verb, std::move(body), timeout);
-  if (!sent) return tl::make_unexpected(sent.error());
+  LAIRD_TRY(sent);
   if (!wait(after(timeout), [&] { return replies(sent->id).count(to) != 0; })) {
     return fail(Code::kUnavailable,
                 to + " did not answer in time" + (connected() ? "" : " (no link to the broker)"));
@@ -261,7 +261,7 @@ Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_all(const std::strin
                                                                 const std::set<std::string>& boards,
                                                                 DurationNs timeout) {
   const auto sent = send(std::string(mqtt::kEveryone), verb, std::move(body), timeout);
-  if (!sent) return tl::make_unexpected(sent.error());
+  LAIRD_TRY(sent);
   wait(after(timeout), [&] {
     const auto& have = replies(sent->id);
     return std::all_of(boards.begin(), boards.end(),
@@ -276,7 +276,7 @@ Result<std::vector<SentCommand>> FleetClient::send_each(const std::string& verb,
   std::vector<SentCommand> sent;
   for (const std::string& board : boards) {
     auto one = send(board, verb, body, timeout);
-    if (!one) return tl::make_unexpected(one.error());
+    LAIRD_TRY(one);
     sent.push_back(std::move(*one));
   }
   wait(after(timeout), [&] { return replies_to(sent).size() == sent.size(); });
@@ -287,7 +287,7 @@ Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_each(
     const std::string& verb, const Value& body, const std::set<std::string>& boards,
     DurationNs timeout) {
   const auto sent = send_each(verb, body, boards, timeout);
-  if (!sent) return tl::make_unexpected(sent.error());
+  LAIRD_TRY(sent);
   return replies_to(*sent);
 }
 
@@ -310,7 +310,7 @@ Status FleetClient::publish_plan(const Value& budget, DurationNs timeout) {
   command.issued_ms = unix_ms_now();
   command.body = budget;
   auto text = seal(command);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   const std::uint64_t refused = client_->counters().refused;
   mqtt::Outgoing out;
   out.topic = mqtt::config_topic(access_.fleet, mqtt::kEveryone);

@@ -86,7 +86,7 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
   }
   const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout);
   const Result<std::string> text = read_line(fd.get(), until);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   json::ParseLimits limits;
   limits.bytes_max = kAnswerMax;
   Result<json::Value> answer = json::parse(*text, "answer", limits);
@@ -105,7 +105,7 @@ json::Value local_request(const char* verb) {
 
 Result<std::vector<TaskView>> local_tasks(const Where& where) {
   auto answer = ask(where.socket, local_request("tasks"), where.timeout);
-  if (!answer) return tl::make_unexpected(answer.error());
+  LAIRD_TRY(answer);
   const json::Value* tasks = answer->find("tasks", json::Kind::kArray);
   if (tasks == nullptr) return fail(Code::kCorrupt, "the agent's answer has no tasks");
   std::vector<TaskView> out;

@@ -71,13 +71,13 @@ Result<Value> board_config(const Enrolment& board) {
 
 Result<std::vector<KnownOperator>> known_operators(const std::string& pki) {
   const auto index = pki_index(pki);
-  if (!index) return tl::make_unexpected(index.error());
+  LAIRD_TRY(index);
   std::vector<KnownOperator> out;
   for (const PkiEntry& entry : index->entries) {
     if (entry.role != mqtt::Role::kOperator || entry.revoked_at_s != 0) continue;
     const std::string path = pki + "/operators/" + entry.name + "/signing.pub";
     auto key = config::read_file(path, kFileBytesMax);
-    if (!key) return tl::make_unexpected(key.error());
+    LAIRD_TRY(key);
     while (!key->empty() && key->back() == '\n') key->pop_back();
     out.push_back({entry.name, std::move(*key)});
   }
@@ -92,18 +92,15 @@ Result<std::vector<KnownOperator>> known_operators(const std::string& pki) {
 Status write_bundle(const std::string& folder, const Value& config, const std::string& identity,
                     IfThere if_there) {
   auto staged = StagedFolder::begin(folder);
-  if (!staged) return tl::make_unexpected(staged.error());
-  if (auto made = make_private_folder(staged->path() + "/tls"); !made) return made;
-  if (auto done = staged->add("laird.json", json::to_pretty_text(config) + "\n", kPublicMode);
-      !done) {
-    return done;
-  }
+  LAIRD_TRY(staged);
+  LAIRD_TRY(make_private_folder(staged->path() + "/tls"));
+  LAIRD_TRY(staged->add("laird.json", json::to_pretty_text(config) + "\n", kPublicMode));
   for (const auto& [name, mode] :
        {std::pair("ca.crt", kPublicMode), std::pair("node.crt", kPublicMode),
         std::pair("node.key", kSecretMode)}) {
     const auto content = config::read_file(identity + "/" + name, kFileBytesMax);
-    if (!content) return tl::make_unexpected(content.error());
-    if (auto done = staged->add(std::string("tls/") + name, *content, mode); !done) return done;
+    LAIRD_TRY(content);
+    LAIRD_TRY(staged->add(std::string("tls/") + name, *content, mode));
   }
   const auto aside = staged->commit(if_there);
   return aside ? Status{} : tl::make_unexpected(aside.error());

@@ -62,9 +62,9 @@ Result<PkiEntry> parse_entry(const Value& from) {
 
 Result<mqtt::Authority> open_authority(const std::string& folder) {
   const auto cert = config::read_file(folder + "/ca.crt", kFileBytesMax);
-  if (!cert) return tl::make_unexpected(cert.error());
+  LAIRD_TRY(cert);
   const auto key = config::read_file(folder + "/ca.key", kFileBytesMax);
-  if (!key) return tl::make_unexpected(key.error());
+  LAIRD_TRY(key);
   return mqtt::Authority::parse(*cert, *key);
 }
 
@@ -112,17 +112,17 @@ Status write_identity(const StagedFolder& folder, const std::string& ca, const m
   };
   const std::string stem = stem_of(role);
   if (role != Role::kBroker) {
-    if (auto done = put("ca.crt", ca, kPublicMode); !done) return done;
+    LAIRD_TRY(put("ca.crt", ca, kPublicMode));
   }
-  if (auto done = put(stem + ".crt", issued.cert_pem, kPublicMode); !done) return done;
-  if (auto done = put(stem + ".key", issued.key_pem, kSecretMode); !done) return done;
+  LAIRD_TRY(put(stem + ".crt", issued.cert_pem, kPublicMode));
+  LAIRD_TRY(put(stem + ".key", issued.key_pem, kSecretMode));
   if (role != Role::kOperator) return {};
   const auto signing = mqtt::SigningKey::generate();
-  if (!signing) return tl::make_unexpected(signing.error());
+  LAIRD_TRY(signing);
   const auto pem = signing->to_pem();
-  if (!pem) return tl::make_unexpected(pem.error());
+  LAIRD_TRY(pem);
   made.signing_public_key = mqtt::to_base64(signing->public_key());
-  if (auto done = put("signing.key", *pem, kSecretMode); !done) return done;
+  LAIRD_TRY(put("signing.key", *pem, kSecretMode));
   return put("signing.pub", made.signing_public_key + "\n", kPublicMode);
 }
 
@@ -145,7 +145,7 @@ std::size_t revoke_all(PkiIndex& index, const std::string& name) {
 Status write_index_and_list(const std::string& folder, const PkiIndex& index,
                             const mqtt::Authority& authority) {
   const auto list = revocations(authority, index);
-  if (!list) return tl::make_unexpected(list.error());
+  LAIRD_TRY(list);
   auto done = write_file(folder + "/index.json", index_text(index), kSecretMode, IfThere::kReplace);
   if (!done) return done;
   return write_file(folder + "/crl.pem", *list, kPublicMode, IfThere::kReplace);
@@ -155,19 +155,19 @@ Status write_index_and_list(const std::string& folder, const PkiIndex& index,
 
 Result<PkiMade> pki_init(const PkiInit& what) {
   auto authority = mqtt::Authority::create(what.fleet, what.authority_days);
-  if (!authority) return tl::make_unexpected(authority.error());
+  LAIRD_TRY(authority);
   const mqtt::Subject broker{"broker", Role::kBroker, what.broker_hosts, what.broker_days};
   const auto server = authority->issue(broker);
-  if (!server) return tl::make_unexpected(server.error());
+  LAIRD_TRY(server);
   const auto cert = authority->cert_pem();
   const auto key = authority->key_pem();
   if (!cert || !key) return fail(Code::kIo, "cannot write the authority");
   PkiIndex index{what.fleet, {entry_of(broker, *server)}};
   const auto list = revocations(*authority, index);
-  if (!list) return tl::make_unexpected(list.error());
+  LAIRD_TRY(list);
 
   auto staged = StagedFolder::begin(what.folder);
-  if (!staged) return tl::make_unexpected(staged.error());
+  LAIRD_TRY(staged);
   PkiMade made;
   made.folder = what.folder;
   const struct {
@@ -179,26 +179,20 @@ Result<PkiMade> pki_init(const PkiInit& what) {
                {"crl.pem", *list, kPublicMode},
                {"index.json", index_text(index), kSecretMode}};
   for (const auto& [file, content, mode] : files) {
-    if (auto done = staged->add(file, content, mode); !done) {
-      return tl::make_unexpected(done.error());
-    }
+    LAIRD_TRY(staged->add(file, content, mode));
     made.files.emplace_back(file);
   }
   for (const char* sub : {"broker", "nodes", "operators"}) {
-    if (auto done = make_private_folder(staged->path() + "/" + sub); !done) {
-      return tl::make_unexpected(done.error());
-    }
+    LAIRD_TRY(make_private_folder(staged->path() + "/" + sub));
   }
   for (const auto& [file, content, mode] :
        {std::tuple("broker/server.crt", server->cert_pem, kPublicMode),
         std::tuple("broker/server.key", server->key_pem, kSecretMode)}) {
-    if (auto done = staged->add(file, content, mode); !done) {
-      return tl::make_unexpected(done.error());
-    }
+    LAIRD_TRY(staged->add(file, content, mode));
     made.files.emplace_back(file);
   }
   auto aside = staged->commit(what.if_there);
-  if (!aside) return tl::make_unexpected(aside.error());
+  LAIRD_TRY(aside);
   made.aside = std::move(*aside);
   return made;
 }
@@ -214,7 +208,7 @@ Result<PkiIndex> pki_index(const std::string& folder) {
   json::ParseLimits limits;
   limits.bytes_max = kFileBytesMax;
   const auto value = json::parse(*text, path, limits);
-  if (!value) return tl::make_unexpected(value.error());
+  LAIRD_TRY(value);
   const Value* fleet = value->find("fleet", Kind::kString);
   const Value* issued = value->find("issued", Kind::kArray);
   if (fleet == nullptr || issued == nullptr || !config::is_name(fleet->as_string())) {
@@ -224,7 +218,7 @@ Result<PkiIndex> pki_index(const std::string& folder) {
   out.fleet = fleet->as_string();
   for (const Value& item : issued->items()) {
     auto entry = parse_entry(item);
-    if (!entry) return tl::make_unexpected(entry.error());
+    LAIRD_TRY(entry);
     out.entries.push_back(std::move(*entry));
   }
   return out;
@@ -232,11 +226,11 @@ Result<PkiIndex> pki_index(const std::string& folder) {
 
 Result<PkiMade> pki_issue(const std::string& folder, const mqtt::Subject& subject,
                           IfThere if_there) {
-  if (auto named = check_name(subject); !named) return tl::make_unexpected(named.error());
+  LAIRD_TRY(check_name(subject));
   const auto guard = FolderGuard::lock(folder);
-  if (!guard) return tl::make_unexpected(guard.error());
+  LAIRD_TRY(guard);
   auto index = pki_index(folder);
-  if (!index) return tl::make_unexpected(index.error());
+  LAIRD_TRY(index);
   const bool known =
       std::any_of(index->entries.begin(), index->entries.end(),
                   [&](const PkiEntry& e) { return e.name == subject.name && e.revoked_at_s == 0; });
@@ -245,45 +239,39 @@ Result<PkiMade> pki_issue(const std::string& folder, const mqtt::Subject& subjec
                 "'" + subject.name + "' has a certificate; --force makes a new one and revokes it");
   }
   const auto authority = open_authority(folder);
-  if (!authority) return tl::make_unexpected(authority.error());
+  LAIRD_TRY(authority);
   const auto ca = authority->cert_pem();
   const auto issued = authority->issue(subject);
-  if (!ca) return tl::make_unexpected(ca.error());
-  if (!issued) return tl::make_unexpected(issued.error());
+  LAIRD_TRY(ca);
+  LAIRD_TRY(issued);
 
   PkiMade made;
   made.folder = folder + "/" + place_of(subject);
   auto staged = StagedFolder::begin(made.folder);
-  if (!staged) return tl::make_unexpected(staged.error());
-  if (auto done = write_identity(*staged, *ca, *issued, subject.role, made); !done) {
-    return tl::make_unexpected(done.error());
-  }
+  LAIRD_TRY(staged);
+  LAIRD_TRY(write_identity(*staged, *ca, *issued, subject.role, made));
   revoke_all(*index, subject.name);
   index->entries.push_back(entry_of(subject, *issued));
-  if (auto done = write_index_and_list(folder, *index, *authority); !done) {
-    return tl::make_unexpected(done.error());
-  }
+  LAIRD_TRY(write_index_and_list(folder, *index, *authority));
   // Files that are left in the folder of a revoked name do no harm.
   auto aside = staged->commit(IfThere::kReplace);
-  if (!aside) return tl::make_unexpected(aside.error());
+  LAIRD_TRY(aside);
   made.aside = std::move(*aside);
   return made;
 }
 
 Result<std::size_t> pki_revoke(const std::string& folder, const std::string& name) {
   const auto guard = FolderGuard::lock(folder);
-  if (!guard) return tl::make_unexpected(guard.error());
+  LAIRD_TRY(guard);
   auto index = pki_index(folder);
-  if (!index) return tl::make_unexpected(index.error());
+  LAIRD_TRY(index);
   const bool known = std::any_of(index->entries.begin(), index->entries.end(),
                                  [&](const PkiEntry& e) { return e.name == name; });
   if (!known) return fail(Code::kNotFound, "no certificate was ever issued to '" + name + "'");
   const std::size_t count = revoke_all(*index, name);
   const auto authority = open_authority(folder);
-  if (!authority) return tl::make_unexpected(authority.error());
-  if (auto done = write_index_and_list(folder, *index, *authority); !done) {
-    return tl::make_unexpected(done.error());
-  }
+  LAIRD_TRY(authority);
+  LAIRD_TRY(write_index_and_list(folder, *index, *authority));
   return count;
 }
 

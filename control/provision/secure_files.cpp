@@ -99,9 +99,7 @@ Result<std::string> StagedFolder::commit(IfThere if_there) {
     return fail_errno(why, "make " + target_);
   }
   staged_.clear();
-  if (const auto synced = sync_folder(parent_of(target_)); !synced) {
-    return tl::make_unexpected(synced.error());
-  }
+  LAIRD_TRY(sync_folder(parent_of(target_)));
   return aside;
 }
 

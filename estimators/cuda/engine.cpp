@@ -73,7 +73,7 @@ Result<std::unique_ptr<DkfEngine<Real>>> cuda_engine(const std::string& plugin) 
     return fail(Code::kNotFound, why == nullptr ? plugin + ": cannot be opened" : why);
   }
   const auto api = api_of(library.get(), plugin);
-  if (!api) return tl::make_unexpected(api.error());
+  LAIRD_TRY(api);
   std::array<char, 256> device{};
   const int error = (*api)->open(device.data(), device.size());
   if (error != 0) return fail(Code::kUnavailable, plugin + ": " + (*api)->describe(error));
@@ -91,7 +91,7 @@ template <class Real>
   constexpr int kRepetitions = 7;
   lane::DkfConstants<Real> constants = {{Real(1e-4), Real(1e-10), Real(1e-16)}, Real(1e-2)};
   auto batch = DkfBatch<Real>::make(engine, filters, constants);
-  if (!batch) return tl::make_unexpected(batch.error());
+  LAIRD_TRY(batch);
   for (std::size_t f = 0; f < filters; ++f) {
     batch->start(f, {Real(10), Real(1e-7), Real(1e-14)}, Real(2), Real(1));
   }
@@ -99,7 +99,7 @@ template <class Real>
   for (int i = 0; i < kWarmUps + kRepetitions; ++i) {
     const double begin = now_ns();
     const Status stepped = batch->update();
-    if (!stepped) return tl::make_unexpected(stepped.error());
+    LAIRD_TRY(stepped);
     const double spent = now_ns() - begin;
     if (i < kWarmUps) continue;
     best = i == kWarmUps ? spent : std::min(best, spent);
@@ -118,9 +118,9 @@ Result<std::size_t> crossover(DkfEngine<Real>& first, DkfEngine<Real>& second,
   DkfEngine<Real>* const engines[2] = {&first, &second};
   for (int e = 0; e < 2; ++e) {
     const auto small = ns_per_update(*engines[e], kSizes[0], now_ns);
-    if (!small) return tl::make_unexpected(small.error());
+    LAIRD_TRY(small);
     const auto large = ns_per_update(*engines[e], kSizes[1], now_ns);
-    if (!large) return tl::make_unexpected(large.error());
+    LAIRD_TRY(large);
     cost[e] = std::max(0.0, *large - *small) / double(kSizes[1] - kSizes[0]);
     launch[e] = std::max(0.0, *small - cost[e] * double(kSizes[0]));
   }

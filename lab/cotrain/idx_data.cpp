@@ -16,7 +16,7 @@ Result<ImageSet> read_images(const std::string& folder, const std::string& stem,
   }
   const Result<datasets::Dataset> data =
       datasets::read_idx(**images, **labels, static_cast<std::uint32_t>(limit));
-  if (!data) return tl::make_unexpected(data.error());
+  LAIRD_TRY(data);
   if (data->features != kPixels || data->classes > 10) {
     return fail(Code::kCorrupt, path + ": not 28x28 images of ten classes");
   }

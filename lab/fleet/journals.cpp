@@ -118,7 +118,7 @@ Status take_from_journals(const std::string& folder, FleetRecording& recording) 
     const Result<ReplayResult> result = replay(
         journal.string(), {},
         [&watch](const core::Event& event, const core::State& state) { watch.see(event, state); });
-    if (!result) return tl::make_unexpected(result.error());
+    LAIRD_TRY(result);
     if (result->difference) {
       return fail(Code::kCorrupt, journal.string() + ": the journal does not replay");
     }

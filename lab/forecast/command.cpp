@@ -129,11 +129,11 @@ void print_reach(const std::vector<ReachScore>& reach) {
 
 [[nodiscard]] Status run(const Options& options) {
   auto set = load_curves(options.folder);
-  if (!set) return tl::make_unexpected(set.error());
+  LAIRD_TRY(set);
   for (const std::string& remark : set->remarks) std::fprintf(stderr, "%s\n", remark.c_str());
   if (!options.tune_checkout.empty()) return tune_and_write(set->curves, options.tune_checkout);
   if (!options.page.empty()) {
-    if (Status ok = config::write_file(options.page, draw_page(set->curves)); !ok) return ok;
+    LAIRD_TRY(config::write_file(options.page, draw_page(set->curves)));
     std::fprintf(stderr, "wrote %s\n", options.page.c_str());
   }
   const std::vector<MethodScore> scores = evaluate(set->curves, true);

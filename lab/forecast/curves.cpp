@@ -33,11 +33,11 @@ namespace {
   std::map<std::string, std::string> sources;
   if (!fs::exists(manifest)) return sources;
   auto text = read_file(manifest);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   json::ParseLimits limits;
   limits.bytes_max = kCurveBytesMax;
   const auto tree = json::parse(*text, manifest.string(), limits);
-  if (!tree) return tl::make_unexpected(tree.error());
+  LAIRD_TRY(tree);
   if (!tree->is(json::Kind::kArray)) {
     return fail(Code::kInvalid, manifest.string() + ": expected an array of curves");
   }
@@ -73,7 +73,7 @@ Result<Curve> parse_curve(const std::string& text, const std::string& name,
   std::size_t left_out = 0;
   for (;;) {
     const auto count = rows.next();
-    if (!count) return tl::make_unexpected(count.error());
+    LAIRD_TRY(count);
     if (!count->has_value()) break;
     double samples = 0.0;
     double loss = 0.0;
@@ -127,13 +127,13 @@ Result<CurveSet> load_curves(const std::string& folder) {
   if (files.size() > kCurvesMax) return fail(Code::kInvalid, folder + ": more than 10000 curves");
   std::sort(files.begin(), files.end());
   const auto sources = read_sources(fs::path(folder) / "manifest.json");
-  if (!sources) return tl::make_unexpected(sources.error());
+  LAIRD_TRY(sources);
   CurveSet set;
   for (const fs::path& file : files) {
     auto text = read_file(file);
-    if (!text) return tl::make_unexpected(text.error());
+    LAIRD_TRY(text);
     auto curve = parse_curve(*text, file.stem().string(), set.remarks);
-    if (!curve) return tl::make_unexpected(curve.error());
+    LAIRD_TRY(curve);
     const auto source = sources->find(file.filename().string());
     if (source != sources->end()) curve->source = source->second;
     if (curve->samples.size() < 5) {

@@ -35,7 +35,7 @@ Result<std::vector<RecordedTrace>> load_captures(const std::string& folder,
           if (reading.cpu_load_permille)
             trace.cpu_load.push_back(*reading.cpu_load_permille * 1e-3);
         });
-    if (!counts) return tl::make_unexpected(counts.error());
+    LAIRD_TRY(counts);
     if (trace.gpu_load.size() != trace.at_s.size()) trace.gpu_load.clear();
     if (trace.cpu_load.size() != trace.at_s.size()) trace.cpu_load.clear();
     if (!trace.at_s.empty()) out.push_back(std::move(trace));

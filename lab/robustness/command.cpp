@@ -62,9 +62,7 @@ void print_table(const Load& load, std::size_t runs) {
   RobustnessSetting& setting = options.setting;
   if (setting.strategies.empty()) setting.strategies = study_strategies();
   for (const std::string& name : setting.strategies) {
-    if (const auto made = policies::make_policy(name); !made) {
-      return tl::make_unexpected(made.error());
-    }
+    LAIRD_TRY(policies::make_policy(name));
   }
   std::vector<Load> loads;
   if (options.sweep || !options.page.empty()) {
@@ -78,8 +76,7 @@ void print_table(const Load& load, std::size_t runs) {
     loads.push_back({setting.tasks, run_robustness(setting)});
   }
   if (!options.page.empty()) {
-    if (Status ok = config::write_file(options.page, robustness_page(loads, setting)); !ok)
-      return ok;
+    LAIRD_TRY(config::write_file(options.page, robustness_page(loads, setting)));
     std::fprintf(stderr, "wrote %s\n", options.page.c_str());
   }
   if (!options.json) {

@@ -137,7 +137,7 @@ void print(const std::vector<Table>& tables, bool as_json) {
 
 [[nodiscard]] Result<Table> run_real(const Options& options, Study study) {
   auto set = load_curves(options.folder);
-  if (!set) return tl::make_unexpected(set.error());
+  LAIRD_TRY(set);
   for (const std::string& remark : set->remarks) std::fprintf(stderr, "%s\n", remark.c_str());
   if (set->curves.size() < kBundleTasks) {
     return fail(Code::kInvalid, options.folder + ": a bundle takes 10 different curves, here are " +
@@ -156,7 +156,7 @@ void print(const std::vector<Table>& tables, bool as_json) {
   std::vector<Table> tables;
   if (!options.folder.empty()) {
     auto table = run_real(options, base);
-    if (!table) return tl::make_unexpected(table.error());
+    LAIRD_TRY(table);
     tables.push_back(std::move(*table));
   }
   Study study = base;
@@ -172,7 +172,7 @@ void print(const std::vector<Table>& tables, bool as_json) {
   }
   if (options.scale.empty()) return tables;
   const auto scales = parse_scale(options.scale);
-  if (!scales) return tl::make_unexpected(scales.error());
+  LAIRD_TRY(scales);
   for (const std::size_t n : *scales) {
     study.draw = [n](std::uint64_t seed) { return scale_bundle(n, seed); };
     tables.push_back(run_table(study, std::to_string(n) + " LSTM tasks", n));
@@ -190,8 +190,7 @@ void print(const std::vector<Table>& tables, bool as_json) {
   const std::uint64_t seed = options.seed * 1'000'003;
   if (options.bundle == "pure") drawn.push_back({"pure bundle", pure_bundle(seed)});
   if (options.bundle == "mixed") drawn.push_back({"mixed bundle", mixed_bundle(seed)});
-  if (Status ok = config::write_file(options.page, laira_page(studies, scales, drawn)); !ok)
-    return ok;
+  LAIRD_TRY(config::write_file(options.page, laira_page(studies, scales, drawn)));
   std::fprintf(stderr, "wrote %s\n", options.page.c_str());
   return {};
 }
@@ -199,7 +198,7 @@ void print(const std::vector<Table>& tables, bool as_json) {
 [[nodiscard]] Status run(const Options& options) {
   if (!options.tune_checkout.empty()) {
     auto set = load_curves(options.folder);
-    if (!set) return tl::make_unexpected(set.error());
+    LAIRD_TRY(set);
     return tune_prospects_and_write(set->curves, options.tune_checkout);
   }
   if (options.folder.empty() && options.bundle.empty() && options.scale.empty() &&
@@ -211,9 +210,7 @@ void print(const std::vector<Table>& tables, bool as_json) {
   Study study;
   study.policies = options.policies;
   for (const std::string& policy : study.policies) {
-    if (const auto made = policies::make_policy(policy); !made) {
-      return tl::make_unexpected(made.error());
-    }
+    LAIRD_TRY(policies::make_policy(policy));
   }
   if (study.policies.empty()) study.policies = default_policies();
   if (options.ablation) study.policies = {"laira", "laira-no-ucb", "laira-no-pd", "sta"};
@@ -224,14 +221,14 @@ void print(const std::vector<Table>& tables, bool as_json) {
   study.restore_units = options.restore_units;
   study.checkpoint_units = options.restore_units / 4.0;
   const auto board = power::find_board(options.board, "");
-  if (!board) return tl::make_unexpected(board.error());
+  LAIRD_TRY(board);
   const power::ModelledBoard model(*board);
   study.idle_w = 1e-3 * model.power_mw({});
   study.busy_w = 1e-3 * model.power_mw({.gpu_use = 1.0});
   const auto tables = run_tables(options, study);
-  if (!tables) return tl::make_unexpected(tables.error());
+  LAIRD_TRY(tables);
   if (!options.page.empty()) {
-    if (auto written = write_page(options, *tables); !written) return written;
+    LAIRD_TRY(write_page(options, *tables));
   }
   print(*tables, options.json);
   return {};

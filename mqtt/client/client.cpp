@@ -21,7 +21,7 @@ Result<std::unique_ptr<Client>> Client::create(Options options) {
   bool tls = false;
   for (const std::string& broker : options.brokers) {
     const auto address = parse_address(broker);
-    if (!address) return tl::make_unexpected(address.error());
+    LAIRD_TRY(address);
     if (!address->tls && !options.insecure_lab) {
       return fail(Code::kRefused, broker + " is without TLS: use mqtts://, or say insecure_lab");
     }
@@ -29,7 +29,7 @@ Result<std::unique_ptr<Client>> Client::create(Options options) {
   }
   if (tls) {
     const auto fine = check_tls_files(options.ca, options.cert, options.key);
-    if (!fine) return tl::make_unexpected(fine.error());
+    LAIRD_TRY(fine);
   }
   if (options.in_flight_max == 0 || options.client_id.empty()) {
     return fail(Code::kInvalid, "an MQTT client needs an id and something in flight");

@@ -166,15 +166,15 @@ std::string to_text(const Envelope& envelope) {
 
 Result<Envelope> parse_envelope(std::string_view payload) {
   auto value = parse_message(payload, "laird.cmd");
-  if (!value) return tl::make_unexpected(value.error());
+  LAIRD_TRY(value);
   Envelope out;
   auto signed_text = text_member(*value, "signed", "the envelope");
-  if (!signed_text) return tl::make_unexpected(signed_text.error());
+  LAIRD_TRY(signed_text);
   auto op = text_member(*value, "op", "the envelope");
-  if (!op) return tl::make_unexpected(op.error());
+  LAIRD_TRY(op);
   if (!config::is_name(*op)) return fail(Code::kInvalid, "\"op\" is no operator's name");
   const auto sig = text_member(*value, "sig", "the envelope");
-  if (!sig) return tl::make_unexpected(sig.error());
+  LAIRD_TRY(sig);
   auto signature = from_base64(*sig);
   if (!signature || signature->size() != kSignatureBytes) {
     return fail(Code::kInvalid, "\"sig\" is not the base64 of an Ed25519 signature (64 bytes)");
@@ -184,14 +184,14 @@ Result<Envelope> parse_envelope(std::string_view payload) {
 
 Result<Command> parse_signed_text(std::string_view text) {
   auto value = json::parse(text, "signed text", limits());
-  if (!value) return tl::make_unexpected(value.error());
+  LAIRD_TRY(value);
   if (!value->is(Kind::kObject)) return fail(Code::kInvalid, "the signed text is not an object");
   Command out;
   const std::pair<std::string_view, std::string*> texts[] = {
       {"id", &out.id}, {"fleet", &out.fleet}, {"to", &out.to}, {"verb", &out.verb}};
   for (const auto& [key, place] : texts) {
     auto found = text_member(*value, key, "the signed text");
-    if (!found) return tl::make_unexpected(found.error());
+    LAIRD_TRY(found);
     *place = std::move(*found);
   }
   if (!is_command_id(out.id)) {
@@ -201,9 +201,9 @@ Result<Command> parse_signed_text(std::string_view text) {
     return fail(Code::kInvalid, "\"fleet\", \"to\" and \"verb\" must be names: a-z, 0-9 and -");
   }
   const auto issued = time_member(*value, "issued_ms");
-  if (!issued) return tl::make_unexpected(issued.error());
+  LAIRD_TRY(issued);
   const auto expires = time_member(*value, "expires_ms");
-  if (!expires) return tl::make_unexpected(expires.error());
+  LAIRD_TRY(expires);
   out.issued_ms = *issued;
   out.expires_ms = *expires;
   const Value* body = value->find("body", Kind::kObject);

@@ -185,7 +185,7 @@ std::string to_text(const NodeStatus& status) {
 
 Result<NodeStatus> parse_status(std::string_view payload) {
   const auto value = parse_message(payload, "laird.status");
-  if (!value) return tl::make_unexpected(value.error());
+  LAIRD_TRY(value);
   const Value* state = value->find("state", Kind::kString);
   const Value* epoch = value->find("epoch", Kind::kInteger);
   if (state == nullptr || epoch == nullptr || epoch->as_integer() < 0) {
@@ -276,7 +276,7 @@ std::string to_text(const Reply& reply) {
 
 Result<Reply> parse_reply(std::string_view payload) {
   const auto value = parse_message(payload, "laird.reply");
-  if (!value) return tl::make_unexpected(value.error());
+  LAIRD_TRY(value);
   const Value* id = value->find("id", Kind::kString);
   const Value* node = value->find("node", Kind::kString);
   const Value* code = value->find("code", Kind::kString);
@@ -285,7 +285,7 @@ Result<Reply> parse_reply(std::string_view payload) {
     return fail(Code::kInvalid, "a reply has \"id\", \"node\", \"code\" and \"text\"");
   }
   const auto known = reply_code(code->as_string());
-  if (!known) return tl::make_unexpected(known.error());
+  LAIRD_TRY(known);
   Reply out;
   out.id = id->as_string();
   out.node = node->as_string();

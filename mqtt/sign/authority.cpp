@@ -189,7 +189,7 @@ Result<Issued> Authority::issue(const Subject& subject) const {
   std::string names;
   if (broker) {
     auto given = alternative_names(subject.hosts);
-    if (!given) return tl::make_unexpected(given.error());
+    LAIRD_TRY(given);
     names = std::move(*given);
   }
   X509* issuer = parts_->cert.get();
@@ -213,9 +213,9 @@ Result<Issued> Authority::issue(const Subject& subject) const {
                     X509_sign(cert, parts_->key.get(), EVP_sha256()) > 0;
   if (!good) return fail_openssl(Code::kIo, "cannot make the certificate of " + subject.name);
   auto cert_pem = pem_of(cert);
-  if (!cert_pem) return tl::make_unexpected(cert_pem.error());
+  LAIRD_TRY(cert_pem);
   auto key_pem = pem_of(key.get());
-  if (!key_pem) return tl::make_unexpected(key_pem.error());
+  LAIRD_TRY(key_pem);
   out.cert_pem = std::move(*cert_pem);
   out.key_pem = std::move(*key_pem);
   return out;

@@ -66,13 +66,13 @@ Result<SigningKey> SigningKey::generate() {
   Pkey key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
   if (!key) return fail_openssl(Code::kIo, "cannot make an Ed25519 key");
   auto known = public_part(key.get());
-  if (!known) return tl::make_unexpected(known.error());
+  LAIRD_TRY(known);
   return SigningKey(std::make_unique<Key>(Key{std::move(key)}), std::move(*known));
 }
 
 Result<SigningKey> SigningKey::load(const std::string& path) {
   auto text = read_private(path);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   const openssl::Bio bio(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
   // An empty passphrase: OpenSSL must not ask the terminal for one.
   char none[] = "";
@@ -83,7 +83,7 @@ Result<SigningKey> SigningKey::load(const std::string& path) {
                         path + " is not an Ed25519 private key in PEM, without a passphrase");
   }
   auto known = public_part(key.get());
-  if (!known) return tl::make_unexpected(known.error());
+  LAIRD_TRY(known);
   return SigningKey(std::make_unique<Key>(Key{std::move(key)}), std::move(*known));
 }
 

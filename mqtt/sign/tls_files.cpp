@@ -28,7 +28,7 @@ Result<openssl::Bio> open_file(const std::string& path, const char* what) {
 
 Result<Certificate> read_certificate(const std::string& path, const char* what) {
   const auto bio = open_file(path, what);
-  if (!bio) return tl::make_unexpected(bio.error());
+  LAIRD_TRY(bio);
   Certificate out(PEM_read_bio_X509(bio->get(), nullptr, nullptr, nullptr));
   if (!out) return fail_openssl(Code::kInvalid, path + " is not a certificate in PEM");
   return out;
@@ -48,11 +48,11 @@ Status check_dates(const X509* cert, const std::string& path) {
 
 Status check_tls_files(const std::string& ca, const std::string& cert, const std::string& key) {
   const auto authority = read_certificate(ca, "CA certificate");
-  if (!authority) return tl::make_unexpected(authority.error());
+  LAIRD_TRY(authority);
   const auto own = read_certificate(cert, "certificate");
-  if (!own) return tl::make_unexpected(own.error());
+  LAIRD_TRY(own);
   const auto bio = open_file(key, "private key");
-  if (!bio) return tl::make_unexpected(bio.error());
+  LAIRD_TRY(bio);
   char none[] = "";
   const openssl::Pkey secret(PEM_read_bio_PrivateKey(bio->get(), nullptr, nullptr, none));
   if (!secret) {
@@ -65,8 +65,8 @@ Status check_tls_files(const std::string& ca, const std::string& cert, const std
   if (X509_check_private_key(own->get(), secret.get()) != 1) {
     return fail_openssl(Code::kInvalid, key + " is not the key of " + cert);
   }
-  if (auto dates = check_dates(authority->get(), ca); !dates) return dates;
-  if (auto dates = check_dates(own->get(), cert); !dates) return dates;
+  LAIRD_TRY(check_dates(authority->get(), ca));
+  LAIRD_TRY(check_dates(own->get(), cert));
   EVP_PKEY* signer = X509_get0_pubkey(authority->get());
   const bool issued = X509_verify(own->get(), signer) == 1;
   ERR_clear_error();
@@ -76,7 +76,7 @@ Status check_tls_files(const std::string& ca, const std::string& cert, const std
 
 Result<std::int64_t> valid_for_s(const std::string& cert) {
   const auto own = read_certificate(cert, "certificate");
-  if (!own) return tl::make_unexpected(own.error());
+  LAIRD_TRY(own);
   int days = 0;
   int seconds = 0;
   if (ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(own->get())) != 1) {
@@ -87,7 +87,7 @@ Result<std::int64_t> valid_for_s(const std::string& cert) {
 
 Result<std::string> common_name(const std::string& cert) {
   const auto own = read_certificate(cert, "certificate");
-  if (!own) return tl::make_unexpected(own.error());
+  LAIRD_TRY(own);
   char text[256] = {};
   const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(own->get()), NID_commonName,
                                              text, sizeof text);

@@ -116,7 +116,7 @@ int drive(SSL* session, int fd, DurationNs wait, Step step) {
 
 Status probe(const ProbeTarget& target, DurationNs wait_max) {
   const auto socket = reach(target, wait_max);
-  if (!socket) return tl::make_unexpected(socket.error());
+  LAIRD_TRY(socket);
   if (!target.tls) return {};
   const Context context(SSL_CTX_new(TLS_client_method()));
   if (!context || SSL_CTX_load_verify_locations(context.get(), target.ca.c_str(), nullptr) != 1 ||

@@ -76,7 +76,7 @@ Result<Board> board_from_text(std::string_view text, std::string_view source) {
   limits.bytes_max = kFileBytesMax;
   limits.comments = true;
   const Result<json::Value> document = json::parse(text, source, limits);
-  if (!document) return tl::make_unexpected(document.error());
+  LAIRD_TRY(document);
   std::vector<config::Problem> problems;
   Board board = parse_board(*document, source, problems);
   if (problems.empty()) return board;
@@ -90,7 +90,7 @@ Result<Board> board_from_text(std::string_view text, std::string_view source) {
 
 Result<Board> load_board(const std::string& path) {
   const Result<std::string> text = config::read_file(path, kFileBytesMax);
-  if (!text) return tl::make_unexpected(text.error());
+  LAIRD_TRY(text);
   return board_from_text(*text, path);
 }
 

@@ -31,7 +31,7 @@ Result<Client> Client::spawn(const std::string& program,
   spec.output = theirs.get();
   spec.error = ChildSpec::kInherit;
   const Result<pid_t> pid = start_child(spec);
-  if (!pid) return tl::make_unexpected(pid.error());
+  LAIRD_TRY(pid);
   Client out = over(ours.release());
   out.pid_ = *pid;
   return out;

@@ -90,14 +90,14 @@ Result<std::string> gpu_folder(const Place& place) {
 
 Result<Control> gpu_control(const Place& place) {
   const Result<std::string> folder = gpu_folder(place);
-  if (!folder) return tl::make_unexpected(folder.error());
+  LAIRD_TRY(folder);
   Control out;
   out.key = "gpu-max-freq";
   const Result<std::string> path = canonical(place, *folder + "/max_freq");
-  if (!path) return tl::make_unexpected(path.error());
+  LAIRD_TRY(path);
   out.path = *path;
   const Result<std::string> list = config::read_file(*folder + "/available_frequencies", 4096);
-  if (!list) return tl::make_unexpected(list.error());
+  LAIRD_TRY(list);
   const char* p = list->data();
   const char* end = p + list->size();
   while (p < end) {
@@ -123,12 +123,12 @@ Result<Control> cpu_control(const Place& place, const std::string& number) {
   Control out;
   out.key = "cpu-max-freq " + number;
   const Result<std::string> path = canonical(place, folder + "scaling_max_freq");
-  if (!path) return tl::make_unexpected(path.error());
+  LAIRD_TRY(path);
   out.path = *path;
   const Result<std::int64_t> low = read_value(folder + "cpuinfo_min_freq");
   const Result<std::int64_t> high = read_value(folder + "cpuinfo_max_freq");
-  if (!low) return tl::make_unexpected(low.error());
-  if (!high) return tl::make_unexpected(high.error());
+  LAIRD_TRY(low);
+  LAIRD_TRY(high);
   out.low = *low;
   out.high = *high;
   return out;
@@ -146,7 +146,7 @@ Result<std::string> run(const std::string& program, const std::vector<std::strin
   spec.environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
   spec.output = theirs.get();
   const Result<pid_t> started = start_child(spec);
-  if (!started) return tl::make_unexpected(started.error());
+  LAIRD_TRY(started);
   const pid_t pid = *started;
   theirs.reset();
   std::string out;
@@ -211,7 +211,7 @@ Status check_value(const Control& control, std::int64_t value) {
 
 Result<std::int64_t> write_value(const Control& control, std::int64_t value) {
   const Result<int> opened = open_control(control.path, O_WRONLY, is_real(control.path));
-  if (!opened) return tl::make_unexpected(opened.error());
+  LAIRD_TRY(opened);
   const Fd fd(*opened);
   // Off the real sysfs a shorter number must not leave the tail of a longer one behind.
   if (!is_real(control.path) && ::ftruncate(fd.get(), 0) != 0) {
@@ -225,7 +225,7 @@ Result<std::int64_t> write_value(const Control& control, std::int64_t value) {
 
 Result<std::int64_t> query_power_mode(const Place& place) {
   const Result<std::string> said = run(place.root + place.nvpmodel, {"-q"});
-  if (!said) return tl::make_unexpected(said.error());
+  LAIRD_TRY(said);
   // The id stands alone on the last line that is a number.
   std::size_t at = 0;
   Result<std::int64_t> mode = fail(Code::kUnavailable, "nvpmodel named no mode");
@@ -249,7 +249,7 @@ Result<std::vector<std::int64_t>> live_power_modes(const Place& place) {
     return fail(Code::kRefused, path + " must be a file that only root can write");
   }
   const Result<std::string> list = config::read_file(path, 4096);
-  if (!list) return tl::make_unexpected(list.error());
+  LAIRD_TRY(list);
   std::vector<std::int64_t> out;
   std::size_t at = 0;
   while (at < list->size() && out.size() < kLiveModesMax) {
@@ -264,7 +264,7 @@ Result<std::vector<std::int64_t>> live_power_modes(const Place& place) {
 
 Status check_power_mode(const Place& place, std::int64_t from, std::int64_t id) {
   const Result<std::vector<std::int64_t>> live = live_power_modes(place);
-  if (!live) return tl::make_unexpected(live.error());
+  LAIRD_TRY(live);
   if (std::find(live->begin(), live->end(), id) == live->end()) {
     return fail(Code::kRefused,
                 "mode " + std::to_string(id) + " is not in " + place.root + place.live_modes);
@@ -280,7 +280,7 @@ Status check_power_mode(const Place& place, std::int64_t from, std::int64_t id) 
 Result<std::int64_t> set_power_mode(const Place& place, std::int64_t id) {
   const std::string number = std::to_string(id);
   const Result<std::string> done = run(place.root + place.nvpmodel, {"-m", number});
-  if (!done) return tl::make_unexpected(done.error());
+  LAIRD_TRY(done);
   return query_power_mode(place);
 }
 

@@ -131,21 +131,17 @@ Result<std::int64_t> Session::set(const std::string& key, std::int64_t value) {
     if (!before) return before;
     // The mode in force must be one that can be gone back to.
     for (const std::int64_t mode : {value, *before}) {
-      if (Status live = check_power_mode(place_, *before, mode); !live) {
-        return tl::make_unexpected(live.error());
-      }
+      LAIRD_TRY(check_power_mode(place_, *before, mode));
     }
-    if (Status kept = remember(key, *before); !kept) return tl::make_unexpected(kept.error());
+    LAIRD_TRY(remember(key, *before));
     return set_power_mode(place_, value);
   }
   const Result<Control> control = find_control(place_, key);
-  if (!control) return tl::make_unexpected(control.error());
-  if (Status good = check_value(*control, value); !good) return tl::make_unexpected(good.error());
+  LAIRD_TRY(control);
+  LAIRD_TRY(check_value(*control, value));
   const Result<std::int64_t> before = read_value(control->path);
   if (!before) return before;
-  if (Status kept = remember(control->key, *before); !kept) {
-    return tl::make_unexpected(kept.error());
-  }
+  LAIRD_TRY(remember(control->key, *before));
   return write_value(*control, value);
 }
 

@@ -80,7 +80,7 @@ Result<std::unique_ptr<Reader>> open_reader(const ReaderOptions& options, const 
   }
   if (kind == "recorded") {
     auto reader = RecordedReader::open(options.file, board, options.period_ns, options.speed);
-    if (!reader) return tl::make_unexpected(reader.error());
+    LAIRD_TRY(reader);
     return std::unique_ptr<Reader>(std::move(*reader));
   }
   return fail(Code::kInvalid, "no reader is called '" + kind.substr(0, 40) +

@@ -69,13 +69,14 @@ void Board::start() {
   poller_ = poller.get();
   trainers_.set_poller(poller_);
   loop_ = std::make_unique<agent::Loop>(clock_, std::move(poller));
-  life_.emplace(*loop_, machine_, layers_, *store_, "virtual", [this](int level, const auto& text) {
-    if (level >= 3) last_error_ = text;
-    static const bool loud = std::getenv("LAIRD_VIRTUAL_LOG") != nullptr;
-    if (loud)
-      std::printf("%12.3f %s %d %s\n", static_cast<double>(time_.now()) * 1e-9, name_.c_str(),
-                  level, text.c_str());
-  });
+  life_.emplace(*loop_, machine_, layers_, *store_, "virtual",
+                [this](agent::LogLevel level, const auto& text) {
+                  if (level == agent::LogLevel::kError) last_error_ = text;
+                  static const bool loud = std::getenv("LAIRD_VIRTUAL_LOG") != nullptr;
+                  if (loud)
+                    std::printf("%12.3f %s %d %s\n", static_cast<double>(time_.now()) * 1e-9,
+                                name_.c_str(), static_cast<int>(level), text.c_str());
+                });
   if (const Status ok = life_->open(); !ok) {
     // A disk that is full may not let it start; the service manager tries again.
     last_error_ = ok.error().text();

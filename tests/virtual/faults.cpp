@@ -46,8 +46,8 @@ void FleetWorld::do_fault() {
     }
     case 8: {
       ++counts_.clock_jumps;
-      // Commands stay fresh enough; with more they would all be refused.
-      some().set_wall_off(chance_.between(-20 * kSecond, 20 * kSecond));
+      // Beyond half a minute commands and budgets are refused, until the clock is right again.
+      some().set_wall_off(chance_.between(-50 * kSecond, 50 * kSecond));
       break;
     }
     default: {
@@ -112,6 +112,7 @@ void FleetWorld::heal() {
   broker_.start();
   for (auto& board : boards_) {
     board->set_disk_full(false);
+    board->set_wall_off(0);
     board->thaw();
     broker_.set_link(board->name(), LinkQuality{});
     board->start();

@@ -52,7 +52,7 @@ void CoTrainingState::archive(Archive& ar) {
 Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std::uint64_t seed) {
   LAIRD_REQUIRE(params.fleet.has_value(), "a fleet task has its section");
   Result<datasets::Dataset> data = load_data(params);
-  if (!data) return tl::make_unexpected(data.error());
+  LAIRD_TRY(data);
   const Shape shape = shape_of(params, *data);
   const double count = weights_of(shape);
   if (count > static_cast<double>(consensus::kRoundsDimensionMax) ||

@@ -17,15 +17,15 @@ std::uint32_t rows_max_of(const Params& params) {
 
 Result<datasets::Dataset> load_idx(const Params& params) {
   Result<std::unique_ptr<datasets::ByteSource>> images = datasets::open_file(params.data.images);
-  if (!images) return tl::make_unexpected(images.error());
+  LAIRD_TRY(images);
   Result<std::unique_ptr<datasets::ByteSource>> labels = datasets::open_file(params.data.labels);
-  if (!labels) return tl::make_unexpected(labels.error());
+  LAIRD_TRY(labels);
   return datasets::read_idx(**images, **labels, rows_max_of(params));
 }
 
 Result<datasets::Dataset> load_csv(const Params& params) {
   Result<std::unique_ptr<datasets::ByteSource>> file = datasets::open_file(params.data.path);
-  if (!file) return tl::make_unexpected(file.error());
+  LAIRD_TRY(file);
   datasets::CsvLayout layout;
   layout.label = params.data.label;
   layout.header = params.data.header;
@@ -65,10 +65,10 @@ Status set_class_count(std::uint32_t count, datasets::Dataset& data) {
 
 Status fit_to_kind(const Params& params, datasets::Dataset& data) {
   if (params.data.class_count > 0 && data.classes > 0) {
-    if (Status s = set_class_count(params.data.class_count, data); !s) return s;
+    LAIRD_TRY(set_class_count(params.data.class_count, data));
   }
   if (!params.classes.empty()) {
-    if (Status s = data.keep_classes(params.classes); !s) return s;
+    LAIRD_TRY(data.keep_classes(params.classes));
   }
   if (params.target_is_number) {
     if (data.classes > 0) {
@@ -141,7 +141,7 @@ Result<datasets::Dataset> load_data(const Params& params) {
     return make_synthetic(made);
   }();
   if (!data) return data;
-  if (Status s = fit_to_kind(params, *data); !s) return tl::make_unexpected(s.error());
+  LAIRD_TRY(fit_to_kind(params, *data));
   if (params.data.shift || params.data.scale) {
     data->rescale(params.data.shift.value_or(0.0), params.data.scale.value_or(1.0));
   } else {

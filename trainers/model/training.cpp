@@ -87,7 +87,7 @@ void TrainingState::archive(Archive& ar) {
 
 Result<Training> Training::create(const Params& params, std::uint64_t seed) {
   Result<datasets::Dataset> data = load_data(params);
-  if (!data) return tl::make_unexpected(data.error());
+  LAIRD_TRY(data);
   const Shape shape = shape_of(params, *data);
   if (weights_of(shape) > static_cast<double>(kParametersMax)) {
     return fail(Code::kInvalid, "params: the model would have more than " +

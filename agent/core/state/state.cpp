@@ -141,7 +141,7 @@ Status check_snapshot(const State& state) {
   }
   if (!state.power.fits_limits()) return corrupt("caps are beyond the limits");
   if (state.policy != nullptr) {
-    if (Status ok = check_config(state.config); !ok) return ok;
+    LAIRD_TRY(check_config(state.config));
     if (state.lanes.size() != state.config.lanes.size())
       return corrupt("lanes are not the board's");
   } else if (!state.live.empty()) {
@@ -188,7 +188,7 @@ Result<State> decode_state(std::string_view bytes, std::int64_t format) {
     return fail(Code::kCorrupt,
                 "the snapshot does not decode; it is damaged or of another version");
   }
-  if (Status ok = check_snapshot(state); !ok) return tl::make_unexpected(ok.error());
+  LAIRD_TRY(check_snapshot(state));
   return state;
 }
 

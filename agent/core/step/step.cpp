@@ -105,12 +105,12 @@ Status admissible(const State& state, const Event& event) {
     if (!is_instant(stepped->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
   }
   if (const auto* changed = std::get_if<BudgetChanged>(&event.body)) {
-    if (const Status ok = check_fleet_budget(changed->budget); !ok) return ok;
+    LAIRD_TRY(check_fleet_budget(changed->budget));
   }
   if (const auto* commanded = std::get_if<OperatorCommand>(&event.body)) {
     const auto* changed = std::get_if<BudgetChanged>(&commanded->body);
     if (changed != nullptr) {
-      if (const Status ok = check_fleet_budget(changed->budget); !ok) return ok;
+      LAIRD_TRY(check_fleet_budget(changed->budget));
     }
   }
   const Booted* booted = std::get_if<Booted>(&event.body);
@@ -119,9 +119,7 @@ Status admissible(const State& state, const Event& event) {
     return {};
   }
   if (!is_instant(booted->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
-  if (const auto made = policies::make_policy(booted->config.policy); !made) {
-    return tl::make_unexpected(made.error());
-  }
+  LAIRD_TRY(policies::make_policy(booted->config.policy));
   return check_config(booted->config);
 }
 

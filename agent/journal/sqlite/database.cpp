@@ -80,7 +80,7 @@ Result<bool> Statement::step() {
 
 Status Statement::run() {
   const Result<bool> row = step();
-  if (!row) return tl::make_unexpected(row.error());
+  LAIRD_TRY(row);
   if (*row) sqlite3_reset(stmt_.get());
   return {};
 }
@@ -110,14 +110,10 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, OpenMo
   if (rc != SQLITE_OK) return db->error("opening");
   sqlite3_busy_timeout(raw, 2000);
   // A hostile file must not make us run its triggers or views as trusted code.
-  if (const Status ok = db->run("PRAGMA trusted_schema=OFF"); !ok) {
-    return tl::make_unexpected(ok.error());
-  }
+  LAIRD_TRY(db->run("PRAGMA trusted_schema=OFF"));
   // Tells SQLite to go on with a file that is shorter than its header says.
   if (mode == OpenMode::kSalvage) {
-    if (const Status ok = db->run("PRAGMA writable_schema=ON"); !ok) {
-      return tl::make_unexpected(ok.error());
-    }
+    LAIRD_TRY(db->run("PRAGMA writable_schema=ON"));
   }
   return db;
 }

@@ -162,7 +162,7 @@ Result<Sample> Library::sample() {
   std::array<std::optional<std::uint32_t>, kQueryCount> values;
   for (std::size_t i = 0; i < kQueryCount; ++i) {
     const Result<std::optional<std::uint32_t>> value = ask(i, out);
-    if (!value) return tl::make_unexpected(value.error());
+    LAIRD_TRY(value);
     values[i] = *value;
   }
   if (values[kLoad]) out.load_permille = static_cast<std::int32_t>(*values[kLoad]) * 10;

@@ -97,6 +97,10 @@ class CommandedBoard {
     return parsed(answer);
   }
 
+  void look_again() {
+    commands_.look_again();
+    board.agent->process();
+  }
   [[nodiscard]] const core::State& state() const { return board.agent->state(); }
 
   [[nodiscard]] static json::Value parsed(const std::string& text) {

@@ -174,6 +174,24 @@ TEST(a_flood_of_refusals_is_noted_thirty_times_a_minute) {
   TEST_ASSERT_EQUAL_UINT64(before + 31, commands.state().fleet.counters.commands_refused);
 }
 
+TEST(a_plan_refused_by_a_clock_that_is_behind_is_taken_when_the_clock_is_set) {
+  CommandedBoard commands;
+  Command command = commands.command(
+      "config", R"({"rev":2,"epoch":1,"founders":["n-1"],"members":{"n-1":{"power_w":2}},
+                    "budget":{"power_w":30}})");
+  command.to = "all";
+  command.issued_ms += 60'000;
+  command.expires_ms = 0;
+  assert_reply(commands.send(CommandedBoard::sealed(command), "laird/v1/lab/ctl/all/config", true,
+                             "laird/v1/lab/res/op-alice"),
+               "expired", "in the future");
+  commands.look_again();
+  TEST_ASSERT_EQUAL_UINT64(0, commands.state().fleet.budget.rev);
+  commands.board.clock.wall += 55 * kSecond;
+  commands.look_again();
+  TEST_ASSERT_EQUAL_UINT64(2, commands.state().fleet.budget.rev);
+}
+
 TEST(a_plan_may_be_retained_and_counts_by_its_revision) {
   CommandedBoard commands;
   const auto budget = [&commands](int rev, int watts) {

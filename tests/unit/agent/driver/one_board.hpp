@@ -55,13 +55,14 @@ class OneBoard {
     Result<std::unique_ptr<agent::Loop>> made = agent::Loop::create(clock);
     TEST_ASSERT_TRUE(made.has_value());
     loop = std::move(*made);
-    auto created = agent::Agent::create(*loop, machine, settings, [](int, const std::string&) {});
+    auto created =
+        agent::Agent::create(*loop, machine, settings, [](agent::LogLevel, const std::string&) {});
     TEST_ASSERT_TRUE_MESSAGE(created.has_value(), created ? "" : created.error().context.c_str());
     agent = std::move(*created);
     agent->process();
     config = std::make_unique<agent::SettingsChanges>(
         *loop, *agent, layers, agent::SettingsStore(settings.state_dir), [] {},
-        [](int, const std::string&) {});
+        [](agent::LogLevel, const std::string&) {});
   }
 
   TemporaryFolder folder;

@@ -39,7 +39,7 @@ TEST(the_mark_of_a_fleet_task_outlives_a_restart) {
     board.config.reset();
     board.agent.reset();
     auto again = agent::Agent::create(*board.loop, board.machine, board.settings,
-                                      [](int, const std::string&) {});
+                                      [](agent::LogLevel, const std::string&) {});
     TEST_ASSERT_TRUE(again.has_value());
     board.agent = std::move(*again);
     board.agent->process();

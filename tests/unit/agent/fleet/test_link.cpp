@@ -9,8 +9,9 @@ namespace {
 
 std::string why_it_did_not_open(const std::string& fleet) {
   test::OneBoard board(fleet);
-  const auto link = FleetLink::open(*board.loop, *board.agent, board.machine, board.settings,
-                                    *board.config, "test", [](int, const std::string&) {});
+  const auto link =
+      FleetLink::open(*board.loop, *board.agent, board.machine, board.settings, *board.config,
+                      "test", [](agent::LogLevel, const std::string&) {});
   return link ? "" : link.error().context;
 }
 
@@ -39,7 +40,7 @@ TEST(a_link_without_a_broker_opens_and_goes_again) {
   test::OneBoard board(R"({"name": "lab", "brokers": ["mqtt://127.0.0.1:1"],
       "insecure_lab": true, "members": {"n-1": {}}})");
   auto link = FleetLink::open(*board.loop, *board.agent, board.machine, board.settings,
-                              *board.config, "test", [](int, const std::string&) {});
+                              *board.config, "test", [](agent::LogLevel, const std::string&) {});
   TEST_ASSERT_TRUE_MESSAGE(link.has_value(), link ? "" : link.error().context.c_str());
   TEST_ASSERT_FALSE((*link)->connected());
   link->reset();
