@@ -100,8 +100,10 @@ tl::expected<mqtt::Command, mqtt::Refusal> SignedCommands::judge(const mqtt::Inc
 }
 
 void SignedCommands::look_again() {
-  if (!untimely_ || !judge(untimely_->first, untimely_->second)) return;
-  const auto [message, topic] = std::move(*untimely_);
+  if (!deferred_ || agent_.journal_blocked()) return;
+  if (!judge(deferred_->first, deferred_->second)) return;
+  const auto [message, topic] = std::move(*deferred_);
+  deferred_.reset();
   on_message(message, topic);
 }
 
@@ -121,16 +123,16 @@ void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic
     asker.correlation = message.correlation.substr(0, mqtt::kCorrelationBytesMax);
   }
   const tl::expected<mqtt::Command, mqtt::Refusal> command = judge(message, topic);
-  if (topic.kind == mqtt::TopicKind::kFleetConfig) untimely_.reset();
+  if (topic.kind == mqtt::TopicKind::kFleetConfig) deferred_.reset();
   if (!command) {
     const bool untimely = command.error().proven && command.error().code == ReplyCode::kExpired;
-    if (untimely && topic.kind == mqtt::TopicKind::kFleetConfig) untimely_ = {message, topic};
+    if (untimely && topic.kind == mqtt::TopicKind::kFleetConfig) deferred_ = {message, topic};
     refuse(asker, command.error(), is_config ? "config" : std::string_view(topic.name));
     return;
   }
   asker.id = command->id;
   if (topic.kind == mqtt::TopicKind::kFleetConfig) {
-    take_plan(*command, asker);
+    take_plan(*command, asker, message, topic);
   } else if (is_config) {
     answer(
         asker, ReplyCode::kInvalid,
@@ -140,7 +142,8 @@ void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic
   }
 }
 
-void SignedCommands::take_plan(const mqtt::Command& command, const Asker& asker) {
+void SignedCommands::take_plan(const mqtt::Command& command, const Asker& asker,
+                               const mqtt::Incoming& message, const mqtt::Topic& topic) {
   Result<core::FleetBudget> budget = parse_fleet_budget(command.body);
   if (!budget) {
     refuse(asker, {ReplyCode::kInvalid, budget.error().context, command.op, command.id, true},
@@ -152,7 +155,10 @@ void SignedCommands::take_plan(const mqtt::Command& command, const Asker& asker)
     answer(asker, ReplyCode::kOk, "in force already");
     return;
   }
-  agent_.change_budget(std::move(*budget), [this, asker](const core::Answer& a) {
+  agent_.change_budget(std::move(*budget), [this, asker, message, topic](const core::Answer& a) {
+    if (!a.ok && (a.code == Code::kFull || a.code == Code::kUnavailable)) {
+      deferred_ = {message, topic};
+    }
     answer(asker, reply_code_of(a), a.text);
   });
 }

@@ -52,7 +52,8 @@ class SignedCommands {
               json::Value data = {});
   void answer(const Asker& asker, mqtt::ReplyCode code, std::string text, json::Value data = {});
   void configure(const mqtt::Command& command, const Asker& asker);
-  void take_plan(const mqtt::Command& command, const Asker& asker);
+  void take_plan(const mqtt::Command& command, const Asker& asker, const mqtt::Incoming& message,
+                 const mqtt::Topic& topic);
   void carry_out(const mqtt::Command& command, const Asker& asker);
   void answer_question(const Query& query, const Asker& asker);
   void hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body);
@@ -66,8 +67,8 @@ class SignedCommands {
   std::string node_;
   std::vector<mqtt::Operator> operators_;
   Send send_;
-  // The last plan that was refused for its time, and the topic it came on.
-  std::optional<std::pair<mqtt::Incoming, mqtt::Topic>> untimely_;
+  // The last plan that could not be taken yet, and the topic it came on.
+  std::optional<std::pair<mqtt::Incoming, mqtt::Topic>> deferred_;
   // How many refusals were noted in the journal in the minute that began at notes_since_.
   TimeNs notes_since_ = 0;
   int notes_ = 0;

@@ -78,6 +78,7 @@ class Stepper {
   void schedule_lane(std::uint32_t index);
   bool decide_lane(std::uint32_t index, bool residents_only);
   void grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, DurationNs slice);
+  [[nodiscard]] DurationNs slice_max() const;
   void start(Task& task);
   void start_what_fits();
   void make_room();

@@ -137,7 +137,7 @@ struct Knobs {
     knobs = PowerKnobs::open(
         *loop, helper, *power::find_board("orin-nano-8gb", ""),
         [this](core::EventBody body) { said.push_back(std::get<core::PowerKnobSet>(body)); },
-        [this](LogLevel, const std::string& text) { log += text + "\n"; });
+        [this](agent::LogLevel, const std::string& text) { log += text + "\n"; });
   }
   // What came of a move.
   core::PowerKnobSet set(Rung rung, std::int32_t permille) {

@@ -30,8 +30,9 @@ FleetBudget plan_of(std::size_t boards, std::int64_t budget_mw, std::int64_t flo
   return budget;
 }
 
-CoreConfig member_config(const FleetBudget& budget, const std::string& node) {
+CoreConfig member_config(const FleetBudget& budget, const std::string& node, DurationNs slice = 0) {
   CoreConfig config = test::small_board();
+  if (slice > 0) config.slice = slice;
   config.node = node;
   config.fleet.budget = budget;
   config.fleet.lease = 20 * kSecond;
@@ -42,9 +43,9 @@ CoreConfig member_config(const FleetBudget& budget, const std::string& node) {
 
 class FakeFleet {
  public:
-  FakeFleet(const FleetBudget& budget, std::uint64_t seed) : random_{seed} {
+  FakeFleet(const FleetBudget& budget, std::uint64_t seed, DurationNs slice = 0) : random_{seed} {
     for (const FleetMember& m : budget.members) {
-      boards.push_back(std::make_unique<FakeBoard>(member_config(budget, m.id)));
+      boards.push_back(std::make_unique<FakeBoard>(member_config(budget, m.id, slice)));
       down.push_back(false);
       cut.push_back(false);
     }
@@ -253,6 +254,25 @@ TEST(a_board_displaced_by_another_of_its_name_has_its_floor_at_once_and_comes_ba
   TEST_ASSERT_GREATER_THAN_UINT32(before, board.state.fleet.ledger->account().incarnation);
   TEST_ASSERT_GREATER_THAN_INT64(1'000, fleet.enforced(2));
   TEST_ASSERT_LESS_OR_EQUAL_INT64(20'000, fleet.most);
+}
+
+TEST(no_grant_of_a_board_with_a_share_lasts_beyond_its_fence) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 21, kHour);
+  fleet.join_all();
+  fleet.run(20);
+  fleet.boards[0]->submit(test::small_task("long", 10 * kMinute, 1e-9));
+  int seen = 0;
+  for (int i = 0; i < 60; ++i) {
+    fleet.run(1);
+    const State& state = fleet.boards[0]->state;
+    for (const Lane& lane : state.lanes) {
+      if (lane.running.empty() || state.fleet.on_floor(state.now)) continue;
+      ++seen;
+      // The fence only moves away from here on.
+      TEST_ASSERT_LESS_OR_EQUAL_INT64(state.fleet.ledger->fence_deadline(), lane.slice_ends_at);
+    }
+  }
+  TEST_ASSERT_GREATER_THAN_INT(10, seen);
 }
 
 TEST(a_smaller_budget_takes_effect_at_once_and_an_older_plan_is_refused) {
