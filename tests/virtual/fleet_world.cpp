@@ -16,6 +16,8 @@ constexpr DurationNs kComeBack = 45 * kMinute;
 // The enforced watts are whole milliwatts, rounded down.
 constexpr double kGivenOutMin = 0.97;
 
+bool decides(Board& board) { return !board.frozen() && !board.agent().journal_blocked(); }
+
 std::string seconds_text(TimeNs at) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(at) * 1e-9);
@@ -94,7 +96,7 @@ void FleetWorld::run_until(TimeNs end) {
     for (auto& board : boards_) {
       if (board->next_due() > time_.now()) {
         // The trainers of an agent that does not decide go on until their grants end.
-        if (board->running()) check_use(*board);
+        if (board->running() && !decides(*board)) check_use(*board);
         continue;
       }
       board->turn();
@@ -121,19 +123,21 @@ void FleetWorld::watch(Board& board) {
 // that is frozen or cannot write its journal work on to the end of their grants.
 void FleetWorld::check_use(Board& board) {
   std::int64_t uses = kFloorMw;
-  const bool decides = board.running() && !board.frozen() && !board.agent().journal_blocked();
-  if (decides || (board.running() && board.trainers().any_working())) {
+  if (board.running() && (decides(board) || board.trainers().any_working())) {
     const std::int64_t enforced = board.state().fleet.enforced[kPower];
     if (enforced != core::kUnlimited) uses = std::max(uses, enforced);
   }
-  uses_mw_[board.name()] = uses;
-  std::int64_t sum = 0;
-  for (const auto& [name, mw] : uses_mw_) sum += mw;
+  std::int64_t& before = uses_mw_[&board];
+  uses_all_mw_ += uses - before;
+  before = uses;
   const std::int64_t allowed = std::max(budget_mw_, budget_before_mw_);
-  if (sum <= allowed) return;
+  if (uses_all_mw_ <= allowed) return;
   std::string parts;
-  for (const auto& [name, mw] : uses_mw_) parts += " " + name + " " + std::to_string(mw);
-  fail("the boards use " + std::to_string(sum) + " of " + std::to_string(allowed) + " mW:" + parts);
+  for (const auto& each : boards_) {
+    parts += " " + each->name() + " " + std::to_string(uses_mw_[each.get()]);
+  }
+  fail("the boards use " + std::to_string(uses_all_mw_) + " of " + std::to_string(allowed) +
+       " mW:" + parts);
 }
 
 void FleetWorld::check_promises(Board& board) {

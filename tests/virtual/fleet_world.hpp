@@ -87,8 +87,9 @@ class FleetWorld {
   FakeBroker broker_;
   Operator operator_;
   std::vector<std::unique_ptr<Board>> boards_;
-  std::map<std::string, std::int64_t> uses_mw_;  // by board
-  std::map<std::string, Promised> promised_;     // by task
+  std::map<const Board*, std::int64_t> uses_mw_;
+  std::int64_t uses_all_mw_ = 0;
+  std::map<std::string, Promised> promised_;  // by task
   bool faults_ = true;
   std::uint64_t next_task_ = 1;
   std::uint64_t budget_rev_ = 0;

@@ -56,7 +56,7 @@ TEST(an_overlong_line_inside_one_block_is_cut_or_skipped_like_any_other) {
 }
 
 TEST(a_line_of_exactly_the_bound_is_whole) {
-  for (const std::size_t block : {1, 3, 9}) {
+  for (const std::size_t block : {std::size_t{1}, std::size_t{3}, std::size_t{9}}) {
     LineSplitter lines(8, Overlong::kSkip);
     std::string all;
     const std::string text = "12345678\n";

@@ -44,9 +44,9 @@ core::CoreConfig member() {
 
 void submit_mixed(FakeBoard& board, test::Random& random) {
   for (int i = 0; i < 5; ++i) {
-    core::TaskSpec spec =
-        test::small_task("t" + std::to_string(i), (60 + random.below(240)) * kSecond,
-                         i == 4 ? 1e-9 : 0.02 + 0.02 * static_cast<double>(random.below(20)));
+    core::TaskSpec spec = test::small_task(
+        "t" + std::to_string(i), static_cast<DurationNs>(60 + random.below(240)) * kSecond,
+        i == 4 ? 1e-9 : 0.02 + 0.02 * static_cast<double>(random.below(20)));
     spec.lane = i % 2 == 0 ? core::LaneKind::kCpu : core::LaneKind::kGpu;
     spec.planned_samples = random.below(2) == 0 ? 0 : 300'000;
     test::FakeTrainer trainer;
@@ -127,7 +127,7 @@ TEST(everybody_says_the_same_of_a_task_at_any_moment) {
     FakeBoard board(member());
     submit_mixed(board, random);
     for (int moment = 0; moment < 30; ++moment) {
-      board.run_for((1 + random.below(8)) * kSecond + random.below(1000) * kMillisecond);
+      board.run_for(static_cast<DurationNs>(1000 + random.below(9000)) * kMillisecond);
       check_all(board);
       for (const core::Task& task : board.state.live) {
         forecasts += placement::has_forecast(task, task.rate) ? 1 : 0;
