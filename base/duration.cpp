@@ -21,7 +21,9 @@ std::string with_tenth(std::int64_t tenths, const char* unit) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " " + unit;
 }
 
-std::int64_t rounded(DurationNs d, DurationNs unit) { return (d + unit / 2) / unit; }
+std::int64_t rounded(DurationNs d, DurationNs unit) {
+  return d / unit + (d % unit >= unit - unit / 2 ? 1 : 0);
+}
 
 }  // namespace
 
