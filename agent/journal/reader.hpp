@@ -21,7 +21,7 @@ namespace laird::journal {
 // refuses a newer format and leaves it alone.
 //   2  what the meter knows of the time between two readings
 //   3  the ledger's questions and answers; which build of the agent ran; boards that have parted
-inline constexpr std::int64_t kFormat = 3;
+inline constexpr std::int64_t kFormat = 4;
 inline constexpr std::int64_t kFormatOldest = 1;
 
 // One event and, where it was recorded, what the core answered then.

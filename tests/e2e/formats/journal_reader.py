@@ -7,7 +7,7 @@ import struct
 
 from doc_tables import Schema
 
-FORMAT_NEWEST = 3
+FORMAT_NEWEST = 4
 MASK = (1 << 64) - 1
 NUMBERS = {"u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "i32": "<i", "i64": "<q", "f64": "<d"}
 

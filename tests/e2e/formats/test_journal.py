@@ -24,9 +24,10 @@ from samples import Sampler
 
 TABLES = schema()
 ONE_BOARD = os.path.join(TESTS, "replay/one_board.db")
-RECORDED = {ONE_BOARD: 3,
+RECORDED = {ONE_BOARD: 4,
             os.path.join(TESTS, "unit/agent/journal/formats/format_1.db"): 1,
-            os.path.join(TESTS, "unit/agent/journal/formats/format_2.db"): 2}
+            os.path.join(TESTS, "unit/agent/journal/formats/format_2.db"): 2,
+            os.path.join(TESTS, "unit/agent/journal/formats/format_3.db"): 3}
 
 
 def read_recorded(path):

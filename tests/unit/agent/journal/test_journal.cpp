@@ -272,19 +272,23 @@ TEST(an_upgraded_agent_goes_on_with_the_journal_of_the_release_before) {
   TEST_ASSERT_TRUE(lab::report(*both).find("left out: " + old) == 0);
 }
 
-// Recorded by that release on a board of a fleet of three: a task, a clean stop, a start and a
-// kill.
-TEST(an_upgraded_agent_reads_the_ledger_it_finds_and_begins_a_new_account) {
+namespace {
+
+// Journals recorded by earlier releases on a board of a fleet of three: a task, a clean stop, a
+// start and a kill.
+void goes_on_with_a_new_account(const std::string& format) {
   const test::TemporaryFolder folder;
   const std::string old = folder.path() + "/journal-000001-20261117.db";
-  fs::copy_file(std::string(LAIRD_SOURCE_DIR) + "/tests/unit/agent/journal/formats/format_2.db",
-                old);
+  fs::copy_file(
+      std::string(LAIRD_SOURCE_DIR) + "/tests/unit/agent/journal/formats/format_" + format + ".db",
+      old);
   fs::permissions(old, fs::perms::owner_read | fs::perms::owner_write);
   Recovery recovery;
   auto log = Journal::open(folder.path(), {}, kDayOne, "n-1", recovery);
   TEST_ASSERT_TRUE_MESSAGE(log.has_value(), log ? "" : log.error().context.c_str());
   TEST_ASSERT_EQUAL_UINT64(1, recovery.notes.size());
-  TEST_ASSERT_TRUE(recovery.notes[0].find("an older release (format 2)") != std::string::npos);
+  TEST_ASSERT_TRUE(recovery.notes[0].find("an older release (format " + format + ")") !=
+                   std::string::npos);
   State& state = recovery.state;
   TEST_ASSERT_TRUE(state.find_named("kept") != nullptr);
   TEST_ASSERT_TRUE(state.fleet.ledger != nullptr && state.fleet.ledger->entered());
@@ -300,6 +304,13 @@ TEST(an_upgraded_agent_reads_the_ledger_it_finds_and_begins_a_new_account) {
   step(state, Event{state.now + kSecond, booted}, commands);
   TEST_ASSERT_GREATER_THAN_UINT32(before, state.fleet.ledger->account().incarnation);
   TEST_ASSERT_EQUAL_INT64(0, state.fleet.ledger->holding()[2]);
+}
+
+}  // namespace
+
+TEST(an_upgraded_agent_reads_the_ledger_it_finds_and_begins_a_new_account) {
+  goes_on_with_a_new_account("2");
+  goes_on_with_a_new_account("3");
 }
 
 TEST(a_failed_batch_leaves_no_trace) {
