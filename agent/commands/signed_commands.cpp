@@ -10,7 +10,6 @@
 namespace laird::agent {
 namespace {
 
-using json::Kind;
 using json::Value;
 using mqtt::ReplyCode;
 
