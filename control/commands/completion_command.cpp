@@ -10,6 +10,10 @@ namespace {
 
 using json::Value;
 
+// Options whose value is a file or a folder, as a pattern of bash's and zsh's `case`.
+constexpr std::string_view kTakeFiles =
+    "-f|--file|--config|--credentials|--socket|--dir|--pki|--out";
+
 struct Node {
   std::string path;                                        // "lairctl get tasks"
   std::vector<std::pair<std::string, std::string>> words;  // with what they are for
@@ -65,7 +69,9 @@ std::string bash(const std::vector<Node>& nodes) {
          "  done\n"
          "  case $prev in\n"
          "    -o|--output) COMPREPLY=($(compgen -W 'text wide json' -- \"$cur\")); return ;;\n"
-         "    -f|--file|--config|--credentials|--socket|--dir|--pki|--out)\n"
+         "    " +
+         std::string(kTakeFiles) +
+         ")\n"
          "      COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
          "  esac\n"
          "  COMPREPLY=($(compgen -W \"${words[$path]}\" -- \"$cur\"))\n"
@@ -91,7 +97,9 @@ std::string zsh(const std::vector<Node>& nodes) {
       "    [[ -n ${known[$further]} ]] && place=$further\n"
       "  done\n"
       "  case ${words[CURRENT-1]} in\n"
-      "    -f|--file|--config|--credentials|--socket|--dir|--pki|--out) _files; return ;;\n"
+      "    " +
+      std::string(kTakeFiles) +
+      ") _files; return ;;\n"
       "  esac\n"
       "  case $place in\n";
   for (const Node& node : nodes) {
