@@ -252,7 +252,7 @@ Result<Value> cap_clear(const Value& body) {
 template <const std::string_view& kName>
 Result<Value> get_what(const Value& body) {
   Value out = body;
-  return out.set("what", Value::string(std::string(kName)));
+  return out.set("what", kName);
 }
 
 constexpr std::string_view kTasks = "tasks";

@@ -72,9 +72,7 @@ ConfigJudgement with_problems(const std::vector<config::Problem>& problems) {
                   ": " + dotted(problems.front().path) + ": " + problems.front().what);
   Value list = Value::array();
   for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShownMax); ++i) {
-    list.add(Value::object()
-                 .set("key", Value::string(dotted(problems[i].path)))
-                 .set("what", Value::string(problems[i].what)));
+    list.add(Value::object().set("key", dotted(problems[i].path)).set("what", problems[i].what));
   }
   out.data = Value::object().set("problems", std::move(list));
   return out;
@@ -151,7 +149,7 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
     out.what = command.op + " changes " + keys_of(list) + "; on trial for " +
                std::to_string(within_s) + " s";
     out.next = proposed(now, std::move(*wanted), command.op, command.id, within_s);
-    out.data.set("trial", Value::string(command.id));
+    out.data.set("trial", command.id);
   }
   return out;
 }
@@ -233,9 +231,9 @@ Result<Value> SettingsChanges::answer_get(const std::string& key) const {
     all = std::move(one);
   }
   Value out = Value::object()
-                  .set("rev", Value::integer(static_cast<std::int64_t>(remote_.rev)))
-                  .set("by", Value::string(remote_.by))
-                  .set("trial", Value::boolean(remote_.trial.has_value()))
+                  .set("rev", remote_.rev)
+                  .set("by", remote_.by)
+                  .set("trial", remote_.trial.has_value())
                   .set("settings", std::move(all))
                   .set("overlay", std::move(over));
   if (json::to_text(out).size() > kReplyBytesMax) {

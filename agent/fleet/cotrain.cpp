@@ -138,7 +138,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
   for (const core::Task& task : state.live) {
     if (kept.size() == kWordTasksMax || !is_at_work(task.state)) continue;
     if (!task.spec.cotrain) continue;
-    tasks.set(task.spec.name, Value::string(std::string(kAtWork)));
+    tasks.set(task.spec.name, kAtWork);
     kept[task.spec.name] = std::move(groups_[task.spec.name]);
   }
   std::size_t told = kept.size();
@@ -148,7 +148,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
         task->outcome == core::Outcome::kSucceeded || task->outcome == core::Outcome::kExhausted;
     if (!as_planned || now > told_until(*task) || !task->spec.cotrain) continue;
     if (kept.count(task->spec.name) != 0) continue;
-    tasks.set(task->spec.name, Value::string(std::string(kDone)));
+    tasks.set(task->spec.name, kDone);
     ++told;
   }
   groups_ = std::move(kept);

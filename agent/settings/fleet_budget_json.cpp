@@ -57,7 +57,7 @@ Value amounts_json(const Amounts& amounts) {
   Value out = Value::object();
   for (std::size_t r = 0; r < core::kResources; ++r) {
     if (amounts[r] == core::kUnlimited) continue;
-    out.set(kAmounts[r].name, Value::number(static_cast<double>(amounts[r]) / kAmounts[r].scale));
+    out.set(kAmounts[r].name, static_cast<double>(amounts[r]) / kAmounts[r].scale);
   }
   return out;
 }
@@ -124,20 +124,19 @@ Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
 
 Value fleet_budget_json(const core::FleetBudget& budget) {
   Value founders = Value::array();
-  for (const std::string& id : budget.founders) founders.add(Value::string(id));
+  for (const std::string& id : budget.founders) founders.add(id);
   Value members = Value::object();
   for (const core::FleetMember& m : budget.members) members.set(m.id, amounts_json(m.floor));
   Value out = Value::object()
-                  .set("rev", Value::integer(static_cast<std::int64_t>(budget.rev)))
-                  .set("epoch", Value::integer(budget.founding_epoch))
+                  .set("rev", budget.rev)
+                  .set("epoch", budget.founding_epoch)
                   .set("founders", std::move(founders))
                   .set("members", std::move(members))
                   .set("budget", amounts_json(budget.total));
   if (budget.power_mw_for_now != core::kUnlimited) {
-    out.set("power_for_now",
-            Value::object()
-                .set("power_w", Value::number(static_cast<double>(budget.power_mw_for_now) / 1e3))
-                .set("until_ms", Value::integer(budget.power_for_now_until_wall / kMillisecond)));
+    out.set("power_for_now", Value::object()
+                                 .set("power_w", static_cast<double>(budget.power_mw_for_now) / 1e3)
+                                 .set("until_ms", budget.power_for_now_until_wall / kMillisecond));
   }
   return out;
 }

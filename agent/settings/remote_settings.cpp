@@ -174,10 +174,7 @@ std::vector<Change> changes(const Value& before, const Value& after) {
 Value to_json(const std::vector<Change>& changes) {
   Value out = Value::array();
   for (const Change& change : changes) {
-    out.add(Value::object()
-                .set("key", Value::string(change.key))
-                .set("from", change.from)
-                .set("to", change.to));
+    out.add(Value::object().set("key", change.key).set("from", change.from).set("to", change.to));
   }
   return out;
 }

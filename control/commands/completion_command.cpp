@@ -281,9 +281,9 @@ void add_version(cli::Command& app, int& code) {
       return;
     }
     const Value out = Value::object()
-                          .set("lairctl", Value::string(LAIRD_VERSION))
-                          .set("topics", Value::string("laird/v1"))
-                          .set("command_schema", Value::string("laird.cmd/1.0"));
+                          .set("lairctl", LAIRD_VERSION)
+                          .set("topics", "laird/v1")
+                          .set("command_schema", "laird.cmd/1.0");
     std::printf("%s\n", json::to_text(out).c_str());
   });
 }

@@ -42,12 +42,12 @@ Result<FleetBudget> plan_from_file(const std::string& path) {
   limits.comments = true;
   auto value = json::parse(*text, path, limits);
   LAIRD_TRY(value);
-  if (value->find("rev") == nullptr) value->set("rev", Value::integer(1));
-  if (value->find("epoch") == nullptr) value->set("epoch", Value::integer(1));
+  if (value->find("rev") == nullptr) value->set("rev", 1);
+  if (value->find("epoch") == nullptr) value->set("epoch", 1);
   if (value->find("founders") == nullptr && value->find("members", Kind::kObject) != nullptr) {
     Value founders = Value::array();
     for (const auto& member : value->find("members")->members()) {
-      founders.add(Value::string(member.first));
+      founders.add(member.first);
     }
     value->set("founders", std::move(founders));
   }
@@ -147,14 +147,14 @@ Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& 
   for (const auto& [id, board] : view.boards()) boards.add(board_json(id, board, now_ms));
   const auto count = [](std::size_t n) { return Value::integer(static_cast<std::int64_t>(n)); };
   return Value::object()
-      .set("ok", Value::boolean(verdict.level == Verdict::Level::kOk))
-      .set("verdict", Value::string(verdict.text))
+      .set("ok", verdict.level == Verdict::Level::kOk)
+      .set("verdict", verdict.text)
       .set("plan_rev", view.budget() ? Value::integer(view.budget()->rev) : Value())
       .set("boards", count(sums.boards))
       .set("live", count(sums.live))
       .set("fenced", count(sums.fenced))
       .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
-      .set("enforced_w", Value::number(sums.enforced_w))
+      .set("enforced_w", sums.enforced_w)
       .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value())
       .set("nodes", std::move(boards));
 }

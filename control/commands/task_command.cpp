@@ -25,8 +25,7 @@ int on_task_everywhere(FleetClient& client, const Reach& reach, const std::strin
     say("nothing was done");
     return kFailed;
   }
-  const auto replies =
-      client.ask_each(verb, Value::object().set("task", Value::string(task)), boards, timeout);
+  const auto replies = client.ask_each(verb, Value::object().set("task", task), boards, timeout);
   if (!replies) return complain(replies.error());
   return show_all(*replies, boards, false);
 }
@@ -36,8 +35,7 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
   if (!where) return complain(where.error());
   if (where->local) {
     if (verb == "cancel" && !confirmed("End task '" + task + "'?", reach.yes)) return kFailed;
-    const Value request =
-        Value::object().set("op", Value::string(verb)).set("task", Value::string(task));
+    const Value request = Value::object().set("op", verb).set("task", task);
     return show_text(ask(where->socket, request, where->timeout));
   }
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
@@ -56,8 +54,7 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
     say("nothing was done");
     return kFailed;
   }
-  const auto reply =
-      (*client)->ask(board, verb, Value::object().set("task", Value::string(task)), where->timeout);
+  const auto reply = (*client)->ask(board, verb, Value::object().set("task", task), where->timeout);
   if (!reply) return complain(reply.error());
   if (verb == "explain" && exit_code_of(*reply) == 0) {
     std::printf("%s\n", reply->text.c_str());

@@ -36,8 +36,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
   if (boards.empty()) {
     return fail(Code::kUnavailable, "no live board can say what plan is in force");
   }
-  const auto replies =
-      client.ask_all("get", Value::object().set("what", Value::string("plan")), boards, timeout);
+  const auto replies = client.ask_all("get", Value::object().set("what", "plan"), boards, timeout);
   LAIRD_TRY(replies);
   Result<FleetBudget> best = fail(Code::kUnavailable, "no board told its plan");
   for (const auto& [board, reply] : *replies) {
@@ -48,7 +47,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
     // Revision 0 is what the board's own config file says. It cannot be published as it is.
     Value body = reply.data;
     const auto rev = number_at(body, "rev");
-    if (rev && *rev == 0.0) body.set("rev", Value::integer(1));
+    if (rev && *rev == 0.0) body.set("rev", 1);
     auto budget = agent::parse_fleet_budget(body);
     if (!budget) continue;
     if (rev && *rev == 0.0) budget->rev = 0;
