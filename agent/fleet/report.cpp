@@ -106,7 +106,7 @@ Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
   const auto mw = state.meter.last_total_mw();
   out.set("power_w", mw ? Value::number(static_cast<double>(*mw) / 1e3) : Value());
   out.set("power_mean_w", mean_w ? Value::number(*mean_w) : Value());
-  const std::int64_t cap = state.fleet.enforced[static_cast<std::size_t>(Resource::kPower)];
+  const std::int64_t cap = state.fleet.enforced[Resource::kPower];
   out.set("cap_w",
           cap == core::kUnlimited ? Value() : Value::number(static_cast<double>(cap) / 1e3));
   Value curves = Value::array();

@@ -18,8 +18,8 @@ struct AmountName {
   const char* name;
   double scale;  // to the core's unit
 };
-// In the order of core::Resource.
-constexpr AmountName kAmounts[] = {{"cpu_cores", 1e3}, {"gpus", 1e6}, {"power_w", 1e3}};
+constexpr EnumArray<Resource, AmountName, core::kResources> kAmounts{
+    {{{"cpu_cores", 1e3}, {"gpus", 1e6}, {"power_w", 1e3}}}};
 
 Result<std::int64_t> amount(const Value& object, const AmountName& what, std::int64_t otherwise,
                             const std::string& where) {
@@ -110,7 +110,7 @@ Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
     budget.total = *given;
   }
   if (const Value* now = body.find("power_for_now", Kind::kObject)) {
-    const AmountName& power = kAmounts[static_cast<std::size_t>(Resource::kPower)];
+    const AmountName& power = kAmounts[Resource::kPower];
     const Result<std::int64_t> mw = amount(*now, power, core::kUnlimited, "/power_for_now");
     LAIRD_TRY(mw);
     const Result<std::int64_t> until = integer(*now, "until_ms", 0, core::kTimeMax / kMillisecond);

@@ -32,7 +32,7 @@ Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64
   if (!options.budget.empty()) {
     const auto mw = config::parse_power(options.budget);
     if (!mw) return fail(Code::kInvalid, "--budget: " + mw.error().context);
-    budget.total[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+    budget.total[core::Resource::kPower] = *mw;
   }
   budget.rev = 0;
   LAIRD_TRY(core::check_fleet_budget(budget));

@@ -87,11 +87,11 @@ Status apply(const InitOptions& options, FleetBudget& budget) {
   if (!options.budget.empty()) {
     const auto mw = config::parse_power(options.budget);
     if (!mw) return fail(Code::kInvalid, "--budget: " + mw.error().context);
-    budget.total[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+    budget.total[core::Resource::kPower] = *mw;
   }
   const auto amount = [&budget](double given, core::Resource resource, double scale) {
     if (given >= 0.0) {
-      budget.total[static_cast<std::size_t>(resource)] = std::llround(given * scale);
+      budget.total[resource] = std::llround(given * scale);
     }
   };
   amount(options.cpu, core::Resource::kCpu, 1e3);
@@ -100,7 +100,7 @@ Status apply(const InitOptions& options, FleetBudget& budget) {
     const auto mw = config::parse_power(options.floor);
     if (!mw) return fail(Code::kInvalid, "--floor: " + mw.error().context);
     for (core::FleetMember& member : budget.members) {
-      member.floor[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+      member.floor[core::Resource::kPower] = *mw;
     }
   }
   return core::check_fleet_budget(budget);

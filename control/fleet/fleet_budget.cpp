@@ -14,8 +14,6 @@ using core::FleetBudget;
 using core::Resource;
 using json::Value;
 
-constexpr auto kPower = static_cast<std::size_t>(Resource::kPower);
-
 std::string watts(std::int64_t mw) {
   return mw == core::kUnlimited ? "not limited" : fixed(static_cast<double>(mw) / 1e3, 1, " W");
 }
@@ -64,7 +62,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
 
 FleetBudget with_power(FleetBudget budget, std::int64_t power_mw) {
   ++budget.rev;
-  budget.total[kPower] = power_mw;
+  budget.total[Resource::kPower] = power_mw;
   budget.power_mw_for_now = core::kUnlimited;
   budget.power_for_now_until_wall = 0;
   return budget;
@@ -89,7 +87,7 @@ FleetBudget with_member(FleetBudget budget, const std::string& id, std::int64_t 
   ++budget.rev;
   add_member(budget, id);
   for (core::FleetMember& member : budget.members) {
-    if (member.id == id) member.floor[kPower] = floor_mw;
+    if (member.id == id) member.floor[Resource::kPower] = floor_mw;
   }
   return budget;
 }
@@ -104,12 +102,12 @@ FleetBudget without_power_cap(FleetBudget budget, bool budget_too) {
   ++budget.rev;
   budget.power_mw_for_now = core::kUnlimited;
   budget.power_for_now_until_wall = 0;
-  if (budget_too) budget.total[kPower] = core::kUnlimited;
+  if (budget_too) budget.total[Resource::kPower] = core::kUnlimited;
   return budget;
 }
 
 std::string power_text(const FleetBudget& budget, std::int64_t now_unix_ms) {
-  const std::string lasting = watts(budget.total[kPower]);
+  const std::string lasting = watts(budget.total[Resource::kPower]);
   const bool for_now = budget.power_mw_for_now != core::kUnlimited &&
                        budget.power_for_now_until_wall / kMillisecond > now_unix_ms;
   if (!for_now) return "power " + lasting;

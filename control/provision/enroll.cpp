@@ -7,20 +7,18 @@
 namespace laird::control {
 namespace {
 
+using core::Resource;
 using json::Value;
 
 constexpr std::size_t kFileBytesMax = 64 * 1024;
-constexpr auto kCpu = static_cast<std::size_t>(core::Resource::kCpu);
-constexpr auto kGpu = static_cast<std::size_t>(core::Resource::kGpu);
-constexpr auto kPower = static_cast<std::size_t>(core::Resource::kPower);
 
 // Floors or a budget as the config writes them; what is not limited is left out.
 Value amounts(const core::Amounts& of, bool zero_too) {
   Value out = Value::object();
-  const auto wanted = [&](std::size_t r) { return of[r] > 0 || (zero_too && of[r] == 0); };
-  if (wanted(kPower)) out.set("power", config::format_power(of[kPower]));
-  if (wanted(kCpu)) out.set("cpu", static_cast<double>(of[kCpu]) / 1e3);
-  if (wanted(kGpu)) out.set("gpu", static_cast<double>(of[kGpu]) / 1e6);
+  const auto wanted = [&](Resource r) { return of[r] > 0 || (zero_too && of[r] == 0); };
+  if (wanted(Resource::kPower)) out.set("power", config::format_power(of[Resource::kPower]));
+  if (wanted(Resource::kCpu)) out.set("cpu", static_cast<double>(of[Resource::kCpu]) / 1e3);
+  if (wanted(Resource::kGpu)) out.set("gpu", static_cast<double>(of[Resource::kGpu]) / 1e6);
   return out;
 }
 
