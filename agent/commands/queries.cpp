@@ -37,7 +37,7 @@ struct Answerer {
                                      .set("journal_blocked", from.agent->journal_blocked())};
   }
 
-  Result<QueryAnswer> operator()(const PlanQuery&) const {
+  Result<QueryAnswer> operator()(const BudgetQuery&) const {
     return QueryAnswer{"plan", fleet_budget_json(from.agent->state().fleet.budget)};
   }
 

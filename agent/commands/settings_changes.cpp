@@ -25,7 +25,7 @@ ConfigJudgement refusal(ReplyCode code, std::string text) {
 }
 
 // The remote settings as they would be after the request.
-Result<Value> wanted_overlay(const Value& body, const Value& base, const RemoteSettings& now) {
+Result<Value> wanted_settings(const Value& body, const Value& base, const RemoteSettings& now) {
   if (const Value* whole = body.find("apply")) {
     if (!whole->is(Kind::kObject))
       return fail(Code::kInvalid, "\"apply\" is an object of settings");
@@ -121,7 +121,7 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
       return refusal(ReplyCode::kInvalid, "\"confirm_within_s\" is from 5 to 3600");
     }
   }
-  Result<Value> wanted = wanted_overlay(body, base, now);
+  Result<Value> wanted = wanted_settings(body, base, now);
   if (!wanted) return refusal(ReplyCode::kInvalid, wanted.error().context);
   if (json::to_text(*wanted).size() > kRemoteSettingsBytesMax) {
     return refusal(ReplyCode::kRefused, "more than 32 KiB of settings; put them into the file");

@@ -121,7 +121,7 @@ void FleetLink::open_groups() {
 }
 
 // All boards' states, to all boards, is the square of the fleet in one instant when a broker comes
-// back. Only a board with a fleet task needs them, and only as long as it has it.
+// back. Only a board with a co-training task needs them, and only as long as it has the task.
 void FleetLink::hear_others(bool wanted) {
   hears_others_ = wanted;
   for (const TopicKind kind : {TopicKind::kStatus, TopicKind::kCotrain}) {

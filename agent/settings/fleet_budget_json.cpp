@@ -66,7 +66,7 @@ Status read_members(const Value& body, core::FleetBudget& budget) {
   const Value* founders = body.find("founders", Kind::kArray);
   const Value* members = body.find("members", Kind::kObject);
   if (founders == nullptr || members == nullptr) {
-    return fail(Code::kInvalid, "a plan needs \"founders\", a list, and \"members\", an object");
+    return fail(Code::kInvalid, "a budget needs \"founders\", a list, and \"members\", an object");
   }
   if (founders->items().size() > core::kMembersMax ||
       members->members().size() > core::kMembersMax) {

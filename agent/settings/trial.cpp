@@ -87,7 +87,7 @@ Value to_json(const RemoteSettings& remote) {
 Result<RemoteSettings> remote_settings_from(const Value& value) {
   const Value* settings = value.find("settings", Kind::kObject);
   if (!text(value, "s").starts_with("laird.overlay/1.") || settings == nullptr) {
-    return fail(Code::kCorrupt, "not an overlay of version 1");
+    return fail(Code::kCorrupt, "not remote settings of version 1");
   }
   RemoteSettings out;
   out.rev = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer(value, "rev", 0)));

@@ -165,9 +165,9 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
   if (!fleet.member()) return;
   one(text, "laird_fleet_fenced", "gauge", "", "1: cut off from its peers, on its floor.",
       fleet.fenced(in.now) ? 1.0 : 0.0);
-  one(text, "laird_fleet_plan_revision", "gauge", "", "Revision of the plan in force.",
+  one(text, "laird_fleet_plan_revision", "gauge", "", "Revision of the budget in force.",
       count(fleet.budget.rev));
-  one(text, "laird_fleet_members", "gauge", "", "Boards of the plan, itself included.",
+  one(text, "laird_fleet_members", "gauge", "", "Boards of the budget, itself included.",
       count(fleet.budget.members.size()));
   const std::int64_t share_mw = fleet.enforced[Resource::kPower];
   if (share_mw != core::kUnlimited) {

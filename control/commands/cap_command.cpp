@@ -115,7 +115,7 @@ int get(const Reach& reach) {
             .c_str());
     return 0;
   }
-  std::printf("plan %llu: %s; %s given out, %s drawn\n",
+  std::printf("budget %llu: %s; %s given out, %s drawn\n",
               static_cast<unsigned long long>(budget->rev),
               power_text(*budget, unix_ms_now()).c_str(), fixed(sums.enforced_w, 1, " W").c_str(),
               sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "an unknown power");

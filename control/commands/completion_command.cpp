@@ -141,7 +141,7 @@ std::string fish(const std::vector<Node>& nodes) {
   return out;
 }
 
-// Text that no character of which means anything to roff.
+// The text with every character escaped that means something to roff.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {

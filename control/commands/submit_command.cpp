@@ -29,7 +29,7 @@ struct SubmitOptions {
   std::string deadline;
   bool any = false;
   bool dry_run = false;
-  bool together = false;  // a fleet task: for many boards
+  bool together = false;  // a co-training task: for many boards
 };
 
 Result<std::string> read_all(const std::string& file) {
@@ -338,7 +338,7 @@ void add_submit(cli::Command& app, int& code) {
   command->add_option("--node", reach->node,
                       "This board of the fleet; several, with commas between, train one model");
   command->add_flag("--all", reach->all,
-                    "Every live board: one model, trained on all their data (a fleet task)");
+                    "Every live board: one model, trained on all their data (a co-training task)");
   command->add_flag("--any", options->any,
                     "The board that meets the deadline with least energy; never two");
   command->add_flag("--dry-run", options->dry_run,

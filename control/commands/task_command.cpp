@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-// Every board that has the task: a fleet task is on many.
+// Every board that has the task: a co-training task is on many.
 int on_task_everywhere(FleetClient& client, const Reach& reach, const std::string& verb,
                        const std::string& task, DurationNs timeout) {
   std::set<std::string> boards;
@@ -76,7 +76,7 @@ void add_task_verbs(cli::Command& app, int& code) {
     if (verb == "cancel") command->add_flag("-y,--yes", reach->yes, "Do not ask");
     if (verb != "explain") {
       command->add_flag("--all", reach->all,
-                        "Every board that has it, as boards have a fleet task");
+                        "Every board that has it, as boards have a co-training task");
     }
     add_access(command, *reach);
     command->callback([reach, task, verb, &code] { code = on_task(*reach, verb, *task); });

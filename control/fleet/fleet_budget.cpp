@@ -23,7 +23,7 @@ std::string watts(std::int64_t mw) {
 Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
   LAIRD_TRY(client.load_key());
   const auto& retained = client.view().budget();
-  if (retained && client.plan_is_mine()) {
+  if (retained && client.budget_is_mine()) {
     if (auto budget = agent::parse_fleet_budget(retained->body)) return budget;
   }
 
@@ -32,11 +32,11 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
     if (board.is_live()) boards.insert(id);
   }
   if (boards.empty()) {
-    return fail(Code::kUnavailable, "no live board can say what plan is in force");
+    return fail(Code::kUnavailable, "no live board can say what budget is in force");
   }
   const auto replies = client.ask_all("get", Value::object().set("what", "plan"), boards, timeout);
   LAIRD_TRY(replies);
-  Result<FleetBudget> best = fail(Code::kUnavailable, "no board told its plan");
+  Result<FleetBudget> best = fail(Code::kUnavailable, "no board told its budget");
   for (const auto& [board, reply] : *replies) {
     if (reply.code != mqtt::ReplyCode::kOk) {
       if (!best) best = fail(Code::kRefused, board + ": " + harmless(reply.text));
@@ -51,7 +51,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
     if (rev && *rev == 0.0) budget->rev = 0;
     if (!best || budget->rev > best->rev) best = std::move(budget);
   }
-  // Another operator's plan may be newer than the one the boards have. Ours must be newer than
+  // Another operator's budget may be newer than the one the boards have. Ours must be newer than
   // both.
   if (best && retained && retained->rev > 0 &&
       static_cast<std::uint64_t>(retained->rev) > best->rev) {
@@ -116,10 +116,10 @@ std::string power_text(const FleetBudget& budget, std::int64_t now_unix_ms) {
 }
 
 int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs timeout) {
-  // A plan that every board refuses must not be published: the broker would keep it and send it to
-  // every board that connects.
+  // A budget that every board refuses must not be published: the broker would keep it and send it
+  // to every board that connects.
   if (const Status ok = core::check_fleet_budget(budget); !ok) return complain(ok.error());
-  if (const Status ok = client.publish_plan(agent::fleet_budget_json(budget), timeout); !ok) {
+  if (const Status ok = client.publish_budget(agent::fleet_budget_json(budget), timeout); !ok) {
     return complain(ok.error());
   }
   const auto rev = static_cast<double>(budget.rev);
@@ -151,7 +151,7 @@ int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs time
                                             : " is " + found->second.state);
   }
   std::printf(
-      "plan %llu: %s; in force on %zu of %zu%s\n", static_cast<unsigned long long>(budget.rev),
+      "budget %llu: %s; in force on %zu of %zu%s\n", static_cast<unsigned long long>(budget.rev),
       power_text(budget, unix_ms_now()).c_str(), have, budget.members.size(), others.c_str());
   if (have == budget.members.size()) return 0;
   for (const EventView& event : client.view().events()) {
@@ -160,7 +160,7 @@ int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs time
     if (kind == nullptr || text == nullptr || kind->as_string() != "refused-command") continue;
     say(event.board + " refused: " + harmless(text->as_string()));
   }
-  say("the broker keeps the plan: the others take it when they are back");
+  say("the broker keeps the budget: the others take it when they are back");
   return have == 0 ? kTimedOut : kPartial;
 }
 

@@ -203,7 +203,7 @@ std::string describe_board(const std::string& id, const BoardView& board, std::i
     line("report", "none yet");
     return out;
   }
-  line("report", span_text(age_s(board, now_ms)) + " old, plan revision " +
+  line("report", span_text(age_s(board, now_ms)) + " old, budget revision " +
                      whole(board.number("config_rev")));
   line("power", fixed(board.number("power_w"), 1, " W now") + " (" +
                     text_at(board.info, "power_source") + "), " +
@@ -303,7 +303,7 @@ Verdict verdict_of(const FleetView& view) {
     why += (why.empty() ? "" : ", ") + std::to_string(sums.fenced) + " fenced";
   }
   if (sums.rev_lowest < sums.rev_highest) {
-    why += (why.empty() ? "" : ", ") + std::string("some boards still have plan revision ") +
+    why += (why.empty() ? "" : ", ") + std::string("some boards still have budget revision ") +
            std::to_string(sums.rev_lowest);
   }
   out.level = why.empty() ? Verdict::Level::kOk : Verdict::Level::kWarning;

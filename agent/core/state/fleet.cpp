@@ -17,7 +17,7 @@ static_assert(kShortestSilence + consensus::kSettlementTicks * kSecond <=
 static_assert(consensus::kUnresponsiveTicks * kSecond <=
                   consensus::suspicion_lead(kShortestSilence, kSecond) +
                       consensus::kGatherTicks * kSecond,
-              "a version waits long enough for the voters to know who is unresponsive");
+              "a version waits long enough for the keepers to know who is unresponsive");
 static_assert(kShortestLease / kFenceMarginPart <
                   consensus::fence_age(kShortestSilence, kSecond,
                                        consensus::LedgerConfig{}.drift_ppm),

@@ -139,7 +139,7 @@ void Stepper::on(const BudgetChanged& e) {
   if (e.budget.founding_epoch < fleet.budget.founding_epoch ||
       (e.budget.founding_epoch == fleet.budget.founding_epoch && e.budget.rev < fleet.budget.rev)) {
     refuse(e.request, Code::kRefused,
-           "the plan is older than revision " + std::to_string(fleet.budget.rev) + " in force");
+           "the budget is older than revision " + std::to_string(fleet.budget.rev) + " in force");
     return;
   }
   if (e.budget == fleet.budget) {
@@ -148,7 +148,7 @@ void Stepper::on(const BudgetChanged& e) {
   }
   if (e.budget.founding_epoch == fleet.budget.founding_epoch && e.budget.rev == fleet.budget.rev) {
     refuse(e.request, Code::kExists,
-           "another plan has revision " + std::to_string(e.budget.rev) + "; raise it");
+           "another budget has revision " + std::to_string(e.budget.rev) + "; raise it");
     return;
   }
   if (e.budget.founding_epoch == fleet.budget.founding_epoch &&
@@ -157,8 +157,9 @@ void Stepper::on(const BudgetChanged& e) {
     return;
   }
   adopt_budget(e.budget);
-  out_.push_back({Notice{NoticeKind::kPlan, "plan " + std::to_string(e.budget.rev) + " in force"}});
-  answer(e.request, 0, "plan " + std::to_string(e.budget.rev) + " in force");
+  out_.push_back(
+      {Notice{NoticeKind::kPlan, "budget " + std::to_string(e.budget.rev) + " in force"}});
+  answer(e.request, 0, "budget " + std::to_string(e.budget.rev) + " in force");
 }
 
 void Stepper::on(const DrainRequested& e) {
