@@ -135,7 +135,7 @@ Agent::~Agent() = default;
 // What this machine has to throttle with, beside the gate that every board has.
 void Agent::offer_rungs(power::GovernorConfig& governor) const {
   const auto rung = [&governor](power::Rung which) -> power::RungConfig& {
-    return governor.rungs[static_cast<std::size_t>(which)];
+    return governor.rungs[which];
   };
   rung(power::Rung::kCpuQuota).available = groups_ != nullptr && groups_->limits_cpu();
   rung(power::Rung::kCpuQuota).floor_permille = kQuotaFloorPermille;

@@ -65,12 +65,12 @@ class Agent {
   // Works through everything queued; call after each round of the loop.
   void process();
   void on_child_signal() { pool_->reap(); }
-  // Fleet tasks: what their trainers say to other boards, and what they are told.
+  // Co-training tasks: what their trainers say to other boards, and what they are told.
   void on_to_peers(TrainerPool::ToPeers shared) { pool_->on_to_peers(std::move(shared)); }
   void tell_trainer(core::TaskKey key, const std::string& line, bool may_drop) {
     pool_->tell(key, line, may_drop);
   }
-  // Why this board cannot run a fleet task; empty when it can or it is none.
+  // Why this board cannot run a co-training task; empty when it can, or when the task is none.
   [[nodiscard]] std::string cotrain_problem(const core::TaskSpec& spec) const;
   void on_changed(Changed changed) { changed_ = std::move(changed); }
 

@@ -43,7 +43,7 @@ Status RunningAgent::open() {
   agent_->on_changed([this](const core::Task& task, const core::TaskChanged& change) {
     if (changed_) changed_(task, change);
     if (change.state == core::TaskState::kEnded) {
-      ++ended_[static_cast<std::size_t>(change.outcome)];
+      ++ended_[change.outcome];
     }
     if (fleet_) fleet_->task_changed(task, change);
   });

@@ -64,7 +64,7 @@ class RunningAgent {
   bool restart_ = false;
   std::optional<SettingsChanges> config_;
   std::unique_ptr<FleetLink> fleet_;
-  std::array<std::uint64_t, 8> ended_{};  // tasks by outcome
+  core::OutcomeCounts ended_{};
   std::unique_ptr<MetricsPort> metrics_;
 };
 

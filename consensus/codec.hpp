@@ -3,8 +3,8 @@
 // exactly one encoding.
 //
 // Byte 0 holds the version (high nibble) and the kind (low nibble). The founding epoch follows,
-// then, except on edges, the sender's incarnation, then the body. docs/ledger.md, "Wire form",
-// lists the fields.
+// then the sender's incarnation, then the body. A message on an edge has no incarnation: the edge's
+// number in the body says which account it is from. docs/wire-ledger.md lists the fields.
 #pragma once
 
 #include <cstdint>

@@ -5,9 +5,11 @@
 // answer, not an exception; and its depth and size are bounded before anything is built.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,11 +21,28 @@ enum class Kind : std::uint8_t { kNull, kBool, kInteger, kNumber, kString, kArra
 
 [[nodiscard]] std::string_view name(Kind kind);
 
+template <class T>
+inline constexpr bool kCounts =
+    std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>;
+
 class Value {
  public:
   using Member = std::pair<std::string, Value>;
 
   Value() = default;
+  // Plain values become JSON without being asked: `set("samples", task.samples)`. Only the types
+  // named here do, each as what it is: a pointer is no bool, and a char is neither number nor text.
+  template <class T>
+  requires std::is_same_v<T, bool> Value(T v) : Value(boolean(v)) {}
+  template <class T>
+  requires kCounts<T> Value(T v) : Value(integer(fitted(v))) {}
+  template <class T>
+  requires std::is_floating_point_v<T> Value(T v) : Value(number(static_cast<double>(v))) {}
+  Value(std::string v) : Value(string(std::move(v))) {}
+  Value(std::string_view v) : Value(string(std::string(v))) {}
+  Value(const char* v) : Value(string(v)) {}
+  Value(std::nullptr_t) = delete;
+
   static Value boolean(bool v);
   static Value integer(std::int64_t v);
   static Value number(double v);
@@ -61,6 +80,11 @@ class Value {
 
  private:
   static Value of_kind(Kind kind);
+  // A count beyond the largest signed one is told as that one.
+  template <class T>
+  static std::int64_t fitted(T v) {
+    return std::in_range<std::int64_t>(v) ? static_cast<std::int64_t>(v) : INT64_MAX;
+  }
 
   Kind kind_ = Kind::kNull;
   bool bool_ = false;

@@ -92,14 +92,14 @@ Result<FromAgent> parse_peer(const Value& message) {
 
 std::string line_of(const Start& start) {
   Value message = Value::object();
-  message.set("type", Value::string("start"));
-  message.set("v", Value::integer(kVersion));
-  message.set("task", Value::string(start.task));
-  message.set("dir", Value::string(start.folder));
+  message.set("type", "start");
+  message.set("v", kVersion);
+  message.set("task", start.task);
+  message.set("dir", start.folder);
   message.set("params", start.params);
-  message.set("report_every", Value::integer(static_cast<std::int64_t>(start.report_every)));
-  message.set("seed", Value::integer(static_cast<std::int64_t>(start.seed)));
-  message.set("threads", Value::integer(start.threads));
+  message.set("report_every", start.report_every);
+  message.set("seed", static_cast<std::int64_t>(start.seed));
+  message.set("threads", start.threads);
   return json::to_text(message) + "\n";
 }
 
@@ -114,14 +114,14 @@ std::string line_of(Stop) { return "{\"type\":\"stop\"}\n"; }
 std::string line_of(const Peers& peers) {
   Value list = Value::array();
   for (const auto& [node, weight] : peers.peers) {
-    list.add(Value::object().set("node", Value::string(node)).set("weight", Value::number(weight)));
+    list.add(Value::object().set("node", node).set("weight", weight));
   }
   return json::to_text(Value::object()
-                           .set("type", Value::string("peers"))
-                           .set("me", Value::string(peers.self))
-                           .set("life", Value::integer(static_cast<std::int64_t>(peers.life)))
+                           .set("type", "peers")
+                           .set("me", peers.self)
+                           .set("life", peers.life)
                            .set("peers", std::move(list))
-                           .set("done", Value::boolean(peers.others_done))) +
+                           .set("done", peers.others_done)) +
          "\n";
 }
 

@@ -33,7 +33,7 @@ struct Neighbour {
   std::string node;
   double weight = 0.0;
 };
-// Who takes part in a fleet task, as the agent sees it.
+// Who takes part in a co-training task, as the agent sees it.
 struct Peers {
   std::string self;
   std::uint64_t life = 0;  // grows from one process of the task to the next

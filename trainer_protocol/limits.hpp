@@ -12,7 +12,7 @@ namespace laird::trainer_protocol {
 inline constexpr int kVersion = 1;
 inline constexpr std::size_t kLineFromAgentMax = 65536;
 inline constexpr std::size_t kLineToAgentMax = 4096;   // longer is a breach of the protocol
-inline constexpr std::size_t kToPeersLineMax = 65536;  // but for a `share` of a fleet task
+inline constexpr std::size_t kToPeersLineMax = 65536;  // but for a `share` of a co-training task
 inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 53;  // exact in a double
 inline constexpr DurationNs kYieldMax = kSecond;
 inline constexpr std::size_t kNeighboursMax = 64;

@@ -164,7 +164,7 @@ class PlainProgress {
 
 Value typed(std::string_view type) {
   Value v = Value::object();
-  v.set("type", Value::string(std::string(type)));
+  v.set("type", type);
   return v;
 }
 
@@ -245,16 +245,16 @@ std::optional<TrainerMessage> parse_progress_line(std::string_view line) {
 std::string ready_line(std::uint64_t samples, std::optional<double> loss, bool resumed,
                        std::optional<std::uint64_t> planned) {
   Value v = typed("ready");
-  v.set("v", Value::integer(kVersion));
+  v.set("v", kVersion);
   v.set("samples", count(samples));
   v.set("loss", number_or_null(loss));
-  v.set("resumed", Value::boolean(resumed));
+  v.set("resumed", resumed);
   v.set("planned_samples", planned ? count(*planned) : Value());
   return line_of(v);
 }
 
 std::string progress_line(std::uint64_t samples, double loss) {
-  return line_of(typed("progress").set("samples", count(samples)).set("loss", Value::number(loss)));
+  return line_of(typed("progress").set("samples", count(samples)).set("loss", loss));
 }
 
 std::string checkpointed_line(std::uint64_t samples, std::optional<double> loss) {
@@ -263,11 +263,11 @@ std::string checkpointed_line(std::uint64_t samples, std::optional<double> loss)
 }
 
 std::string done_line(std::uint64_t samples, double loss) {
-  return line_of(typed("done").set("samples", count(samples)).set("loss", Value::number(loss)));
+  return line_of(typed("done").set("samples", count(samples)).set("loss", loss));
 }
 
 std::string yield_line(DurationNs for_ns) {
-  return line_of(typed("yield").set("for_ms", Value::integer(for_ns / kMillisecond)));
+  return line_of(typed("yield").set("for_ms", for_ns / kMillisecond));
 }
 
 std::string share_line(std::string_view to, std::string_view bytes) {
@@ -281,7 +281,7 @@ std::string share_line(std::string_view to, std::string_view bytes) {
 
 std::string error_line(std::string message) {
   for (;;) {
-    std::string line = line_of(typed("error").set("message", Value::string(message)));
+    std::string line = line_of(typed("error").set("message", message));
     if (line.size() <= kLineToAgentMax) return line;
     // Escapes make a line longer than its text, so cut by steps; never inside a UTF-8 character.
     message.resize(message.size() - message.size() / 8 - 1);

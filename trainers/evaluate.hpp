@@ -15,7 +15,8 @@ struct Evaluation {
   std::optional<double> accuracy;  // 0 to 1; none for numbers to predict
 };
 
-// `payload` is what a checkpoint holds, of a run by itself or of a fleet task; the data is params'.
+// `payload` is what a checkpoint holds, of a run by itself or of a co-training task; the data is
+// params'.
 [[nodiscard]] Result<Evaluation> evaluate(const Params& params, std::string_view payload);
 
 // `laird-train evaluate`: reads both, prints a line. The exit code.

@@ -143,7 +143,7 @@ void PowerKnobs::find_modes(const power::Board& board) {
 }
 
 void PowerKnobs::offer(power::GovernorConfig& governor) const {
-  power::RungConfig& clock = governor.rungs[static_cast<std::size_t>(Rung::kDevfreq)];
+  power::RungConfig& clock = governor.rungs[Rung::kDevfreq];
   const std::vector<std::int32_t> levels = power::levels_of_clocks(clocks_hz_);
   if (levels.size() >= 2) {
     clock.available = true;
@@ -151,7 +151,7 @@ void PowerKnobs::offer(power::GovernorConfig& governor) const {
     clock.floor_permille = std::max(kClockFloorPermille, levels.front());
   }
   if (modes_.size() < 2) return;
-  power::RungConfig& mode = governor.rungs[static_cast<std::size_t>(Rung::kNvpmodel)];
+  power::RungConfig& mode = governor.rungs[Rung::kNvpmodel];
   mode.available = true;
   mode.floor_permille = modes_.front().level_permille;
   for (const Mode& m : modes_) mode.levels.push_back(m.level_permille);

@@ -25,15 +25,12 @@ constexpr std::size_t kRequestMax = 64 * 1024;
 constexpr std::size_t kOutgoingMax = 2 * 1024 * 1024;
 
 Value failure(Code code, std::string text) {
-  return Value::object()
-      .set("ok", Value::boolean(false))
-      .set("code", Value::string(std::string(name(code))))
-      .set("error", Value::string(std::move(text)));
+  return Value::object().set("ok", false).set("code", name(code)).set("error", std::move(text));
 }
 
 Value answer_of(const core::Answer& a) {
   if (!a.ok) return failure(a.code, a.text);
-  return Value::object().set("ok", Value::boolean(true)).set("text", Value::string(a.text));
+  return Value::object().set("ok", true).set("text", a.text);
 }
 
 bool somebody_listens(const sockaddr_un& address) {
@@ -192,8 +189,8 @@ void LocalSocket::write_some(int fd) {
 Value LocalSocket::answer_to(const Query& query) const {
   Result<QueryAnswer> found = answer_query(query, sources_);
   if (!found) return failure(found.error().code, found.error().context);
-  Value out = Value::object().set("ok", Value::boolean(true));
-  if (!found->data.is(Kind::kObject)) return out.set("text", Value::string(found->text));
+  Value out = Value::object().set("ok", true);
+  if (!found->data.is(Kind::kObject)) return out.set("text", found->text);
   for (auto& [key, value] : found->data.members()) out.set(key, std::move(value));
   return out;
 }

@@ -29,16 +29,15 @@ struct Answerer {
 
   Result<QueryAnswer> operator()(const StatusQuery&) const {
     const core::State& state = from.agent->state();
-    return QueryAnswer{
-        "status", Value::object()
-                      .set("node", Value::string(state.config.node))
-                      .set("policy", Value::string(state.config.policy))
-                      .set("live", Value::integer(static_cast<std::int64_t>(state.live.size())))
-                      .set("journal", Value::string(from.agent->journal_path()))
-                      .set("journal_blocked", Value::boolean(from.agent->journal_blocked()))};
+    return QueryAnswer{"status", Value::object()
+                                     .set("node", state.config.node)
+                                     .set("policy", state.config.policy)
+                                     .set("live", state.live.size())
+                                     .set("journal", from.agent->journal_path())
+                                     .set("journal_blocked", from.agent->journal_blocked())};
   }
 
-  Result<QueryAnswer> operator()(const PlanQuery&) const {
+  Result<QueryAnswer> operator()(const BudgetQuery&) const {
     return QueryAnswer{"plan", fleet_budget_json(from.agent->state().fleet.budget)};
   }
 
@@ -61,7 +60,7 @@ struct Answerer {
   Result<QueryAnswer> operator()(const ExplainQuery& query) const {
     Result<std::string> why = core::explain(from.agent->state(), query.task);
     LAIRD_TRY(why);
-    return QueryAnswer{*why, Value::object().set("text", Value::string(*why))};
+    return QueryAnswer{*why, Value::object().set("text", *why)};
   }
 
   Result<QueryAnswer> operator()(const BidQuery& query) const {

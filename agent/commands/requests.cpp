@@ -18,7 +18,7 @@ using json::Value;
 
 constexpr std::size_t kVerbShownMax = 40;
 
-// Bodies.
+// The schemas of the bodies.
 
 constexpr Schema kNothing{"the body", "Nothing.", {}};
 
@@ -194,7 +194,7 @@ Result<Request> events(const Value& body) {
 Result<Request> get(const Value& body) {
   const std::string& what = body.find("what")->as_string();
   if (what == "tasks") return Request(Query(TasksQuery{}));
-  if (what == "plan") return Request(Query(PlanQuery{}));
+  if (what == "plan") return Request(Query(BudgetQuery{}));
   if (what == "power") return Request(Query(PowerQuery{}));
   if (what == "status") return Request(Query(StatusQuery{}));
   if (what == "events") return events(body);
@@ -233,7 +233,7 @@ constexpr Verb kVerbs[] = {
      "changes the board's own [settings](schema/config.json), see [below](#settings)"},
 };
 
-// The words of the socket before it shared the table.
+// The verbs of the socket from before it shared the table with signed commands.
 
 Result<Value> cap_set(const Value& body) {
   if (given_in(body, "cap") == nullptr && given_in(body, "power_w") == nullptr) {
@@ -252,7 +252,7 @@ Result<Value> cap_clear(const Value& body) {
 template <const std::string_view& kName>
 Result<Value> get_what(const Value& body) {
   Value out = body;
-  return out.set("what", Value::string(std::string(kName)));
+  return out.set("what", kName);
 }
 
 constexpr std::string_view kTasks = "tasks";

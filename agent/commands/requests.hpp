@@ -31,7 +31,7 @@ struct PingQuery {};
 struct TasksQuery {};
 struct PowerQuery {};
 struct StatusQuery {};
-struct PlanQuery {};
+struct BudgetQuery {};
 struct SettingsQuery {
   std::string key;  // one setting and what is below it; empty: all
 };
@@ -45,8 +45,8 @@ struct ExplainQuery {
 struct BidQuery {
   core::TaskSpec spec;
 };
-using Query = std::variant<PingQuery, TasksQuery, PowerQuery, StatusQuery, PlanQuery, SettingsQuery,
-                           EventsQuery, ExplainQuery, BidQuery>;
+using Query = std::variant<PingQuery, TasksQuery, PowerQuery, StatusQuery, BudgetQuery,
+                           SettingsQuery, EventsQuery, ExplainQuery, BidQuery>;
 
 // A change of the board's settings. It is judged against the settings in force, which are not known
 // here: settings_changes.hpp does that.

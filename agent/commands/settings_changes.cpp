@@ -25,7 +25,7 @@ ConfigJudgement refusal(ReplyCode code, std::string text) {
 }
 
 // The remote settings as they would be after the request.
-Result<Value> wanted_overlay(const Value& body, const Value& base, const RemoteSettings& now) {
+Result<Value> wanted_settings(const Value& body, const Value& base, const RemoteSettings& now) {
   if (const Value* whole = body.find("apply")) {
     if (!whole->is(Kind::kObject))
       return fail(Code::kInvalid, "\"apply\" is an object of settings");
@@ -72,9 +72,7 @@ ConfigJudgement with_problems(const std::vector<config::Problem>& problems) {
                   ": " + dotted(problems.front().path) + ": " + problems.front().what);
   Value list = Value::array();
   for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShownMax); ++i) {
-    list.add(Value::object()
-                 .set("key", Value::string(dotted(problems[i].path)))
-                 .set("what", Value::string(problems[i].what)));
+    list.add(Value::object().set("key", dotted(problems[i].path)).set("what", problems[i].what));
   }
   out.data = Value::object().set("problems", std::move(list));
   return out;
@@ -123,7 +121,7 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
       return refusal(ReplyCode::kInvalid, "\"confirm_within_s\" is from 5 to 3600");
     }
   }
-  Result<Value> wanted = wanted_overlay(body, base, now);
+  Result<Value> wanted = wanted_settings(body, base, now);
   if (!wanted) return refusal(ReplyCode::kInvalid, wanted.error().context);
   if (json::to_text(*wanted).size() > kRemoteSettingsBytesMax) {
     return refusal(ReplyCode::kRefused, "more than 32 KiB of settings; put them into the file");
@@ -151,7 +149,7 @@ ConfigJudgement judge_config(const mqtt::Command& command, const Value& base,
     out.what = command.op + " changes " + keys_of(list) + "; on trial for " +
                std::to_string(within_s) + " s";
     out.next = proposed(now, std::move(*wanted), command.op, command.id, within_s);
-    out.data.set("trial", Value::string(command.id));
+    out.data.set("trial", command.id);
   }
   return out;
 }
@@ -233,9 +231,9 @@ Result<Value> SettingsChanges::answer_get(const std::string& key) const {
     all = std::move(one);
   }
   Value out = Value::object()
-                  .set("rev", Value::integer(static_cast<std::int64_t>(remote_.rev)))
-                  .set("by", Value::string(remote_.by))
-                  .set("trial", Value::boolean(remote_.trial.has_value()))
+                  .set("rev", remote_.rev)
+                  .set("by", remote_.by)
+                  .set("trial", remote_.trial.has_value())
                   .set("settings", std::move(all))
                   .set("overlay", std::move(over));
   if (json::to_text(out).size() > kReplyBytesMax) {

@@ -10,7 +10,6 @@
 namespace laird::agent {
 namespace {
 
-using json::Kind;
 using json::Value;
 using mqtt::ReplyCode;
 
@@ -132,7 +131,7 @@ void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic
   }
   asker.id = command->id;
   if (topic.kind == mqtt::TopicKind::kFleetConfig) {
-    take_plan(*command, asker, message, topic);
+    take_budget(*command, asker, message, topic);
   } else if (is_config) {
     answer(
         asker, ReplyCode::kInvalid,
@@ -142,15 +141,15 @@ void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic
   }
 }
 
-void SignedCommands::take_plan(const mqtt::Command& command, const Asker& asker,
-                               const mqtt::Incoming& message, const mqtt::Topic& topic) {
+void SignedCommands::take_budget(const mqtt::Command& command, const Asker& asker,
+                                 const mqtt::Incoming& message, const mqtt::Topic& topic) {
   Result<core::FleetBudget> budget = parse_fleet_budget(command.body);
   if (!budget) {
     refuse(asker, {ReplyCode::kInvalid, budget.error().context, command.op, command.id, true},
            "config");
     return;
   }
-  // The broker retains the plan, so the board hears it again at every connect.
+  // The broker retains the budget, so the board hears it again at every connect.
   if (*budget == agent_.state().fleet.budget) {
     answer(asker, ReplyCode::kOk, "in force already");
     return;

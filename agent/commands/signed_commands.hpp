@@ -31,10 +31,10 @@ class SignedCommands {
   SignedCommands(Agent& agent, Clock& clock, const Settings& settings, SettingsChanges& config,
                  const EventLog& events, Send send);
 
-  // Takes a message that came on a topic for commands or for the plan.
+  // Takes a message that came on a topic for commands or for the budget.
   void on_message(const mqtt::Incoming& message, const mqtt::Topic& topic);
-  // A board whose clock is behind refuses a plan as signed in the future, and the broker does not
-  // say it again when the clock is set. Call now and then: such a plan is taken once its time has
+  // A board whose clock is behind refuses a budget as signed in the future, and the broker does not
+  // say it again when the clock is set. Call now and then: such a budget is taken once its time has
   // come.
   void look_again();
 
@@ -52,8 +52,8 @@ class SignedCommands {
               json::Value data = {});
   void answer(const Asker& asker, mqtt::ReplyCode code, std::string text, json::Value data = {});
   void configure(const mqtt::Command& command, const Asker& asker);
-  void take_plan(const mqtt::Command& command, const Asker& asker, const mqtt::Incoming& message,
-                 const mqtt::Topic& topic);
+  void take_budget(const mqtt::Command& command, const Asker& asker, const mqtt::Incoming& message,
+                   const mqtt::Topic& topic);
   void carry_out(const mqtt::Command& command, const Asker& asker);
   void answer_question(const Query& query, const Asker& asker);
   void hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body);
@@ -67,7 +67,7 @@ class SignedCommands {
   std::string node_;
   std::vector<mqtt::Operator> operators_;
   Send send_;
-  // The last plan that could not be taken yet, and the topic it came on.
+  // The last budget that could not be taken yet, and the topic it came on.
   std::optional<std::pair<mqtt::Incoming, mqtt::Topic>> deferred_;
   // How many refusals were noted in the journal in the minute that began at notes_since_.
   TimeNs notes_since_ = 0;

@@ -17,8 +17,8 @@ using json::Value;
 
 constexpr std::string_view kAtWork = "at-work";
 constexpr std::string_view kDone = "done";
-// A board that was away may come back to the task until its deadline, which boards that took it
-// over one after the other count from then.
+// A board that was away may come back to the task until the task's deadline. Each board counts the
+// deadline from the moment when it took the task.
 constexpr DurationNs kDoneTold = 10 * kMinute;
 
 TimeNs told_until(const core::Task& task) {
@@ -32,7 +32,7 @@ bool is_at_work(TaskState state) {
          state == TaskState::kRunning || state == TaskState::kPreempting;
 }
 
-// Can be told of its neighbours: it has said that it is ready.
+// Whether the trainer can be told of its neighbours: it has said that it is ready.
 bool can_hear(TaskState state) { return is_at_work(state) && state != TaskState::kStarting; }
 
 bool is_live(mqtt::NodeState state) {
@@ -75,7 +75,7 @@ void GroupTracker::on_status(const std::string& node, std::string_view payload) 
   Peer* from = peer(node);
   const Result<mqtt::NodeStatus> status = mqtt::parse_status(payload);
   if (from == nullptr || !status) return;
-  // A late will of an earlier life means nothing.
+  // The last will of an earlier start of that agent may come late, and means nothing.
   if (status->epoch < from->epoch) return;
   from->epoch = status->epoch;
   from->live = is_live(status->state);
@@ -138,7 +138,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
   for (const core::Task& task : state.live) {
     if (kept.size() == kWordTasksMax || !is_at_work(task.state)) continue;
     if (!task.spec.cotrain) continue;
-    tasks.set(task.spec.name, Value::string(std::string(kAtWork)));
+    tasks.set(task.spec.name, kAtWork);
     kept[task.spec.name] = std::move(groups_[task.spec.name]);
   }
   std::size_t told = kept.size();
@@ -148,7 +148,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
         task->outcome == core::Outcome::kSucceeded || task->outcome == core::Outcome::kExhausted;
     if (!as_planned || now > told_until(*task) || !task->spec.cotrain) continue;
     if (kept.count(task->spec.name) != 0) continue;
-    tasks.set(task->spec.name, Value::string(std::string(kDone)));
+    tasks.set(task->spec.name, kDone);
     ++told;
   }
   groups_ = std::move(kept);
@@ -156,7 +156,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
     if (groups_.count(task.spec.name) != 0) refresh_group(task, state, now);
   }
   const std::string word = json::to_text(tasks);
-  // A board that never had a fleet task says nothing.
+  // A board that never had a co-training task says nothing.
   if (word == word_ || (word_.empty() && told == 0)) return;
   word_ = word;
   callbacks_.publish(word);

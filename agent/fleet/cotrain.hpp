@@ -1,9 +1,10 @@
-// The data plane of fleet tasks: which boards take part in one, who of them is whose neighbour, and
-// the words of trainers to each other. Passes the core by; nothing of it is journalled.
+// The messages of co-training tasks: which boards take part in a task, which of them are
+// neighbours, and what their trainers say to each other. The core does not see them, and none is
+// journalled.
 //
-// Each board says in a retained topic which fleet tasks it works on. A group is every member of the
-// budget that is live and says so; its graph is the ledger's remote over the sorted members, with
-// Metropolis weights, so every board derives the same from the same list.
+// Each board says in a retained topic which co-training tasks it works on. A group is every member
+// of the budget that is live and says so. Its graph is the ledger's neighbour graph over the sorted
+// members, with Metropolis weights, so every board derives the same graph from the same list.
 // Bounded: groups by kWordTasksMax, boards by core::kMembersMax, what a peer may say by bytes a
 // second.
 #pragma once
@@ -18,20 +19,21 @@
 
 namespace laird::agent {
 
-inline constexpr std::size_t kWordTasksMax = 64;  // fleet tasks of one board
+inline constexpr std::size_t kWordTasksMax = 64;  // co-training tasks of one board
 
 // Neighbours of `self` with their weights in the group of `members`; empty if it is not one of
 // them.
 [[nodiscard]] std::vector<std::pair<std::string, double>> neighbours_in(
     const std::vector<std::string>& members, const std::string& self);
 
-// Whether a fleet task is here, at work or to come: then others' words are of use.
+// Whether this board has a co-training task, at work or to come: only then it needs to hear which
+// other boards work on one.
 [[nodiscard]] bool has_fleet_task(const core::State& state);
 
 class GroupTracker {
  public:
   struct Callbacks {
-    std::function<void(const std::string& word)> publish;  // the own word, as JSON without a head
+    std::function<void(const std::string& word)> publish;  // what this board works on, as JSON
     std::function<void(const std::string& peer, std::string payload)> send;
     std::function<void(core::TaskKey key, const std::string& line, bool may_drop)> tell;
   };
@@ -42,11 +44,12 @@ class GroupTracker {
   // What another board said about itself. A budget may make it a member later.
   void on_status(const std::string& node, std::string_view payload);
   void on_word(const std::string& node, std::string_view payload);
-  // A part of a model from a peer, and one from an own trainer.
+  // A part of a model from a peer, and one from a trainer of this board.
   void on_part(const std::string& from, std::string_view payload, TimeNs now);
   void on_to_peers(core::TaskKey key, const std::string& to, std::string_view bytes);
 
-  // Looks at the own tasks: says which are fleet tasks, tells their trainers of changed groups.
+  // Looks at this board's tasks: says which are co-training tasks, and tells their trainers when
+  // the group has changed.
   void refresh(const core::State& state, TimeNs now);
   // Something changed that refresh should look at before the next second.
   [[nodiscard]] bool dirty() const { return dirty_; }
@@ -54,7 +57,7 @@ class GroupTracker {
 
   void forget_others() { peers_.clear(); }
 
-  // Boards in the group of the own task, itself included; 0 when it does not take part.
+  // How many boards the group of that task has, this one included; 0 when it does not take part.
   [[nodiscard]] std::size_t boards(const std::string& task) const;
 
  private:

@@ -121,7 +121,7 @@ void FleetLink::open_groups() {
 }
 
 // All boards' states, to all boards, is the square of the fleet in one instant when a broker comes
-// back. Only a board with a fleet task needs them, and only as long as it has it.
+// back. Only a board with a co-training task needs them, and only as long as it has the task.
 void FleetLink::hear_others(bool wanted) {
   hears_others_ = wanted;
   for (const TopicKind kind : {TopicKind::kStatus, TopicKind::kCotrain}) {
@@ -254,18 +254,15 @@ void FleetLink::publish_shares() {
   if (told.empty()) return;
   Value points = Value::array();
   for (const ShareHistory::Point& p : told) {
-    points.add(Value::array()
-                   .add(Value::integer(p.unix_us))
-                   .add(Value::integer(p.parts))
-                   .add(Value::integer(p.enforced_mw)));
+    points.add(Value::array().add(p.unix_us).add(p.parts).add(p.enforced_mw));
   }
   mqtt::Outgoing out;
   out.topic = topic(TopicKind::kTelemetry, "shares");
   out.payload = json::to_text(Value::object()
-                                  .set("s", Value::string("laird.tele/1.0"))
-                                  .set("epoch", Value::integer(static_cast<std::int64_t>(epoch_)))
-                                  .set("seq", Value::integer(static_cast<std::int64_t>(++seq_)))
-                                  .set("ts", Value::string(mqtt::time_text(wall_ms())))
+                                  .set("s", "laird.tele/1.0")
+                                  .set("epoch", epoch_)
+                                  .set("seq", ++seq_)
+                                  .set("ts", mqtt::time_text(wall_ms()))
                                   .set("points", std::move(points)));
   out.kind = mqtt::Class::kTelemetry;
   client_->publish(std::move(out));
@@ -379,10 +376,10 @@ void FleetLink::publish_tasks() {
     last.at = now;
     last.clear_at = row.ended ? now + kTaskKeptAfterEnd : kNever;
     Value task = task_json(row);
-    task.set("s", Value::string("laird.task/1.0"));
-    task.set("epoch", Value::integer(static_cast<std::int64_t>(epoch_)));
-    task.set("seq", Value::integer(static_cast<std::int64_t>(++seq_)));
-    task.set("ts", Value::string(mqtt::time_text(wall_ms())));
+    task.set("s", "laird.task/1.0");
+    task.set("epoch", epoch_);
+    task.set("seq", ++seq_);
+    task.set("ts", mqtt::time_text(wall_ms()));
     publish_state(TopicKind::kTask, row.name, json::to_text(task));
   }
   for (auto task = tasks_.begin(); task != tasks_.end();) {
@@ -439,9 +436,7 @@ void FleetLink::task_changed(const core::Task& task, const core::TaskChanged& ch
   const std::string state(change.outcome == core::Outcome::kNone ? core::name(change.state)
                                                                  : core::name(change.outcome));
   publish_event(missed ? "deadline-miss" : "task", task.spec.name + ": " + state,
-                Value::object()
-                    .set("task", Value::string(task.spec.name))
-                    .set("state", Value::string(state)));
+                Value::object().set("task", task.spec.name).set("state", state));
 }
 
 }  // namespace laird::agent

@@ -99,7 +99,7 @@ class FleetLink {
   bool seen_before_ = false;
   bool joined_ = false;
   bool join_planned_ = false;
-  bool hears_others_ = false;  // subscribed to all boards' states and fleet tasks
+  bool hears_others_ = false;  // subscribed to all boards' states and co-training
   std::string last_status_;
   std::string last_report_;
   TimeNs report_at_ = 0;

@@ -99,23 +99,23 @@ std::optional<double> EnergyWindow::mean_w(const core::State& state) {
 Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
                       std::int64_t unix_ms, std::optional<double> mean_w) {
   Value out = Value::object();
-  out.set("s", Value::string("laird.tele/1.0"));
-  out.set("epoch", Value::integer(static_cast<std::int64_t>(epoch)));
-  out.set("mono_ms", Value::integer(now / kMillisecond));
-  out.set("ts", Value::string(mqtt::time_text(unix_ms)));
+  out.set("s", "laird.tele/1.0");
+  out.set("epoch", epoch);
+  out.set("mono_ms", now / kMillisecond);
+  out.set("ts", mqtt::time_text(unix_ms));
   const auto mw = state.meter.last_total_mw();
   out.set("power_w", mw ? Value::number(static_cast<double>(*mw) / 1e3) : Value());
   out.set("power_mean_w", mean_w ? Value::number(*mean_w) : Value());
-  const std::int64_t cap = state.fleet.enforced[static_cast<std::size_t>(Resource::kPower)];
+  const std::int64_t cap = state.fleet.enforced[Resource::kPower];
   out.set("cap_w",
           cap == core::kUnlimited ? Value() : Value::number(static_cast<double>(cap) / 1e3));
   Value curves = Value::array();
   for (const core::Task& task : state.live) {
     if (!task.loss_known || task.lane < 0 || curves.items().size() >= kCurvePointsMax) continue;
     curves.add(Value::object()
-                   .set("task", Value::string(task.spec.name))
-                   .set("samples", Value::integer(static_cast<std::int64_t>(task.samples)))
-                   .set("loss", Value::number(task.loss)));
+                   .set("task", task.spec.name)
+                   .set("samples", task.samples)
+                   .set("loss", task.loss));
   }
   out.set("running", std::move(curves));
   return out;

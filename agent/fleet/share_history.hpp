@@ -1,5 +1,5 @@
-// From when on what a board used of the power budget: every change of the last half minute, as it
-// is told to whoever watches the fleet.
+// How much of the power budget a board used, and since when: every change of the last half minute,
+// as whoever watches the fleet is told.
 #pragma once
 
 #include <cstdint>

@@ -85,13 +85,13 @@ Bid bid_for(const core::State& state, const core::TaskSpec& spec, Status admits,
 json::Value bid_json(const Bid& bid) {
   using json::Value;
   const auto known = [](double value) { return value < 0.0 ? Value() : Value::number(value); };
-  Value out = Value::object().set("admits", Value::boolean(bid.admits.has_value()));
-  if (!bid.admits) return out.set("why", Value::string(bid.admits.error().context));
-  return out.set("probability", Value::number(bid.probability))
+  Value out = Value::object().set("admits", bid.admits.has_value());
+  if (!bid.admits) return out.set("why", bid.admits.error().context);
+  return out.set("probability", bid.probability)
       .set("finish_in_s", known(bid.finish_in_s))
       .set("energy_j", known(bid.energy_j))
-      .set("free_share", Value::number(bid.free_share))
-      .set("basis", Value::string(bid.basis));
+      .set("free_share", bid.free_share)
+      .set("basis", bid.basis);
 }
 
 }  // namespace laird::placement

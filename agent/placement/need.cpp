@@ -1,6 +1,7 @@
 #include "agent/placement/need.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace laird::placement {
 namespace {
@@ -35,7 +36,7 @@ constexpr std::int64_t kUnlikelyPart = 10;  // a tenth
 // "95 s", "2.3 h"; digits beyond the second say nothing about a forecast.
 [[nodiscard]] std::string span_text(double seconds) {
   const auto with_unit = [](double value, const char* unit) {
-    const auto tenths = static_cast<std::int64_t>(value * 10.0 + 0.5);
+    const auto tenths = std::llround(value * 10.0);
     std::string out = std::to_string(tenths / 10);
     if (tenths < 100 && tenths % 10 != 0) out += "." + std::to_string(tenths % 10);
     return out + " " + unit;
@@ -48,7 +49,7 @@ constexpr std::int64_t kUnlikelyPart = 10;  // a tenth
 }
 
 [[nodiscard]] std::string percent(double probability) {
-  return std::to_string(static_cast<std::int64_t>(probability * 100.0 + 0.5)) + "%";
+  return std::to_string(std::llround(probability * 100.0)) + "%";
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string cotrain_task_problem(const core::TaskSpec& spec,
                                  bool board_in_fleet) {
   if (!spec.cotrain) return {};
   if (!board_in_fleet) {
-    return "a fleet task needs a board in a fleet; add the section \"fleet\" to its config";
+    return "a co-training task needs a board in a fleet; add the section \"fleet\" to its config";
   }
   const auto found = trainers.find(spec.trainer);
   if (found == trainers.end()) return {};  // refused for that already

@@ -1,5 +1,6 @@
-// Fleet tasks: one model, trained by every board that has a task of the name on its own data. The
-// mark is a section "fleet" in the task's params, so that the trainer and the journal have it too.
+// Co-training tasks: one model, trained by every board that has a task of the same name, each on
+// its own data. A section "fleet" in the task's params marks it, so that trainer and journal have
+// the mark.
 #pragma once
 
 #include <map>
@@ -16,7 +17,8 @@ namespace laird::agent {
 // Sets TaskSpec::cotrain of every task of a state that was read from a journal.
 void mark_cotrain_tasks(core::State& state);
 
-// Why this board cannot run a fleet task, with the remedy; empty when it can or it is none.
+// Why this board cannot run a co-training task, with the remedy; empty when it can, or when the
+// task is no such task.
 [[nodiscard]] std::string cotrain_task_problem(
     const core::TaskSpec& spec, const std::map<std::string, TrainerProgram>& trainers,
     bool board_in_fleet);

@@ -18,8 +18,8 @@ struct AmountName {
   const char* name;
   double scale;  // to the core's unit
 };
-// In the order of core::Resource.
-constexpr AmountName kAmounts[] = {{"cpu_cores", 1e3}, {"gpus", 1e6}, {"power_w", 1e3}};
+constexpr EnumArray<Resource, AmountName, core::kResources> kAmounts{
+    {{{"cpu_cores", 1e3}, {"gpus", 1e6}, {"power_w", 1e3}}}};
 
 Result<std::int64_t> amount(const Value& object, const AmountName& what, std::int64_t otherwise,
                             const std::string& where) {
@@ -57,7 +57,7 @@ Value amounts_json(const Amounts& amounts) {
   Value out = Value::object();
   for (std::size_t r = 0; r < core::kResources; ++r) {
     if (amounts[r] == core::kUnlimited) continue;
-    out.set(kAmounts[r].name, Value::number(static_cast<double>(amounts[r]) / kAmounts[r].scale));
+    out.set(kAmounts[r].name, static_cast<double>(amounts[r]) / kAmounts[r].scale);
   }
   return out;
 }
@@ -66,7 +66,7 @@ Status read_members(const Value& body, core::FleetBudget& budget) {
   const Value* founders = body.find("founders", Kind::kArray);
   const Value* members = body.find("members", Kind::kObject);
   if (founders == nullptr || members == nullptr) {
-    return fail(Code::kInvalid, "a plan needs \"founders\", a list, and \"members\", an object");
+    return fail(Code::kInvalid, "a budget needs \"founders\", a list, and \"members\", an object");
   }
   if (founders->items().size() > core::kMembersMax ||
       members->members().size() > core::kMembersMax) {
@@ -110,7 +110,7 @@ Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
     budget.total = *given;
   }
   if (const Value* now = body.find("power_for_now", Kind::kObject)) {
-    const AmountName& power = kAmounts[static_cast<std::size_t>(Resource::kPower)];
+    const AmountName& power = kAmounts[Resource::kPower];
     const Result<std::int64_t> mw = amount(*now, power, core::kUnlimited, "/power_for_now");
     LAIRD_TRY(mw);
     const Result<std::int64_t> until = integer(*now, "until_ms", 0, core::kTimeMax / kMillisecond);
@@ -124,20 +124,19 @@ Result<core::FleetBudget> parse_fleet_budget(const Value& body) {
 
 Value fleet_budget_json(const core::FleetBudget& budget) {
   Value founders = Value::array();
-  for (const std::string& id : budget.founders) founders.add(Value::string(id));
+  for (const std::string& id : budget.founders) founders.add(id);
   Value members = Value::object();
   for (const core::FleetMember& m : budget.members) members.set(m.id, amounts_json(m.floor));
   Value out = Value::object()
-                  .set("rev", Value::integer(static_cast<std::int64_t>(budget.rev)))
-                  .set("epoch", Value::integer(budget.founding_epoch))
+                  .set("rev", budget.rev)
+                  .set("epoch", budget.founding_epoch)
                   .set("founders", std::move(founders))
                   .set("members", std::move(members))
                   .set("budget", amounts_json(budget.total));
   if (budget.power_mw_for_now != core::kUnlimited) {
-    out.set("power_for_now",
-            Value::object()
-                .set("power_w", Value::number(static_cast<double>(budget.power_mw_for_now) / 1e3))
-                .set("until_ms", Value::integer(budget.power_for_now_until_wall / kMillisecond)));
+    out.set("power_for_now", Value::object()
+                                 .set("power_w", static_cast<double>(budget.power_mw_for_now) / 1e3)
+                                 .set("until_ms", budget.power_for_now_until_wall / kMillisecond));
   }
   return out;
 }

@@ -20,8 +20,8 @@ struct Locked {
   std::string_view why;
 };
 
-constexpr std::string_view kPlanned =
-    "it is part of the fleet's plan: `lairctl fleet init` and `lairctl cap` change that";
+constexpr std::string_view kInBudget =
+    "it is part of the fleet's budget: `lairctl fleet init` and `lairctl cap` change that";
 constexpr std::string_view kAgreed =
     "the ledger counts on every board having the same: change it in every board's own file";
 constexpr std::array<Locked, 20> kLocked = {{
@@ -40,9 +40,9 @@ constexpr std::array<Locked, 20> kLocked = {{
     {"fleet.tls", "it says who the board is and whom it trusts: change it on the board"},
     {"fleet.insecure_lab", "it turns encryption off: change it on the board"},
     {"fleet.operators", "nobody changes who may command over the network: change it on the board"},
-    {"fleet.epoch", kPlanned},
-    {"fleet.members", kPlanned},
-    {"fleet.budget", kPlanned},
+    {"fleet.epoch", kInBudget},
+    {"fleet.members", kInBudget},
+    {"fleet.budget", kInBudget},
     {"fleet.tick", kAgreed},
     {"fleet.lease", kAgreed},
 }};
@@ -174,10 +174,7 @@ std::vector<Change> changes(const Value& before, const Value& after) {
 Value to_json(const std::vector<Change>& changes) {
   Value out = Value::array();
   for (const Change& change : changes) {
-    out.add(Value::object()
-                .set("key", Value::string(change.key))
-                .set("from", change.from)
-                .set("to", change.to));
+    out.add(Value::object().set("key", change.key).set("from", change.from).set("to", change.to));
   }
   return out;
 }

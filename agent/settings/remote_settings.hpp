@@ -1,10 +1,10 @@
 // Settings that came over the network, as a layer over the board's own file.
 //
 // The file (/etc/laird/laird.json) belongs to whoever is root on the board, and the agent cannot
-// write it. What operators change is remote settings in the state folder: objects are merged key by
-// key, everything else replaces, and null means "as if the file did not say it". Only what is
-// listed here may differ from the file: a setting added later is locked until somebody opens it.
-// Pure.
+// write it. What operators change is kept in the state folder, as the remote settings: objects are
+// merged key by key, everything else replaces, and null means "as if the file did not say it". Only
+// settings that remote_settings.cpp lists may differ from the file: a setting that is added later
+// is locked until somebody lists it. Pure.
 #pragma once
 
 #include <string>

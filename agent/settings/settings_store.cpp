@@ -13,7 +13,8 @@ namespace {
 
 using json::Value;
 
-// Two overlays, the one in force and the one before, in their envelope.
+// Two sets of remote settings, the one in force and the one before it, and what is written around
+// them.
 constexpr std::size_t kFileBytesMax = 4 * kRemoteSettingsBytesMax;
 
 std::string first_of(const std::vector<config::Problem>& problems) {
@@ -42,14 +43,15 @@ LayeredSettings with_remote_settings(const std::string& config_path, Value base,
   LayeredSettings out{std::move(own), config_path, std::move(base), {}, {}};
   Result<RemoteSettings> found = store.read();
   if (!found) {
-    out.notes.push_back("the overlay is left aside: " + found.error().context);
+    out.notes.push_back("the remote settings are left aside: " + found.error().context);
     return out;
   }
   const std::uint64_t rev = found->rev;
   const bool begins = found->trial && !found->trial->begun;
   out.remote = at_start(std::move(*found));
   if (begins) {
-    // Not used unless the disk knows that it is: else a crash would use it again and again.
+    // A trial is used only after the disk has noted that it is: otherwise every start after a crash
+    // would use it again.
     if (const Status ok = store.write(out.remote); !ok) {
       out.remote = reverted(out.remote, "its start could not be noted: " + ok.error().context);
     }
@@ -66,8 +68,8 @@ LayeredSettings with_remote_settings(const std::string& config_path, Value base,
     try_it(problems);
   }
   if (!problems.empty()) {
-    out.notes.push_back("the overlay is left aside, it does not fit " + config_path + ": " +
-                        first_of(problems));
+    out.notes.push_back("the remote settings are left aside, they do not fit " + config_path +
+                        ": " + first_of(problems));
     out.remote.settings = Value::object();
   }
   if (out.remote.rev != rev) {

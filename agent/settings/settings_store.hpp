@@ -1,5 +1,5 @@
-// Where the remote settings is kept, and the settings that the file and the remote settings make
-// together.
+// Where the remote settings are kept, and the settings that the board's file and the remote
+// settings make together.
 #pragma once
 
 #include <functional>

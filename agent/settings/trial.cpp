@@ -67,19 +67,19 @@ Result<RemoteSettings> confirmed(const RemoteSettings& now, const std::string& i
 
 Value to_json(const RemoteSettings& remote) {
   Value out = Value::object()
-                  .set("s", Value::string(std::string(kSchema)))
-                  .set("rev", Value::integer(static_cast<std::int64_t>(remote.rev)))
+                  .set("s", kSchema)
+                  .set("rev", remote.rev)
                   .set("settings", remote.settings)
-                  .set("by", Value::string(remote.by))
-                  .set("id", Value::string(remote.id))
-                  .set("reverted_id", Value::string(remote.reverted_id))
-                  .set("reverted_why", Value::string(remote.reverted_why))
-                  .set("news", Value::string(remote.news));
+                  .set("by", remote.by)
+                  .set("id", remote.id)
+                  .set("reverted_id", remote.reverted_id)
+                  .set("reverted_why", remote.reverted_why)
+                  .set("news", remote.news);
   if (remote.trial) {
     out.set("trial", Value::object()
                          .set("before", remote.trial->before)
-                         .set("within_s", Value::integer(remote.trial->within_s))
-                         .set("begun", Value::boolean(remote.trial->begun)));
+                         .set("within_s", remote.trial->within_s)
+                         .set("begun", remote.trial->begun));
   }
   return out;
 }
@@ -87,7 +87,7 @@ Value to_json(const RemoteSettings& remote) {
 Result<RemoteSettings> remote_settings_from(const Value& value) {
   const Value* settings = value.find("settings", Kind::kObject);
   if (!text(value, "s").starts_with("laird.overlay/1.") || settings == nullptr) {
-    return fail(Code::kCorrupt, "not an overlay of version 1");
+    return fail(Code::kCorrupt, "not remote settings of version 1");
   }
   RemoteSettings out;
   out.rev = static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer(value, "rev", 0)));

@@ -24,7 +24,7 @@ constexpr DurationNs kRefillEvery = 250 * kMillisecond;
 // Messages other than progress, in the same time; a trainer at work sends one or two.
 constexpr int kMessagesPerRefill = 32;
 constexpr std::size_t kOutgoingMax = 256 * 1024;
-// A fleet task's trainer also says what is for other boards.
+// A co-training task's trainer also says what is for other boards.
 constexpr std::size_t kToPeersBytesPerRefill = 512 * 1024;
 constexpr int kToPeersPerRefill = 256;
 // Other boards' words leave room for the agent's own.
@@ -368,7 +368,7 @@ void Trainer::on_message(const TrainerMessage& message) {
 
 void Trainer::on_yield(const TrainerMessage& message) {
   if (!in_fleet_) {
-    breach("its trainer gives its lane back, but its task is no fleet task");
+    breach("its trainer gives its lane back, but its task is no co-training task");
     return;
   }
   const bool was_working = stage_ == LifeStage::kWorking;
@@ -379,7 +379,7 @@ void Trainer::on_yield(const TrainerMessage& message) {
 
 void Trainer::on_to_peers(const TrainerMessage& message) {
   if (!in_fleet_) {
-    breach("its trainer speaks to other boards, but its task is no fleet task");
+    breach("its trainer speaks to other boards, but its task is no co-training task");
     return;
   }
   if (--to_peers_left_ < 0) {

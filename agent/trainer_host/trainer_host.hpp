@@ -15,8 +15,8 @@ struct TrainerHost {
   Loop& loop;
   Processes& processes;
   std::function<void(core::EventBody)> emit;
-  // What the trainer of a fleet task says to other boards: to one, or with an empty name to all its
-  // neighbours. Passes the core by.
+  // What the trainer of a co-training task says to other boards: to one, or with an empty name to
+  // all its neighbours. Passes the core by.
   std::function<void(core::TaskKey key, const std::string& to, std::string_view bytes)> to_peers;
 };
 

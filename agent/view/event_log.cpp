@@ -55,7 +55,7 @@ Value event_page(const std::deque<KeptEvent>& events, std::int64_t since_ms,
   for (const KeptEvent* event : chosen) {
     if (Result<Value> value = json::parse(event->text, "event")) list.add(std::move(*value));
   }
-  return Value::object().set("events", std::move(list)).set("more", Value::boolean(more));
+  return Value::object().set("events", std::move(list)).set("more", more);
 }
 
 EventLog::EventLog(std::string path) : path_(std::move(path)) {

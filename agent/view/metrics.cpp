@@ -111,11 +111,10 @@ void add_counts(OpenMetrics& text, const MetricsInput& in) {
   text.family("laird_tasks_ended", "counter", "", "Tasks that ended since the agent started.");
   for (const Outcome outcome : {Outcome::kSucceeded, Outcome::kMissed, Outcome::kExhausted,
                                 Outcome::kFailed, Outcome::kCancelled}) {
-    text.sample(label("outcome", core::name(outcome)),
-                count(in.ended[static_cast<std::size_t>(outcome)]));
+    text.sample(label("outcome", core::name(outcome)), count(in.ended[outcome]));
   }
   one(text, "laird_task_deadline_miss", "counter", "", "Deadlines missed since the agent started.",
-      count(in.ended[static_cast<std::size_t>(Outcome::kMissed)]));
+      count(in.ended[Outcome::kMissed]));
   one(text, "laird_decisions", "counter", "", "Decisions of the policy.",
       count(state.counters.decisions));
   one(text, "laird_switches", "counter", "", "Times a task took a lane over from another.",
@@ -152,9 +151,9 @@ void add_agreement(OpenMetrics& text, const MetricsInput& in) {
   text.family("laird_coop_disagreement_ratio", "gauge", "ratio",
               "Part of the divided budget that would have to move to or from one neighbour.");
   for (const Resource resource : {Resource::kCpu, Resource::kGpu, Resource::kPower}) {
-    const auto r = static_cast<std::size_t>(resource);
-    if (fleet.budget.total[r] == core::kUnlimited) continue;
-    const std::optional<consensus::Parts> parts = ledger.disagreement(r);
+    if (fleet.budget.total[resource] == core::kUnlimited) continue;
+    const std::optional<consensus::Parts> parts =
+        ledger.disagreement(static_cast<std::size_t>(resource));
     if (!parts) continue;
     text.sample(label("resource", core::name(resource)),
                 static_cast<double>(*parts) / static_cast<double>(consensus::kWhole));
@@ -166,14 +165,14 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
   if (!fleet.member()) return;
   one(text, "laird_fleet_fenced", "gauge", "", "1: cut off from its peers, on its floor.",
       fleet.fenced(in.now) ? 1.0 : 0.0);
-  one(text, "laird_fleet_plan_revision", "gauge", "", "Revision of the plan in force.",
+  one(text, "laird_fleet_plan_revision", "gauge", "", "Revision of the budget in force.",
       count(fleet.budget.rev));
-  one(text, "laird_fleet_members", "gauge", "", "Boards of the plan, itself included.",
+  one(text, "laird_fleet_members", "gauge", "", "Boards of the budget, itself included.",
       count(fleet.budget.members.size()));
-  const auto power = static_cast<std::size_t>(Resource::kPower);
-  if (fleet.enforced[power] != core::kUnlimited) {
+  const std::int64_t share_mw = fleet.enforced[Resource::kPower];
+  if (share_mw != core::kUnlimited) {
     one(text, "laird_fleet_share_watts", "gauge", "watts", "This board's floor and share.",
-        static_cast<double>(fleet.enforced[power]) * 1e-3);
+        static_cast<double>(share_mw) * 1e-3);
   }
   const std::int64_t budget =
       fleet.budget.budget_at(Resource::kPower, in.now + in.state->wall_minus_agent);

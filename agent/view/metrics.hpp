@@ -26,7 +26,7 @@ struct MetricsInput {
   TimeNs now = 0;
   std::string version;
   // Tasks that ended since the agent's start, by core::Outcome.
-  std::array<std::uint64_t, 8> ended{};
+  core::OutcomeCounts ended{};
   DurationNs over_cap_ns = 0;  // since the agent's start
   bool has_link = false;
   bool connected = false;

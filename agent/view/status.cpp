@@ -84,8 +84,8 @@ json::Value need_json(const placement::Need& need) {
         .set("high", rounded(of.high));
   };
   return Value::object()
-      .set("probability", Value::number(need.probability))
-      .set("reach", Value::number(need.reach))
+      .set("probability", need.probability)
+      .set("reach", need.reach)
       .set("samples", range(need.samples, 1.0))
       .set("seconds", range(need.seconds, 1000.0));
 }
@@ -95,30 +95,30 @@ json::Value need_json(const placement::Need& need) {
 json::Value task_json(const TaskRow& row) {
   using json::Value;
   Value out = Value::object();
-  out.set("name", Value::string(row.name));
-  out.set("lane", Value::string(row.lane));
-  out.set("state", Value::string(row.state));
-  out.set("samples", Value::integer(static_cast<std::int64_t>(row.samples)));
-  out.set("planned_samples", Value::integer(static_cast<std::int64_t>(row.planned_samples)));
+  out.set("name", row.name);
+  out.set("lane", row.lane);
+  out.set("state", row.state);
+  out.set("samples", row.samples);
+  out.set("planned_samples", row.planned_samples);
   out.set("loss", row.loss_known ? Value::number(row.loss) : Value());
-  out.set("target_loss", Value::number(row.target_loss));
+  out.set("target_loss", row.target_loss);
   if (row.forecast_known) {
     out.set("forecast", Value::object()
-                            .set("loss", Value::number(row.forecast_loss))
-                            .set("low", Value::number(row.forecast_low))
-                            .set("high", Value::number(row.forecast_high))
-                            .set("probability", Value::number(row.need.probability)));
+                            .set("loss", row.forecast_loss)
+                            .set("low", row.forecast_low)
+                            .set("high", row.forecast_high)
+                            .set("probability", row.need.probability));
   }
   if (!row.ended && row.need.basis == placement::NeedBasis::kForecast) {
     out.set("need", need_json(row.need));
   }
   out.set("energy_j",
           row.energy_uj < 0 ? Value() : Value::number(static_cast<double>(row.energy_uj) * 1e-6));
-  out.set("deadline_in_s", Value::number(seconds(row.deadline_in)));
-  out.set("busy_s", Value::number(seconds(row.busy_ns)));
-  out.set("share", Value::number(row.share));
-  out.set("switches", Value::integer(row.switches));
-  out.set("reason", Value::string(row.reason));
+  out.set("deadline_in_s", seconds(row.deadline_in));
+  out.set("busy_s", seconds(row.busy_ns));
+  out.set("share", row.share);
+  out.set("switches", row.switches);
+  out.set("reason", row.reason);
   if (row.fleet) {
     const auto boards = static_cast<std::int64_t>(row.fleet_boards);
     out.set("fleet", Value::object().set("boards", boards > 0 ? Value::integer(boards) : Value()));
@@ -165,41 +165,41 @@ json::Value power_json(const core::State& state, TimeNs now) {
   for (std::size_t i = 0; i < power::kRungCount; ++i) {
     const auto rung = static_cast<power::Rung>(i);
     if (!state.config.power.governor.rungs[i].available) continue;
-    levels.set(std::string(power::name(rung)), Value::integer(governor.level(rung)));
+    levels.set(std::string(power::name(rung)), governor.level(rung));
   }
   Value lanes = Value::array();
   for (const core::Lane& lane : state.lanes) {
     lanes.add(Value::object()
-                  .set("name", Value::string(lane.config.name))
-                  .set("kind", Value::string(std::string(name(lane.config.kind))))
-                  .set("ceiling", Value::number(lane.gate.ceiling_ppm * 1e-6))
-                  .set("running", Value::boolean(!lane.running.empty())));
+                  .set("name", lane.config.name)
+                  .set("kind", name(lane.config.kind))
+                  .set("ceiling", lane.gate.ceiling_ppm * 1e-6)
+                  .set("running", !lane.running.empty()));
   }
   const power::MeterTotals& totals = state.meter.totals();
   return Value::object()
-      .set("source", Value::string(std::string(power::name(state.meter_source))))
+      .set("source", power::name(state.meter_source))
       .set("power_mw", is_fresh(state, now) ? milliwatts(p.mean_mw) : Value())
       .set("hottest_c",
            p.hottest_mc ? Value::number(static_cast<double>(*p.hottest_mc) * 1e-3) : Value())
-      .set("energy_j", Value::number(totals.board.joules()))
-      .set("metered_s", Value::number(seconds(totals.metered_ns)))
+      .set("energy_j", totals.board.joules())
+      .set("metered_s", seconds(totals.metered_ns))
       .set("cap_mw", milliwatts(cap.mw))
-      .set("cap_source", Value::string(std::string(name(cap.source))))
+      .set("cap_source", name(cap.source))
       .set("caps", Value::object()
                        .set("config_mw", milliwatts(state.config.power.cap_mw))
                        .set("operator_mw", milliwatts(p.operator_cap_mw))
                        .set("operator_left_s",
                             ends ? Value::number(seconds(p.operator_cap_until - now)) : Value())
                        .set("fleet_mw", milliwatts(p.fleet_cap_mw)))
-      .set("rung", Value::string(rung_in_use(governor)))
+      .set("rung", rung_in_use(governor))
       .set("levels_permille", std::move(levels))
       .set("lanes", std::move(lanes))
-      .set("moves", Value::integer(static_cast<std::int64_t>(governor.moves())))
-      .set("roundings", Value::integer(static_cast<std::int64_t>(governor.roundings())))
-      .set("hot", Value::boolean(governor.hot()))
-      .set("blind", Value::boolean(governor.blind()))
-      .set("exhausted", Value::boolean(governor.exhausted()))
-      .set("text", Value::string(power_line(state, now)));
+      .set("moves", governor.moves())
+      .set("roundings", governor.roundings())
+      .set("hot", governor.hot())
+      .set("blind", governor.blind())
+      .set("exhausted", governor.exhausted())
+      .set("text", power_line(state, now));
 }
 
 std::string power_line(const core::State& state, TimeNs now) {

@@ -20,9 +20,9 @@ struct CapOptions {
 };
 
 int local_cap(const Where& where, const char* op, const CapOptions& options) {
-  Value request = Value::object().set("op", Value::string(op));
-  if (!options.power.empty()) request.set("cap", Value::string(options.power));
-  if (!options.duration.empty()) request.set("for", Value::string(options.duration));
+  Value request = Value::object().set("op", op);
+  if (!options.power.empty()) request.set("cap", options.power);
+  if (!options.duration.empty()) request.set("for", options.duration);
   return show_text(ask(where.socket, request, where.timeout));
 }
 
@@ -48,9 +48,8 @@ int set(const Reach& reach, const CapOptions& options) {
   const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!client) return complain(client.error());
   if (!reach.node.empty()) {
-    Value body =
-        Value::object().set("power_w", Value::number(static_cast<double>(*power_mw) / 1e3));
-    if (duration > 0) body.set("for_s", Value::number(static_cast<double>(duration) / 1e9));
+    Value body = Value::object().set("power_w", static_cast<double>(*power_mw) / 1e3);
+    if (duration > 0) body.set("for_s", static_cast<double>(duration) / 1e9);
     return board_cap(**client, reach.node, std::move(body), where->timeout);
   }
   const auto budget = budget_in_force(**client, where->timeout);
@@ -109,14 +108,14 @@ int get(const Reach& reach) {
     std::printf(
         "%s\n",
         json::to_text(Value::object()
-                          .set("rev", Value::integer(static_cast<std::int64_t>(budget->rev)))
+                          .set("rev", budget->rev)
                           .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
-                          .set("enforced_w", Value::number(sums.enforced_w))
+                          .set("enforced_w", sums.enforced_w)
                           .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value()))
             .c_str());
     return 0;
   }
-  std::printf("plan %llu: %s; %s given out, %s drawn\n",
+  std::printf("budget %llu: %s; %s given out, %s drawn\n",
               static_cast<unsigned long long>(budget->rev),
               power_text(*budget, unix_ms_now()).c_str(), fixed(sums.enforced_w, 1, " W").c_str(),
               sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "an unknown power");

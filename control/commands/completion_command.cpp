@@ -10,6 +10,10 @@ namespace {
 
 using json::Value;
 
+// Options whose value is a file or a folder, as a pattern of bash's and zsh's `case`.
+constexpr std::string_view kTakeFiles =
+    "-f|--file|--config|--credentials|--socket|--dir|--pki|--out";
+
 struct Node {
   std::string path;                                        // "lairctl get tasks"
   std::vector<std::pair<std::string, std::string>> words;  // with what they are for
@@ -65,7 +69,9 @@ std::string bash(const std::vector<Node>& nodes) {
          "  done\n"
          "  case $prev in\n"
          "    -o|--output) COMPREPLY=($(compgen -W 'text wide json' -- \"$cur\")); return ;;\n"
-         "    -f|--file|--config|--credentials|--socket|--dir|--pki|--out)\n"
+         "    " +
+         std::string(kTakeFiles) +
+         ")\n"
          "      COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
          "  esac\n"
          "  COMPREPLY=($(compgen -W \"${words[$path]}\" -- \"$cur\"))\n"
@@ -91,7 +97,9 @@ std::string zsh(const std::vector<Node>& nodes) {
       "    [[ -n ${known[$further]} ]] && place=$further\n"
       "  done\n"
       "  case ${words[CURRENT-1]} in\n"
-      "    -f|--file|--config|--credentials|--socket|--dir|--pki|--out) _files; return ;;\n"
+      "    " +
+      std::string(kTakeFiles) +
+      ") _files; return ;;\n"
       "  esac\n"
       "  case $place in\n";
   for (const Node& node : nodes) {
@@ -133,7 +141,7 @@ std::string fish(const std::vector<Node>& nodes) {
   return out;
 }
 
-// Text that no character of which means anything to roff.
+// The text with every character escaped that means something to roff.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -273,9 +281,9 @@ void add_version(cli::Command& app, int& code) {
       return;
     }
     const Value out = Value::object()
-                          .set("lairctl", Value::string(LAIRD_VERSION))
-                          .set("topics", Value::string("laird/v1"))
-                          .set("command_schema", Value::string("laird.cmd/1.0"));
+                          .set("lairctl", LAIRD_VERSION)
+                          .set("topics", "laird/v1")
+                          .set("command_schema", "laird.cmd/1.0");
     std::printf("%s\n", json::to_text(out).c_str());
   });
 }

@@ -123,7 +123,7 @@ Result<Value> set_body(const ConfigOptions& options) {
 
 Value unset_body(const std::vector<std::string>& keys) {
   Value list = Value::array();
-  for (const std::string& key : keys) list.add(Value::string(key));
+  for (const std::string& key : keys) list.add(key);
   return Value::object().set("unset", std::move(list));
 }
 
@@ -140,7 +140,7 @@ int change(const Reach& reach, const ConfigOptions& options, Value body) {
   if (!client) return complain(client.error());
   const auto boards = targets((*client)->view(), reach, options);
   if (!boards) return complain(boards.error());
-  body.set("confirm_within_s", Value::integer(*within / kSecond));
+  body.set("confirm_within_s", *within / kSecond);
   if (boards->size() > 1 &&
       !confirmed("Change the settings of " + std::to_string(boards->size()) + " boards?",
                  reach.yes)) {
@@ -174,8 +174,7 @@ int diff(const Reach& reach, const ConfigOptions& options) {
   if (!client) return complain(client.error());
   const auto boards = targets((*client)->view(), reach, options);
   if (!boards) return complain(boards.error());
-  const Value body =
-      Value::object().set("apply", std::move(*settings)).set("dry_run", Value::boolean(true));
+  const Value body = Value::object().set("apply", std::move(*settings)).set("dry_run", true);
   const auto sent = (*client)->send_each("config", body, *boards, where->timeout);
   if (!sent) return complain(sent.error());
   return show_replies((*client)->replies_to(*sent), *boards, reach.json());
@@ -223,8 +222,8 @@ int get(const Reach& reach, const ConfigOptions& options) {
   wanted.all = reach.all || options.nodes.empty();
   const auto boards = targets((*client)->view(), wanted, options);
   if (!boards) return complain(boards.error());
-  Value body = Value::object().set("what", Value::string("config"));
-  if (!options.key.empty()) body.set("key", Value::string(options.key));
+  Value body = Value::object().set("what", "config");
+  if (!options.key.empty()) body.set("key", options.key);
   const auto sent = (*client)->send_each("get", body, *boards, where->timeout);
   if (!sent) return complain(sent.error());
   Replies replies = (*client)->replies_to(*sent);

@@ -39,7 +39,7 @@ int describe_one_task(const Reach& reach, const std::string& name) {
   if (!where) return complain(where.error());
   TaskView found;
   std::string why;
-  const Value question = local_request("explain").set("task", Value::string(name));
+  const Value question = local_request("explain").set("task", name);
   if (where->local) {
     auto tasks = local_tasks(*where);
     if (!tasks) return complain(tasks.error());
@@ -64,7 +64,7 @@ int describe_one_task(const Reach& reach, const std::string& name) {
     }
     found = row->second;
     if (view.boards().count(*board) != 0 && view.boards().at(*board).is_live()) {
-      const Value body = Value::object().set("task", Value::string(name));
+      const Value body = Value::object().set("task", name);
       const auto reply = (*client)->ask(*board, "explain", body, where->timeout);
       if (reply && exit_code_of(*reply) == 0) why = reply->text;
     } else {
@@ -72,8 +72,7 @@ int describe_one_task(const Reach& reach, const std::string& name) {
     }
   }
   if (reach.json()) {
-    std::printf("%s\n",
-                json::to_pretty_text(task_json(found).set("why", Value::string(why))).c_str());
+    std::printf("%s\n", json::to_pretty_text(task_json(found).set("why", why)).c_str());
     return 0;
   }
   std::fputs(describe_task(found).c_str(), stdout);

@@ -64,10 +64,10 @@ int doctor(const Reach& reach) {
     Value rows = Value::array();
     for (const Finding& finding : all) {
       rows.add(Value::object()
-                   .set("health", Value::string(std::string(name(finding.health))))
-                   .set("subject", Value::string(finding.subject))
-                   .set("text", Value::string(finding.text))
-                   .set("remedy", Value::string(finding.remedy)));
+                   .set("health", name(finding.health))
+                   .set("subject", finding.subject)
+                   .set("text", finding.text)
+                   .set("remedy", finding.remedy));
     }
     std::printf("%s\n", json::to_text(rows).c_str());
   } else {

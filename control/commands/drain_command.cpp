@@ -63,8 +63,7 @@ int drain(const Reach& reach, const std::string& verb, const DrainOptions& optio
     return complain({Code::kInvalid, "name boards or say --all, not both"});
   }
   if (where->local) {
-    return show_text(
-        ask(where->socket, Value::object().set("op", Value::string(verb)), where->timeout));
+    return show_text(ask(where->socket, Value::object().set("op", verb), where->timeout));
   }
   if (!reach.all && boards.empty()) {
     return complain({Code::kInvalid, "which board? name it, or say --all"});

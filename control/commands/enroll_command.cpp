@@ -23,8 +23,8 @@ struct EnrollOptions {
   bool force = false;
 };
 
-// The plan of a new fleet: the boards that are enrolled together are its founders.
-Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64_t floor_mw) {
+// The budget of a new fleet: the boards that are enrolled together are its founders.
+Result<core::FleetBudget> founding_budget(const EnrollOptions& options, std::int64_t floor_mw) {
   core::FleetBudget budget;
   budget.founding_epoch = 1;
   for (const std::string& id : options.names) budget = with_member(std::move(budget), id, floor_mw);
@@ -32,7 +32,7 @@ Result<core::FleetBudget> founding_plan(const EnrollOptions& options, std::int64
   if (!options.budget.empty()) {
     const auto mw = config::parse_power(options.budget);
     if (!mw) return fail(Code::kInvalid, "--budget: " + mw.error().context);
-    budget.total[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+    budget.total[core::Resource::kPower] = *mw;
   }
   budget.rev = 0;
   LAIRD_TRY(core::check_fleet_budget(budget));
@@ -85,7 +85,7 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   const auto where = reach.where(true);
   if (!where) return complain(where.error());
   if (options.offline) {
-    const auto budget = founding_plan(options, *floor);
+    const auto budget = founding_budget(options, *floor);
     if (!budget) return complain(budget.error());
     const Status made = make_files(options, where->fleet.brokers, *budget);
     if (!made) return complain(made.error());
@@ -112,7 +112,7 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
   }
   if (next == *budget) return 0;
   const int code = put_in_force(**client, next, where->timeout);
-  // The new boards are not running yet, so they cannot have taken the plan: that is no failure.
+  // The new boards are not running yet, so they cannot have taken the budget: that is no failure.
   return code == kPartial ? 0 : code;
 }
 
@@ -121,10 +121,10 @@ int enroll(const Reach& reach, const EnrollOptions& options) {
 void add_enroll(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<EnrollOptions>();
-  cli::Command* command = app.add_subcommand(
-      "enroll",
-      "Make a new board's certificate and config, ready to copy, and give it a place in the plan.\n"
-      "Example: lairctl enroll n-9 --floor 2W");
+  cli::Command* command = app.add_subcommand("enroll",
+                                             "Make a new board's certificate and config, ready to "
+                                             "copy, and give it a place in the budget.\n"
+                                             "Example: lairctl enroll n-9 --floor 2W");
   command->add_option("node", options->names, "The boards' names")->required();
   command->add_option("--pki", options->pki, "The folder of the fleet's certificates")
       ->show_default();

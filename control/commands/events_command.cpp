@@ -60,9 +60,7 @@ Result<std::set<std::string>> fetch(FleetClient& client, const std::set<std::str
   std::set<std::string> answered;
   std::map<std::string, Value> next;
   for (const std::string& board : boards) {
-    next[board] = Value::object()
-                      .set("what", Value::string("events"))
-                      .set("since_ms", Value::integer(since_ms));
+    next[board] = Value::object().set("what", "events").set("since_ms", since_ms);
   }
   for (int page = 0; page < kPagesMax && !next.empty(); ++page) {
     std::vector<SentCommand> sent;

@@ -18,7 +18,7 @@ using core::FleetBudget;
 using json::Kind;
 using json::Value;
 
-constexpr std::size_t kPlanFileMax = 1'000'000;
+constexpr std::size_t kBudgetFileMax = 1'000'000;
 // Reports come one after the other, so a sum may be above the budget for a moment. It counts only
 // when it stays there.
 constexpr DurationNs kSettle = 4 * kSecond;
@@ -35,19 +35,19 @@ struct InitOptions {
   bool force = false;
 };
 
-Result<FleetBudget> plan_from_file(const std::string& path) {
-  const auto text = config::read_file(path, kPlanFileMax);
+Result<FleetBudget> budget_from_file(const std::string& path) {
+  const auto text = config::read_file(path, kBudgetFileMax);
   LAIRD_TRY(text);
   json::ParseLimits limits;
   limits.comments = true;
   auto value = json::parse(*text, path, limits);
   LAIRD_TRY(value);
-  if (value->find("rev") == nullptr) value->set("rev", Value::integer(1));
-  if (value->find("epoch") == nullptr) value->set("epoch", Value::integer(1));
+  if (value->find("rev") == nullptr) value->set("rev", 1);
+  if (value->find("epoch") == nullptr) value->set("epoch", 1);
   if (value->find("founders") == nullptr && value->find("members", Kind::kObject) != nullptr) {
     Value founders = Value::array();
     for (const auto& member : value->find("members")->members()) {
-      founders.add(Value::string(member.first));
+      founders.add(member.first);
     }
     value->set("founders", std::move(founders));
   }
@@ -56,9 +56,9 @@ Result<FleetBudget> plan_from_file(const std::string& path) {
   return budget;
 }
 
-// A first plan from what the boards say: the founders of their configs, and every live board.
-Result<FleetBudget> plan_from_boards(FleetClient& client, const InitOptions& options,
-                                     DurationNs timeout) {
+// A first budget from what the boards say: the founders of their configs, and every live board.
+Result<FleetBudget> budget_from_boards(FleetClient& client, const InitOptions& options,
+                                       DurationNs timeout) {
   FleetBudget budget;
   if (auto told = budget_in_force(client, timeout)) budget = std::move(*told);
   if (budget.founding_epoch == 0) budget.founding_epoch = 1;
@@ -74,7 +74,7 @@ Result<FleetBudget> plan_from_boards(FleetClient& client, const InitOptions& opt
   }
   if (budget.members.empty()) {
     return fail(Code::kUnavailable,
-                "no board is live: start them, or name them with --members, or give a plan with "
+                "no board is live: start them, or name them with --members, or give a budget with "
                 "-f");
   }
   if (budget.founders.empty()) {
@@ -87,11 +87,11 @@ Status apply(const InitOptions& options, FleetBudget& budget) {
   if (!options.budget.empty()) {
     const auto mw = config::parse_power(options.budget);
     if (!mw) return fail(Code::kInvalid, "--budget: " + mw.error().context);
-    budget.total[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+    budget.total[core::Resource::kPower] = *mw;
   }
   const auto amount = [&budget](double given, core::Resource resource, double scale) {
     if (given >= 0.0) {
-      budget.total[static_cast<std::size_t>(resource)] = std::llround(given * scale);
+      budget.total[resource] = std::llround(given * scale);
     }
   };
   amount(options.cpu, core::Resource::kCpu, 1e3);
@@ -100,7 +100,7 @@ Status apply(const InitOptions& options, FleetBudget& budget) {
     const auto mw = config::parse_power(options.floor);
     if (!mw) return fail(Code::kInvalid, "--floor: " + mw.error().context);
     for (core::FleetMember& member : budget.members) {
-      member.floor[static_cast<std::size_t>(core::Resource::kPower)] = *mw;
+      member.floor[core::Resource::kPower] = *mw;
     }
   }
   return core::check_fleet_budget(budget);
@@ -112,15 +112,16 @@ int init(const Reach& reach, const InitOptions& options) {
   const auto opened = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
   if (!opened) return complain(opened.error());
   FleetClient& client = **opened;
-  auto budget = options.file.empty() ? plan_from_boards(client, options, where->timeout)
-                                     : plan_from_file(options.file);
+  auto budget = options.file.empty() ? budget_from_boards(client, options, where->timeout)
+                                     : budget_from_file(options.file);
   if (!budget) return complain(budget.error());
   std::uint64_t rev = options.file.empty() ? budget->rev : budget->rev - 1;
   if (client.view().budget()) {
     const auto retained = static_cast<std::uint64_t>(client.view().budget()->rev);
     if (!options.force) {
-      return complain({Code::kExists, "the fleet has a plan, revision " + std::to_string(retained) +
-                                          " by '" + client.view().budget()->op +
+      return complain({Code::kExists, "the fleet has a budget, revision " +
+                                          std::to_string(retained) + " by '" +
+                                          client.view().budget()->op +
                                           "'; change it with `lairctl cap set`, or give --force"});
     }
     rev = std::max(rev, retained);
@@ -147,14 +148,14 @@ Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& 
   for (const auto& [id, board] : view.boards()) boards.add(board_json(id, board, now_ms));
   const auto count = [](std::size_t n) { return Value::integer(static_cast<std::int64_t>(n)); };
   return Value::object()
-      .set("ok", Value::boolean(verdict.level == Verdict::Level::kOk))
-      .set("verdict", Value::string(verdict.text))
+      .set("ok", verdict.level == Verdict::Level::kOk)
+      .set("verdict", verdict.text)
       .set("plan_rev", view.budget() ? Value::integer(view.budget()->rev) : Value())
       .set("boards", count(sums.boards))
       .set("live", count(sums.live))
       .set("fenced", count(sums.fenced))
       .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
-      .set("enforced_w", Value::number(sums.enforced_w))
+      .set("enforced_w", sums.enforced_w)
       .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value())
       .set("nodes", std::move(boards));
 }
@@ -176,13 +177,12 @@ int status(const Reach& reach) {
   } else {
     const bool colour = colours_on(stdout);
     std::printf("fleet      %s\n", where->fleet.fleet.c_str());
-    std::printf("plan       %s\n", view.budget()
-                                       ? ("revision " + std::to_string(view.budget()->rev) +
-                                          ", signed by " + view.budget()->op)
-                                             .c_str()
-                                       : "none published: boards use their config files");
-    std::printf("budget     %s\n",
-                sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "no power budget");
+    std::printf("budget     %s, %s\n",
+                sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "power not limited",
+                view.budget() ? ("revision " + std::to_string(view.budget()->rev) + ", signed by " +
+                                 view.budget()->op)
+                                    .c_str()
+                              : "none published: boards use their config files");
     std::printf("given out  %s (boards that are away count with their floor)\n",
                 fixed(sums.enforced_w, 1, " W").c_str());
     std::printf("drawn now  %s\n\n", sums.power_w ? fixed(sums.power_w, 1, " W").c_str()
@@ -206,17 +206,18 @@ int status(const Reach& reach) {
 void add_fleet(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<InitOptions>();
-  cli::Command* fleet = app.add_subcommand("fleet",
-                                           "The fleet's plan, and whether the boards keep to it.\n"
-                                           "Example: lairctl fleet status");
+  cli::Command* fleet =
+      app.add_subcommand("fleet",
+                         "The fleet's budget, and whether the boards keep to it.\n"
+                         "Example: lairctl fleet status");
   fleet->require_subcommand();
 
   cli::Command* init_command = fleet->add_subcommand(
       "init",
-      "Publish the first plan: members, floors and budgets, signed and kept by the broker.\n"
+      "Publish the first budget: members, floors and amounts, signed and kept by the broker.\n"
       "Without -f it is made from what the boards' own configs say.\n"
       "Example: lairctl fleet init --budget 60W --floor 2W");
-  init_command->add_option("-f,--file", options->file, "A plan, JSON with comments");
+  init_command->add_option("-f,--file", options->file, "A budget, JSON with comments");
   init_command->add_option("--budget", options->budget, "Power of all boards together: 60W");
   init_command->add_option("--cpu", options->cpu, "Cores of all boards together")
       ->check(cli::non_negative());
@@ -225,9 +226,9 @@ void add_fleet(cli::Command& app, int& code) {
   init_command->add_option("--floor", options->floor, "Power every board keeps whatever happens");
   init_command->add_option("--members", options->members, "Boards, with commas between")
       ->delimiter(',');
-  init_command->add_option("--out", options->out, "Write the plan to this file too");
-  init_command->add_flag("--dry-run", options->dry_run, "Show the plan, publish nothing");
-  init_command->add_flag("--force", options->force, "Although there is a plan");
+  init_command->add_option("--out", options->out, "Write the budget to this file too");
+  init_command->add_flag("--dry-run", options->dry_run, "Show the budget, publish nothing");
+  init_command->add_flag("--force", options->force, "Although there is a budget");
   add_access(init_command, *reach);
   init_command->callback([reach, options, &code] { code = init(*reach, *options); });
 

@@ -129,9 +129,8 @@ void add_get(cli::Command& app, int& code) {
     add_access(command, *reach);
     return command;
   };
-  list("nodes", "The boards: state, share, power, tasks, plan revision")->callback([reach, &code] {
-    code = get_nodes(*reach);
-  });
+  list("nodes", "The boards: state, share, power, tasks, revision of the budget")
+      ->callback([reach, &code] { code = get_nodes(*reach); });
   list("tasks", "The tasks of the fleet, or of this board")->callback([reach, &code] {
     code = get_tasks(*reach);
   });

@@ -128,7 +128,7 @@ int purge(const Reach& reach, const PurgeOptions& options) {
     const int taken = put_in_force(**client, without_member(*budget, id), where->timeout);
     if (taken != 0) code = taken;
   } else if (!budget) {
-    say("the plan is unknown: " + budget.error().context);
+    say("the budget is unknown: " + budget.error().context);
   }
   if (code != 0) return code;
   std::printf(
@@ -147,7 +147,7 @@ void add_purge(cli::Command& app, int& code) {
   cli::Command* command = app.add_subcommand("purge",
                                              "Remove a board that is gone for good: its retained "
                                              "topics, its certificate, its place in the "
-                                             "plan.\nExample: lairctl purge n-9");
+                                             "budget.\nExample: lairctl purge n-9");
   command->add_option("node", options->name, "The board's name")->required();
   command->add_option("--pki", options->pki, "The folder of the fleet's certificates")
       ->show_default();

@@ -72,10 +72,9 @@ int fleet_status(const Where& where, const Reach& reach) {
   }
   if (reach.json()) {
     std::printf("%s\n", json::to_text(Value::object()
-                                          .set("fleet", Value::string(where.fleet.fleet))
-                                          .set("verdict", Value::string(verdict.text))
-                                          .set("live_tasks",
-                                               Value::integer(static_cast<std::int64_t>(running)))
+                                          .set("fleet", where.fleet.fleet)
+                                          .set("verdict", verdict.text)
+                                          .set("live_tasks", running)
                                           .set("at_risk", std::move(risky))
                                           .set("nodes", std::move(all)))
                             .c_str());

@@ -29,7 +29,7 @@ struct SubmitOptions {
   std::string deadline;
   bool any = false;
   bool dry_run = false;
-  bool together = false;  // a fleet task: for many boards
+  bool together = false;  // a co-training task: for many boards
 };
 
 Result<std::string> read_all(const std::string& file) {
@@ -54,8 +54,8 @@ Result<Value> read_task(const SubmitOptions& options) {
   const std::string source = options.file == "-" ? "standard input" : options.file;
   auto task = json::parse(*text, source, limits);
   if (!task) return task;
-  if (!options.deadline.empty()) task->set("deadline", Value::string(options.deadline));
-  if (options.together && task->is(Kind::kObject)) task->set("fleet", Value::boolean(true));
+  if (!options.deadline.empty()) task->set("deadline", options.deadline);
+  if (options.together && task->is(Kind::kObject)) task->set("fleet", true);
   std::vector<config::Problem> problems;
   static_cast<void>(agent::parse_task(*task, source, problems));
   if (problems.empty()) return task;
@@ -72,8 +72,8 @@ std::vector<Offer> shown(const std::map<std::string, mqtt::Reply>& bids, bool js
     Value all = Value::array();
     for (const Offer& offer : offers) {
       Value row = bids.at(offer.board).data;
-      if (!row.is(Kind::kObject)) row = Value::object().set("admits", Value::boolean(false));
-      all.add(row.set("node", Value::string(offer.board)));
+      if (!row.is(Kind::kObject)) row = Value::object().set("admits", false);
+      all.add(row.set("node", offer.board));
     }
     std::printf("%s\n", json::to_text(all).c_str());
     return offers;
@@ -162,7 +162,7 @@ class Placement {
     return std::nullopt;
   }
 
-  [[nodiscard]] Value named() const { return Value::object().set("task", Value::string(name_)); }
+  [[nodiscard]] Value named() const { return Value::object().set("task", name_); }
 
   // Returns nothing when the board certainly does not have the task: then the next may be asked.
   std::optional<int> submit_to(const std::string& board) {
@@ -290,7 +290,7 @@ int submit(const Reach& reach, SubmitOptions options) {
           {Code::kInvalid, "--dry-run asks boards over the fleet's broker; here `laird check " +
                                options.file + "` looks at the file"});
     }
-    const Value request = Value::object().set("op", Value::string("submit")).set("task", *task);
+    const Value request = Value::object().set("op", "submit").set("task", *task);
     return show_text(ask(where->socket, request, where->timeout));
   }
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
@@ -338,7 +338,7 @@ void add_submit(cli::Command& app, int& code) {
   command->add_option("--node", reach->node,
                       "This board of the fleet; several, with commas between, train one model");
   command->add_flag("--all", reach->all,
-                    "Every live board: one model, trained on all their data (a fleet task)");
+                    "Every live board: one model, trained on all their data (a co-training task)");
   command->add_flag("--any", options->any,
                     "The board that meets the deadline with least energy; never two");
   command->add_flag("--dry-run", options->dry_run,

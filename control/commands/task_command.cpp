@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-// Every board that has the task: a fleet task is on many.
+// Every board that has the task: a co-training task is on many.
 int on_task_everywhere(FleetClient& client, const Reach& reach, const std::string& verb,
                        const std::string& task, DurationNs timeout) {
   std::set<std::string> boards;
@@ -25,8 +25,7 @@ int on_task_everywhere(FleetClient& client, const Reach& reach, const std::strin
     say("nothing was done");
     return kFailed;
   }
-  const auto replies =
-      client.ask_each(verb, Value::object().set("task", Value::string(task)), boards, timeout);
+  const auto replies = client.ask_each(verb, Value::object().set("task", task), boards, timeout);
   if (!replies) return complain(replies.error());
   return show_all(*replies, boards, false);
 }
@@ -36,8 +35,7 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
   if (!where) return complain(where.error());
   if (where->local) {
     if (verb == "cancel" && !confirmed("End task '" + task + "'?", reach.yes)) return kFailed;
-    const Value request =
-        Value::object().set("op", Value::string(verb)).set("task", Value::string(task));
+    const Value request = Value::object().set("op", verb).set("task", task);
     return show_text(ask(where->socket, request, where->timeout));
   }
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
@@ -56,8 +54,7 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
     say("nothing was done");
     return kFailed;
   }
-  const auto reply =
-      (*client)->ask(board, verb, Value::object().set("task", Value::string(task)), where->timeout);
+  const auto reply = (*client)->ask(board, verb, Value::object().set("task", task), where->timeout);
   if (!reply) return complain(reply.error());
   if (verb == "explain" && exit_code_of(*reply) == 0) {
     std::printf("%s\n", reply->text.c_str());
@@ -79,7 +76,7 @@ void add_task_verbs(cli::Command& app, int& code) {
     if (verb == "cancel") command->add_flag("-y,--yes", reach->yes, "Do not ask");
     if (verb != "explain") {
       command->add_flag("--all", reach->all,
-                        "Every board that has it, as boards have a fleet task");
+                        "Every board that has it, as boards have a co-training task");
     }
     add_access(command, *reach);
     command->callback([reach, task, verb, &code] { code = on_task(*reach, verb, *task); });

@@ -43,7 +43,7 @@ void check_agent(const std::string& socket, DurationNs timeout, Findings& out) {
     out.push_back({Health::kSkipped, "agent", "none on this machine (no " + socket + ")", ""});
     return;
   }
-  const auto status = ask(socket, Value::object().set("op", Value::string("status")), timeout);
+  const auto status = ask(socket, Value::object().set("op", "status"), timeout);
   if (!status) {
     // This user cannot tell whether an agent runs here. A machine that only operates a fleet has
     // none.
@@ -65,7 +65,7 @@ void check_agent(const std::string& socket, DurationNs timeout, Findings& out) {
   } else {
     out.push_back({Health::kOk, "journal", "is written", ""});
   }
-  const auto power = ask(socket, Value::object().set("op", Value::string("power")), timeout);
+  const auto power = ask(socket, Value::object().set("op", "power"), timeout);
   const Value* source = power ? at_path(*power, "power/source") : nullptr;
   const Value* blind = power ? at_path(*power, "power/blind") : nullptr;
   if (source == nullptr || !source->is(Kind::kString)) return;

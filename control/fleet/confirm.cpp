@@ -95,8 +95,8 @@ void ConfigChange::look(FleetClient& over) {
     const bool back = seen != over.view().boards().end() && seen->second.is_live() &&
                       seen->second.epoch > waiting.epoch;
     if (back && std::chrono::steady_clock::now() >= waiting.ask_again) {
-      const auto sent = over.send(
-          board, "config", Value::object().set("confirm", Value::string(waiting.id)), timeout_);
+      const auto sent =
+          over.send(board, "config", Value::object().set("confirm", waiting.id), timeout_);
       if (sent) waiting.asked = sent->id;
       waiting.ask_again = after(kAskAgainAfter);
     }

@@ -39,9 +39,7 @@ std::optional<Value> EventHistory::take(const std::string& board, const Value& d
   // Without this a board that repeats its answer would be asked for ever.
   if (more == nullptr || !more->as_bool() || !news) return std::nullopt;
   const Place oldest = known.begin()->first;
-  return Value::object()
-      .set("epoch", Value::integer(oldest.first))
-      .set("seq", Value::integer(oldest.second));
+  return Value::object().set("epoch", oldest.first).set("seq", oldest.second);
 }
 
 std::vector<EventView> EventHistory::in_order() const {

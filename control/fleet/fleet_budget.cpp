@@ -14,8 +14,6 @@ using core::FleetBudget;
 using core::Resource;
 using json::Value;
 
-constexpr auto kPower = static_cast<std::size_t>(Resource::kPower);
-
 std::string watts(std::int64_t mw) {
   return mw == core::kUnlimited ? "not limited" : fixed(static_cast<double>(mw) / 1e3, 1, " W");
 }
@@ -25,7 +23,7 @@ std::string watts(std::int64_t mw) {
 Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
   LAIRD_TRY(client.load_key());
   const auto& retained = client.view().budget();
-  if (retained && client.plan_is_mine()) {
+  if (retained && client.budget_is_mine()) {
     if (auto budget = agent::parse_fleet_budget(retained->body)) return budget;
   }
 
@@ -34,12 +32,11 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
     if (board.is_live()) boards.insert(id);
   }
   if (boards.empty()) {
-    return fail(Code::kUnavailable, "no live board can say what plan is in force");
+    return fail(Code::kUnavailable, "no live board can say what budget is in force");
   }
-  const auto replies =
-      client.ask_all("get", Value::object().set("what", Value::string("plan")), boards, timeout);
+  const auto replies = client.ask_all("get", Value::object().set("what", "plan"), boards, timeout);
   LAIRD_TRY(replies);
-  Result<FleetBudget> best = fail(Code::kUnavailable, "no board told its plan");
+  Result<FleetBudget> best = fail(Code::kUnavailable, "no board told its budget");
   for (const auto& [board, reply] : *replies) {
     if (reply.code != mqtt::ReplyCode::kOk) {
       if (!best) best = fail(Code::kRefused, board + ": " + harmless(reply.text));
@@ -48,13 +45,13 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
     // Revision 0 is what the board's own config file says. It cannot be published as it is.
     Value body = reply.data;
     const auto rev = number_at(body, "rev");
-    if (rev && *rev == 0.0) body.set("rev", Value::integer(1));
+    if (rev && *rev == 0.0) body.set("rev", 1);
     auto budget = agent::parse_fleet_budget(body);
     if (!budget) continue;
     if (rev && *rev == 0.0) budget->rev = 0;
     if (!best || budget->rev > best->rev) best = std::move(budget);
   }
-  // Another operator's plan may be newer than the one the boards have. Ours must be newer than
+  // Another operator's budget may be newer than the one the boards have. Ours must be newer than
   // both.
   if (best && retained && retained->rev > 0 &&
       static_cast<std::uint64_t>(retained->rev) > best->rev) {
@@ -65,7 +62,7 @@ Result<FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout) {
 
 FleetBudget with_power(FleetBudget budget, std::int64_t power_mw) {
   ++budget.rev;
-  budget.total[kPower] = power_mw;
+  budget.total[Resource::kPower] = power_mw;
   budget.power_mw_for_now = core::kUnlimited;
   budget.power_for_now_until_wall = 0;
   return budget;
@@ -90,7 +87,7 @@ FleetBudget with_member(FleetBudget budget, const std::string& id, std::int64_t 
   ++budget.rev;
   add_member(budget, id);
   for (core::FleetMember& member : budget.members) {
-    if (member.id == id) member.floor[kPower] = floor_mw;
+    if (member.id == id) member.floor[Resource::kPower] = floor_mw;
   }
   return budget;
 }
@@ -105,12 +102,12 @@ FleetBudget without_power_cap(FleetBudget budget, bool budget_too) {
   ++budget.rev;
   budget.power_mw_for_now = core::kUnlimited;
   budget.power_for_now_until_wall = 0;
-  if (budget_too) budget.total[kPower] = core::kUnlimited;
+  if (budget_too) budget.total[Resource::kPower] = core::kUnlimited;
   return budget;
 }
 
 std::string power_text(const FleetBudget& budget, std::int64_t now_unix_ms) {
-  const std::string lasting = watts(budget.total[kPower]);
+  const std::string lasting = watts(budget.total[Resource::kPower]);
   const bool for_now = budget.power_mw_for_now != core::kUnlimited &&
                        budget.power_for_now_until_wall / kMillisecond > now_unix_ms;
   if (!for_now) return "power " + lasting;
@@ -119,10 +116,10 @@ std::string power_text(const FleetBudget& budget, std::int64_t now_unix_ms) {
 }
 
 int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs timeout) {
-  // A plan that every board refuses must not be published: the broker would keep it and send it to
-  // every board that connects.
+  // A budget that every board refuses must not be published: the broker would keep it and send it
+  // to every board that connects.
   if (const Status ok = core::check_fleet_budget(budget); !ok) return complain(ok.error());
-  if (const Status ok = client.publish_plan(agent::fleet_budget_json(budget), timeout); !ok) {
+  if (const Status ok = client.publish_budget(agent::fleet_budget_json(budget), timeout); !ok) {
     return complain(ok.error());
   }
   const auto rev = static_cast<double>(budget.rev);
@@ -154,7 +151,7 @@ int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs time
                                             : " is " + found->second.state);
   }
   std::printf(
-      "plan %llu: %s; in force on %zu of %zu%s\n", static_cast<unsigned long long>(budget.rev),
+      "budget %llu: %s; in force on %zu of %zu%s\n", static_cast<unsigned long long>(budget.rev),
       power_text(budget, unix_ms_now()).c_str(), have, budget.members.size(), others.c_str());
   if (have == budget.members.size()) return 0;
   for (const EventView& event : client.view().events()) {
@@ -163,7 +160,7 @@ int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs time
     if (kind == nullptr || text == nullptr || kind->as_string() != "refused-command") continue;
     say(event.board + " refused: " + harmless(text->as_string()));
   }
-  say("the broker keeps the plan: the others take it when they are back");
+  say("the broker keeps the budget: the others take it when they are back");
   return have == 0 ? kTimedOut : kPartial;
 }
 

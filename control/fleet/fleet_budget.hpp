@@ -1,4 +1,4 @@
-// How lairctl changes the fleet's budget: it reads the plan in force, changes it, signs it,
+// How lairctl changes the fleet's budget: it reads the one in force, changes it, signs it,
 // publishes it and waits until the boards have taken it.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace laird::control {
 
-// The plan in force. The retained plan is believed when this operator signed it. Otherwise the
-// boards are asked, because they check whose signature a plan bears, and the highest revision
+// The budget in force. The retained one is believed when this operator signed it. Otherwise the
+// boards are asked, because they check whose signature a budget bears, and the highest revision
 // counts. kNotFound when there is neither.
 [[nodiscard]] Result<core::FleetBudget> budget_in_force(FleetClient& client, DurationNs timeout);
 
@@ -31,8 +31,8 @@ void add_member(core::FleetBudget& budget, const std::string& id);
 
 // "power 60.0 W until 2026-11-16T07:00:00.000Z, then 80.0 W"
 [[nodiscard]] std::string power_text(const core::FleetBudget& budget, std::int64_t now_unix_ms);
-// Publishes a plan and waits until every live board of it reports the new revision. Says how far
-// that went ("in force on 7 of 8; n-3 is lost") and returns the exit code. A plan that no board
+// Publishes a budget and waits until every live board of it reports the new revision. Says how far
+// that went ("in force on 7 of 8; n-3 is lost") and returns the exit code. A budget that no board
 // would take is not published. The client should listen to events, so that refusals are told.
 [[nodiscard]] int put_in_force(FleetClient& client, const core::FleetBudget& budget,
                                DurationNs timeout);

@@ -301,7 +301,7 @@ std::map<std::string, mqtt::Reply> FleetClient::replies_to(
   return out;
 }
 
-Status FleetClient::publish_plan(const Value& budget, DurationNs timeout) {
+Status FleetClient::publish_budget(const Value& budget, DurationNs timeout) {
   mqtt::Command command;
   command.id = name_ + "-" + random_hex(16);
   command.fleet = access_.fleet;
@@ -323,19 +323,19 @@ Status FleetClient::publish_plan(const Value& budget, DurationNs timeout) {
   const auto arrived = [&] {
     return client_->counters().refused > refused ||
            (view_.budget() && rev && view_.budget()->rev == static_cast<std::int64_t>(*rev) &&
-            plan_is_mine());
+            budget_is_mine());
   };
   if (!wait(after(timeout), arrived)) {
-    return fail(Code::kUnavailable, "the broker did not take the plan in time");
+    return fail(Code::kUnavailable, "the broker did not take the budget in time");
   }
   if (client_->counters().refused > refused) {
     return fail(Code::kRefused, "the broker's ACL does not let '" + access_.op +
-                                    "' write the plan; run `lairctl broker config` again");
+                                    "' write the budget; run `lairctl broker config` again");
   }
   return {};
 }
 
-bool FleetClient::plan_is_mine() const {
+bool FleetClient::budget_is_mine() const {
   if (!view_.budget() || !key_) return false;
   return mqtt::verify(key_->public_key(), mqtt::signing_input(view_.budget()->signed_text),
                       view_.budget()->signature);

@@ -87,10 +87,10 @@ class FleetClient {
       const std::string& verb, const json::Value& body, const std::set<std::string>& boards,
       DurationNs timeout);
 
-  // Publishes the plan, signed and retained, and waits until the broker has acknowledged it.
-  [[nodiscard]] Status publish_plan(const json::Value& budget, DurationNs timeout);
-  // Whether there is a retained plan and this operator signed it. Call load_key() before.
-  [[nodiscard]] bool plan_is_mine() const;
+  // Publishes the budget, signed and retained, and waits until the broker has acknowledged it.
+  [[nodiscard]] Status publish_budget(const json::Value& budget, DurationNs timeout);
+  // Whether there is a retained budget and this operator signed it. Call load_key() before.
+  [[nodiscard]] bool budget_is_mine() const;
   // Reads the signing key, if it has not been read yet.
   [[nodiscard]] Status load_key();
 

@@ -94,8 +94,8 @@ void FleetView::take(const mqtt::Topic& topic, std::string_view payload) {
       const auto command = mqtt::parse_signed_text(envelope->signed_text);
       if (!command) return;
       const auto rev = number_at(command->body, "rev");
-      budget_ = PlanView{command->body, envelope->op, envelope->signed_text, envelope->signature,
-                         rev ? static_cast<std::int64_t>(*rev) : 0};
+      budget_ = BudgetView{command->body, envelope->op, envelope->signed_text, envelope->signature,
+                           rev ? static_cast<std::int64_t>(*rev) : 0};
       return;
     }
     default: return;

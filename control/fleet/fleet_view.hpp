@@ -46,7 +46,7 @@ struct EventView {
   json::Value event;
 };
 
-struct PlanView {
+struct BudgetView {
   json::Value body;
   std::string op;
   std::string signed_text;
@@ -75,7 +75,7 @@ class FleetView {
   [[nodiscard]] std::vector<TaskView> tasks_of(const std::string& board) const;
   [[nodiscard]] std::deque<EventView>& events() { return events_; }
   [[nodiscard]] const std::deque<EventView>& events() const { return events_; }
-  [[nodiscard]] const std::optional<PlanView>& budget() const { return budget_; }
+  [[nodiscard]] const std::optional<BudgetView>& budget() const { return budget_; }
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
 
  private:
@@ -84,7 +84,7 @@ class FleetView {
   std::map<std::string, BoardView> boards_;
   std::map<std::pair<std::string, std::string>, TaskView> tasks_;
   std::deque<EventView> events_;
-  std::optional<PlanView> budget_;
+  std::optional<BudgetView> budget_;
   std::uint64_t changes_ = 0;
 };
 

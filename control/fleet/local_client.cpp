@@ -99,9 +99,7 @@ Result<json::Value> ask(const std::string& socket_path, const json::Value& reque
               error == nullptr ? "the agent refused without a reason" : error->as_string());
 }
 
-json::Value local_request(const char* verb) {
-  return json::Value::object().set("op", json::Value::string(verb));
-}
+json::Value local_request(const char* verb) { return json::Value::object().set("op", verb); }
 
 Result<std::vector<TaskView>> local_tasks(const Where& where) {
   auto answer = ask(where.socket, local_request("tasks"), where.timeout);

@@ -92,18 +92,18 @@ int show_all(const std::map<std::string, mqtt::Reply>& replies, const std::set<s
   for (const auto& [board, reply] : replies) names.insert(board);
   for (const std::string& board : names) {
     const auto found = replies.find(board);
-    Value row = Value::object().set("node", Value::string(board));
+    Value row = Value::object().set("node", board);
     if (found == replies.end()) {
-      row.set("ok", Value::boolean(false)).set("code", Value::string("no-answer"));
+      row.set("ok", false).set("code", "no-answer");
       if (!json) say(board + ": no answer");
     } else {
       ++answered;
       const int code = json ? exit_code_of(found->second) : show(found->second);
       if (code == 0) ++good;
       worst = std::max(worst, code);
-      row.set("ok", Value::boolean(code == 0))
-          .set("code", Value::string(std::string(mqtt::name(found->second.code))))
-          .set("text", Value::string(found->second.text));
+      row.set("ok", code == 0)
+          .set("code", mqtt::name(found->second.code))
+          .set("text", found->second.text);
       if (!found->second.data.is(Kind::kNull)) row.set("data", found->second.data);
     }
     rows.add(std::move(row));
@@ -124,8 +124,7 @@ int show_text(const Result<Value>& answer) {
 }
 
 int show_local_power(const Where& where, bool json) {
-  const auto answer =
-      ask(where.socket, Value::object().set("op", Value::string("power")), where.timeout);
+  const auto answer = ask(where.socket, Value::object().set("op", "power"), where.timeout);
   if (!answer) return complain(answer.error());
   const Value* power = answer->find("power", Kind::kObject);
   const Value* text = power == nullptr ? nullptr : power->find("text", Kind::kString);

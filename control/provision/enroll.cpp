@@ -7,32 +7,30 @@
 namespace laird::control {
 namespace {
 
+using core::Resource;
 using json::Value;
 
 constexpr std::size_t kFileBytesMax = 64 * 1024;
-constexpr auto kCpu = static_cast<std::size_t>(core::Resource::kCpu);
-constexpr auto kGpu = static_cast<std::size_t>(core::Resource::kGpu);
-constexpr auto kPower = static_cast<std::size_t>(core::Resource::kPower);
 
 // Floors or a budget as the config writes them; what is not limited is left out.
 Value amounts(const core::Amounts& of, bool zero_too) {
   Value out = Value::object();
-  const auto wanted = [&](std::size_t r) { return of[r] > 0 || (zero_too && of[r] == 0); };
-  if (wanted(kPower)) out.set("power", Value::string(config::format_power(of[kPower])));
-  if (wanted(kCpu)) out.set("cpu", Value::number(static_cast<double>(of[kCpu]) / 1e3));
-  if (wanted(kGpu)) out.set("gpu", Value::number(static_cast<double>(of[kGpu]) / 1e6));
+  const auto wanted = [&](Resource r) { return of[r] > 0 || (zero_too && of[r] == 0); };
+  if (wanted(Resource::kPower)) out.set("power", config::format_power(of[Resource::kPower]));
+  if (wanted(Resource::kCpu)) out.set("cpu", static_cast<double>(of[Resource::kCpu]) / 1e3);
+  if (wanted(Resource::kGpu)) out.set("gpu", static_cast<double>(of[Resource::kGpu]) / 1e6);
   return out;
 }
 
 Value fleet_section(const Enrolment& board) {
   Value brokers = Value::array();
-  for (const std::string& broker : board.brokers) brokers.add(Value::string(broker));
+  for (const std::string& broker : board.brokers) brokers.add(broker);
   Value operators = Value::array();
   for (const KnownOperator& who : board.operators) {
     operators.add(Value::object()
-                      .set("name", Value::string(who.name))
-                      .set("key", Value::string(who.key))
-                      .set("may", Value::array().add(Value::string("*"))));
+                      .set("name", who.name)
+                      .set("key", who.key)
+                      .set("may", Value::array().add("*")));
   }
   Value members = Value::object();
   for (const std::string& id : board.budget.founders) {
@@ -41,14 +39,14 @@ Value fleet_section(const Enrolment& board) {
   }
   const std::string tls = "/etc/laird/tls/";
   return Value::object()
-      .set("name", Value::string(board.fleet))
+      .set("name", board.fleet)
       .set("brokers", std::move(brokers))
       .set("tls", Value::object()
-                      .set("ca", Value::string(tls + "ca.crt"))
-                      .set("cert", Value::string(tls + "node.crt"))
-                      .set("key", Value::string(tls + "node.key")))
+                      .set("ca", tls + "ca.crt")
+                      .set("cert", tls + "node.crt")
+                      .set("key", tls + "node.key"))
       .set("operators", std::move(operators))
-      .set("epoch", Value::integer(board.budget.founding_epoch))
+      .set("epoch", board.budget.founding_epoch)
       .set("members", std::move(members))
       .set("budget", amounts(board.budget.total, true));
 }
@@ -57,9 +55,9 @@ Value fleet_section(const Enrolment& board) {
 
 Result<Value> board_config(const Enrolment& board) {
   Value out = Value::object()
-                  .set("node", Value::string(board.id))
-                  .set("state_dir", Value::string("/var/lib/laird"))
-                  .set("policy", Value::string("foresight"))
+                  .set("node", board.id)
+                  .set("state_dir", "/var/lib/laird")
+                  .set("policy", "foresight")
                   .set("fleet", fleet_section(board));
   std::vector<config::Problem> problems;
   static_cast<void>(config::normalise(agent::settings_schema(), out, "laird.json", problems));

@@ -21,8 +21,8 @@ struct Enrolment {
   std::string fleet;
   std::vector<std::string> brokers;
   std::vector<KnownOperator> operators;
-  // The fleet's plan. Its founders go into the config as they are: the boards of a fleet must name
-  // the same founders, or they refuse the plans that the others take.
+  // The fleet's budget. Its founders go into the config as they are: the boards of a fleet must
+  // name the same founders, or they refuse the budgets that the others take.
   core::FleetBudget budget;
 };
 

@@ -25,16 +25,16 @@ std::string index_text(const PkiIndex& index) {
   Value entries = Value::array();
   for (const PkiEntry& entry : index.entries) {
     Value one = Value::object();
-    one.set("serial", Value::string(entry.serial));
-    one.set("name", Value::string(entry.name));
-    one.set("role", Value::string(std::string(name(entry.role))));
-    one.set("not_after_s", Value::integer(entry.not_after_s));
+    one.set("serial", entry.serial);
+    one.set("name", entry.name);
+    one.set("role", name(entry.role));
+    one.set("not_after_s", entry.not_after_s);
     one.set("revoked_at_s", entry.revoked_at_s == 0 ? Value() : Value::integer(entry.revoked_at_s));
     entries.add(std::move(one));
   }
   Value out = Value::object();
-  out.set("s", Value::string("laird.pki/1.0"));
-  out.set("fleet", Value::string(index.fleet));
+  out.set("s", "laird.pki/1.0");
+  out.set("fleet", index.fleet);
   out.set("issued", std::move(entries));
   return json::to_pretty_text(out) + "\n";
 }

@@ -36,10 +36,7 @@ void RowWatcher::show(const Rows& rows, std::size_t state_column) {
     std::vector<std::string> cells = known->second.second;
     if (state_column < cells.size()) cells[state_column] = "gone";
     table.add(cells);
-    lines += json::to_text(Value::object()
-                               .set("key", Value::string(known->first))
-                               .set("state", Value::string("gone"))) +
-             "\n";
+    lines += json::to_text(Value::object().set("key", known->first).set("state", "gone")) + "\n";
     known = last_.erase(known);
   }
   if (json_) {

@@ -89,11 +89,11 @@ std::vector<std::string> board_row(const std::string& id, const BoardView& board
 
 Value board_json(const std::string& id, const BoardView& board, std::int64_t now_ms) {
   Value out = Value::object()
-                  .set("node", Value::string(id))
-                  .set("state", Value::string(board.state))
-                  .set("live", Value::boolean(board.is_live()))
-                  .set("since", Value::string(board.since))
-                  .set("epoch", Value::integer(board.epoch));
+                  .set("node", id)
+                  .set("state", board.state)
+                  .set("live", board.is_live())
+                  .set("since", board.since)
+                  .set("epoch", board.epoch);
   const auto age = age_s(board, now_ms);
   out.set("report_age_s", age ? Value::number(*age) : Value());
   out.set("info", board.info);
@@ -156,7 +156,7 @@ std::string tasks_table(const std::vector<TaskView>& tasks, bool with_board, boo
 
 Value task_json(const TaskView& task) {
   Value out = Value::object();
-  if (!task.board.empty()) out.set("node", Value::string(task.board));
+  if (!task.board.empty()) out.set("node", task.board);
   for (const Value::Member& member : task.task.members()) {
     if (member.first != "s") out.set(member.first, member.second);
   }
@@ -169,7 +169,7 @@ std::string event_line(const EventView& event) {
 }
 
 Value event_json(const EventView& event) {
-  Value out = Value::object().set("node", Value::string(event.board));
+  Value out = Value::object().set("node", event.board);
   for (const Value::Member& member : event.event.members()) {
     if (member.first != "s") out.set(member.first, member.second);
   }
@@ -203,7 +203,7 @@ std::string describe_board(const std::string& id, const BoardView& board, std::i
     line("report", "none yet");
     return out;
   }
-  line("report", span_text(age_s(board, now_ms)) + " old, plan revision " +
+  line("report", span_text(age_s(board, now_ms)) + " old, budget revision " +
                      whole(board.number("config_rev")));
   line("power", fixed(board.number("power_w"), 1, " W now") + " (" +
                     text_at(board.info, "power_source") + "), " +
@@ -303,7 +303,7 @@ Verdict verdict_of(const FleetView& view) {
     why += (why.empty() ? "" : ", ") + std::to_string(sums.fenced) + " fenced";
   }
   if (sums.rev_lowest < sums.rev_highest) {
-    why += (why.empty() ? "" : ", ") + std::string("some boards still have plan revision ") +
+    why += (why.empty() ? "" : ", ") + std::string("some boards still have budget revision ") +
            std::to_string(sums.rev_lowest);
   }
   out.level = why.empty() ? Verdict::Level::kOk : Verdict::Level::kWarning;

@@ -36,7 +36,7 @@ Line titled(const FleetView& view, const FleetSums& sums, const FrameOptions& op
   for (const auto& [key, task] : view.tasks()) live_tasks += task.is_ended() ? 0 : 1;
   std::string left = "laird  fleet " + options.fleet + "   " + std::to_string(sums.live) + " of " +
                      std::to_string(sums.boards) + " boards   " + std::to_string(live_tasks) +
-                     " live tasks   plan " + std::to_string(sums.rev_highest);
+                     " live tasks   budget revision " + std::to_string(sums.rev_highest);
   const std::string clock = mqtt::time_text(options.now_ms).substr(11, 8) + "Z";
   if (left.size() + clock.size() + 2 < options.width) {
     left += std::string(options.width - left.size() - clock.size(), ' ') + clock;

@@ -25,12 +25,11 @@ struct Options {
 json::Value curve_value(const CotrainCurve& curve, double target) {
   json::Value v = json::Value::object();
   const Reach reach = reach_of(curve, target);
-  v.set("rounds_to_target", json::Value::integer(reach.round));
-  v.set("bytes_per_board_to_target", json::Value::number(reach.bytes));
-  v.set("final_accuracy_board0",
-        json::Value::number(curve.accuracy.empty() ? 0.0 : curve.accuracy.back()));
-  v.set("final_accuracy_worst_board", json::Value::number(curve.final_worst));
-  v.set("disagreement", json::Value::number(curve.disagreement));
+  v.set("rounds_to_target", reach.round);
+  v.set("bytes_per_board_to_target", reach.bytes);
+  v.set("final_accuracy_board0", curve.accuracy.empty() ? 0.0 : curve.accuracy.back());
+  v.set("final_accuracy_worst_board", curve.final_worst);
+  v.set("disagreement", curve.disagreement);
   return v;
 }
 
@@ -49,11 +48,11 @@ int run_sweep(const Options& o, const ImageSet& train, const ImageSet& test) {
     const CotrainResult r = run_cotrain(config, train, test, false);
     const double final = r.quantized.accuracy.empty() ? 0.0 : r.quantized.accuracy.back();
     json::Value v = json::Value::object();
-    v.set("alpha_over_bound", json::Value::number(factor));
-    v.set("alpha", json::Value::number(config.alpha));
-    v.set("accuracy", json::Value::number(final));
-    v.set("disagreement", json::Value::number(r.quantized.disagreement));
-    v.set("diverged", json::Value::boolean(r.quantized.diverged));
+    v.set("alpha_over_bound", factor);
+    v.set("alpha", config.alpha);
+    v.set("accuracy", final);
+    v.set("disagreement", r.quantized.disagreement);
+    v.set("diverged", r.quantized.diverged);
     if (!o.json) {
       std::printf("alpha %.4g (%.2f of the bound): accuracy %.2f%%, disagreement %.2g%s\n",
                   config.alpha, factor, final, r.quantized.disagreement,
@@ -80,14 +79,14 @@ int run(Options o) {
   const Reach ours = reach_of(r.quantized, r.target_accuracy);
   const Reach theirs = reach_of(r.float32, r.target_accuracy);
   json::Value v = json::Value::object();
-  v.set("model", json::Value::string(o.model));
-  v.set("central_accuracy", json::Value::number(r.central_accuracy));
-  v.set("target_accuracy", json::Value::number(r.target_accuracy));
+  v.set("model", o.model);
+  v.set("central_accuracy", r.central_accuracy);
+  v.set("target_accuracy", r.target_accuracy);
   v.set("quantized", curve_value(r.quantized, r.target_accuracy));
   v.set("float32", curve_value(r.float32, r.target_accuracy));
-  v.set("bytes_ratio", json::Value::number(ours.bytes > 0 ? theirs.bytes / ours.bytes : 0.0));
-  v.set("alpha", json::Value::number(o.config.alpha));
-  v.set("alpha_bound", json::Value::number(r.alpha_bound));
+  v.set("bytes_ratio", ours.bytes > 0 ? theirs.bytes / ours.bytes : 0.0);
+  v.set("alpha", o.config.alpha);
+  v.set("alpha_bound", r.alpha_bound);
   std::printf("%s\n", (o.json ? json::to_text(v) : json::to_pretty_text(v)).c_str());
   if (!o.html.empty()) {
     const std::string page = plot::page(

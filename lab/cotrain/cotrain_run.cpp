@@ -83,7 +83,7 @@ void finish(const CotrainConfig& config, const ImageSet& test,
   }
   for (const auto& y : all) {
     for (std::size_t i = 0; i < y.size(); ++i) {
-      // What is no number any more is greater than nothing, as comparisons go.
+      // NaN compares as not greater than anything, so it has to be asked for.
       curve.diverged |= !std::isfinite(y[i]);
       curve.disagreement = std::max(curve.disagreement, std::abs(y[i] - mean[i]));
     }

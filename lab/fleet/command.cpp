@@ -79,15 +79,14 @@ int run(const Wishes& wishes) {
                     .set("nodes", count(recording->nodes.size()))
                     .set("messages", count(recording->messages))
                     .set("instants", count(verdict.instants))
-                    .set("excess_parts", Value::integer(std::max<std::int64_t>(
-                                             0, verdict.most_parts - verdict.whole_parts)))
-                    .set("most_share", Value::number(static_cast<double>(verdict.most_parts) /
-                                                     static_cast<double>(verdict.whole_parts)))
-                    .set("most_over_budget_w",
-                         Value::number(static_cast<double>(verdict.most_over_mw) * 1e-3))
-                    .set("drawn_most_w", Value::number(verdict.drawn_most_w))
-                    .set("drawn_budget_w", Value::number(verdict.drawn_budget_w))
-                    .set("cut_settled_s", Value::number(verdict.cut_settled_s))
+                    .set("excess_parts",
+                         std::max<std::int64_t>(0, verdict.most_parts - verdict.whole_parts))
+                    .set("most_share", static_cast<double>(verdict.most_parts) /
+                                           static_cast<double>(verdict.whole_parts))
+                    .set("most_over_budget_w", static_cast<double>(verdict.most_over_mw) * 1e-3)
+                    .set("drawn_most_w", verdict.drawn_most_w)
+                    .set("drawn_budget_w", verdict.drawn_budget_w)
+                    .set("cut_settled_s", verdict.cut_settled_s)
                     .set("tasks", count(verdict.tasks))
                     .set("tasks_ended", count(verdict.tasks_ended))
                     .set("tasks_succeeded", count(verdict.tasks_succeeded))

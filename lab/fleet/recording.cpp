@@ -52,7 +52,7 @@ class Reader {
     now_us_ = static_cast<std::int64_t>(unix_s * 1e6);
     if (out_.messages++ == 0) out_.first_unix_us = now_us_;
     out_.last_unix_us = std::max(out_.last_unix_us, now_us_);
-    // Peers' words to each other are binary and none of ours.
+    // What boards say to each other is binary, and is not needed here.
     if (payload.empty() || topic->kind == TopicKind::kCoop) return;
     const auto body = json::parse(payload, "message");
     if (!body || !body->is(Kind::kObject)) {

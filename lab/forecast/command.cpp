@@ -33,34 +33,34 @@ struct Options {
                                   const std::vector<MethodScore>& scores,
                                   const std::vector<ReachScore>& reach, bool details) {
   json::Value root = json::Value::object();
-  root.set("curves", json::Value::integer(static_cast<std::int64_t>(curves.size())));
+  root.set("curves", curves.size());
   json::Value methods = json::Value::array();
   for (const MethodScore& score : scores) {
     json::Value m = json::Value::object();
-    m.set("name", json::Value::string(score.name));
-    m.set("about", json::Value::string(score.about));
+    m.set("name", score.name);
+    m.set("about", score.about);
     json::Value medians = json::Value::object();
     for (std::size_t i = 0; i < kShares.size(); ++i) {
-      medians.set(share_key(kShares[i]), json::Value::number(score.median[i]));
+      medians.set(share_key(kShares[i]), score.median[i]);
     }
     m.set("median", std::move(medians));
-    m.set("cap", json::Value::number(score.cap));
-    m.set("cap_all", json::Value::number(score.cap_all));
-    m.set("over_10x", json::Value::number(score.over_10x));
+    m.set("cap", score.cap);
+    m.set("cap_all", score.cap_all);
+    m.set("over_10x", score.over_10x);
     m.set("coverage_90",
           score.coverage_90 ? json::Value::number(*score.coverage_90) : json::Value());
-    m.set("ns_update", json::Value::number(score.ns_update));
-    m.set("ns_forecast", json::Value::number(score.ns_forecast));
+    m.set("ns_update", score.ns_update);
+    m.set("ns_forecast", score.ns_forecast);
     if (details) {
       json::Value predictions = json::Value::array();
       for (const Prediction& p : score.predictions) {
         json::Value v = json::Value::object();
-        v.set("curve", json::Value::string(p.curve));
-        v.set("share", json::Value::number(p.share));
-        v.set("loss", json::Value::number(p.loss));
-        v.set("true", json::Value::number(p.loss_true));
-        if (p.low) v.set("low", json::Value::number(*p.low));
-        if (p.high) v.set("high", json::Value::number(*p.high));
+        v.set("curve", p.curve);
+        v.set("share", p.share);
+        v.set("loss", p.loss);
+        v.set("true", p.loss_true);
+        if (p.low) v.set("low", *p.low);
+        if (p.high) v.set("high", *p.high);
         predictions.add(std::move(v));
       }
       m.set("predictions", std::move(predictions));
@@ -71,12 +71,12 @@ struct Options {
   json::Value reached = json::Value::array();
   for (const ReachScore& score : reach) {
     json::Value r = json::Value::object();
-    r.set("deadline", json::Value::string(score.deadline));
-    r.set("questions", json::Value::integer(static_cast<std::int64_t>(score.questions)));
-    r.set("base_rate", json::Value::number(score.base_rate));
-    r.set("brier", json::Value::number(score.brier));
-    r.set("brier_base", json::Value::number(score.brier_base));
-    r.set("auc", json::Value::number(score.auc));
+    r.set("deadline", score.deadline);
+    r.set("questions", score.questions);
+    r.set("base_rate", score.base_rate);
+    r.set("brier", score.brier);
+    r.set("brier_base", score.brier_base);
+    r.set("auc", score.auc);
     reached.add(std::move(r));
   }
   root.set("reach", std::move(reached));

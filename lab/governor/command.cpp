@@ -28,18 +28,17 @@ struct Options {
 
 json::Value to_json(const LoopResult& r) {
   json::Value out = json::Value::object();
-  out.set("scenario", json::Value::string(r.name));
-  out.set("seconds", json::Value::number(r.seconds));
-  out.set("constrained_seconds", json::Value::number(r.constrained_seconds));
-  out.set("mean_to_cap_percent", json::Value::number(r.mean_to_cap_percent));
-  out.set("mean_to_best_percent", json::Value::number(r.mean_to_best_percent));
-  out.set("above_cap_5_percent_of_time", json::Value::number(r.above_percent_of_time));
-  out.set("steps", json::Value::integer(static_cast<std::int64_t>(r.steps)));
+  out.set("scenario", r.name);
+  out.set("seconds", r.seconds);
+  out.set("constrained_seconds", r.constrained_seconds);
+  out.set("mean_to_cap_percent", r.mean_to_cap_percent);
+  out.set("mean_to_best_percent", r.mean_to_best_percent);
+  out.set("above_cap_5_percent_of_time", r.above_percent_of_time);
+  out.set("steps", r.steps);
   out.set("settle_seconds_max",
           r.steps > 0 ? json::Value::number(r.settle_seconds_max) : json::Value());
-  out.set("moves", json::Value::integer(static_cast<std::int64_t>(r.moves)));
-  out.set("steady_moves_per_2s_max",
-          json::Value::integer(static_cast<std::int64_t>(r.steady_moves_per_2s_max)));
+  out.set("moves", r.moves);
+  out.set("steady_moves_per_2s_max", r.steady_moves_per_2s_max);
   return out;
 }
 
@@ -97,9 +96,9 @@ int run(const Options& options) {
     json::Value all = json::Value::array();
     for (const LoopResult& r : results) all.add(to_json(r));
     json::Value out = json::Value::object();
-    out.set("board", json::Value::string(board->name));
-    out.set("gate", json::Value::string(options.gate));
-    out.set("reading_ms", json::Value::integer(options.reading_ms));
+    out.set("board", board->name);
+    out.set("gate", options.gate);
+    out.set("reading_ms", options.reading_ms);
     out.set("results", std::move(all));
     std::printf("%s", json::to_pretty_text(out).c_str());
   } else {

@@ -80,7 +80,7 @@ json::Value spread(std::vector<int> ticks, bool tail = false) {
   const auto permille = [&](std::size_t part) {
     return json::Value::integer(ticks[(ticks.size() * part + 999) / 1000 - 1]);
   };
-  v.set("median", json::Value::integer(ticks[ticks.size() / 2]));
+  v.set("median", ticks[ticks.size() / 2]);
   v.set("p95", permille(950));
   if (tail) v.set("p99", permille(990)).set("p999", permille(999));
   return v;
@@ -134,20 +134,19 @@ json::Value summary(const Options& o, const Totals& totals) {
     reclaim = std::max<std::int64_t>(reclaim, waits.back());
   }
   json::Value v = json::Value::object();
-  v.set("runs", json::Value::integer(static_cast<std::int64_t>(
-                    totals.converged.size() + totals.scheduled.size() + totals.reclaimed.size())));
-  v.set("excess_max_parts", json::Value::integer(excess));
+  v.set("runs", totals.converged.size() + totals.scheduled.size() + totals.reclaimed.size());
+  v.set("excess_max_parts", excess);
   v.set("ticks_1e3", spread(t3));
   v.set("ticks_1e6", spread(t6));
-  v.set("payload_bytes_per_node", json::Value::number(payload));
-  v.set("payload_bytes_per_neighbour_tick", json::Value::number(per_neighbour));
-  v.set("stranded_max", json::Value::number(stranded));
-  v.set("reclaim_ticks_max", json::Value::integer(reclaim));
+  v.set("payload_bytes_per_node", payload);
+  v.set("payload_bytes_per_neighbour_tick", per_neighbour);
+  v.set("stranded_max", stranded);
+  v.set("reclaim_ticks_max", reclaim);
   if (!waits.empty()) v.set("reclaim_ticks", spread(waits, true));
   if (!totals.scheduled.empty()) {
-    v.set("needs_operator", json::Value::integer(operators));
-    v.set("reclaims", json::Value::integer(settled));
-    v.set("reclaims_late", json::Value::integer(late));
+    v.set("needs_operator", operators);
+    v.set("reclaims", settled);
+    v.set("reclaims_late", late);
   }
   return v;
 }
@@ -215,12 +214,12 @@ bool parse_delay(const std::string& text, NetworkConfig& network) {
 
 json::Value told(const char* what, const ExploreResult& r) {
   json::Value v = json::Value::object();
-  v.set("search", json::Value::string(what));
-  v.set("states", json::Value::integer(static_cast<std::int64_t>(r.states)));
-  v.set("transitions", json::Value::integer(static_cast<std::int64_t>(r.transitions)));
-  v.set("complete", json::Value::boolean(r.complete));
-  v.set("needs_operator", json::Value::integer(static_cast<std::int64_t>(r.needs_operator)));
-  v.set("violation", json::Value::string(r.violation));
+  v.set("search", what);
+  v.set("states", r.states);
+  v.set("transitions", r.transitions);
+  v.set("complete", r.complete);
+  v.set("needs_operator", r.needs_operator);
+  v.set("violation", r.violation);
   return v;
 }
 

@@ -24,14 +24,14 @@ using Load = RobustnessLoad;
 
 [[nodiscard]] json::Value to_json(const Load& load) {
   json::Value root = json::Value::object();
-  root.set("tasks", json::Value::integer(static_cast<std::int64_t>(load.tasks)));
+  root.set("tasks", load.tasks);
   json::Value strategies = json::Value::array();
   for (const StrategyScore& s : load.strategies) {
     json::Value v = json::Value::object();
-    v.set("name", json::Value::string(s.name));
+    v.set("name", s.name);
     const auto set = [&v](const std::string& key, const Measured& m) {
-      v.set(key, json::Value::number(m.mean));
-      v.set(key + "_stderr", json::Value::number(m.standard_error));
+      v.set(key, m.mean);
+      v.set(key + "_stderr", m.standard_error);
     };
     set("success_pct", s.success_pct);
     set("latency", s.latency);
@@ -85,7 +85,7 @@ void print_table(const Load& load, std::size_t runs) {
   }
   // The last load is the answer; a sweep has the others beside it.
   json::Value root = to_json(loads.back());
-  root.set("runs", json::Value::integer(static_cast<std::int64_t>(setting.runs)));
+  root.set("runs", setting.runs);
   if (options.sweep) {
     json::Value sweep = json::Value::array();
     for (const Load& load : loads) sweep.add(to_json(load));

@@ -41,19 +41,19 @@ using Table = StudyTable;
 
 [[nodiscard]] json::Value to_json(const StudyResult& result) {
   json::Value root = json::Value::object();
-  root.set("runs", json::Value::integer(static_cast<std::int64_t>(result.runs)));
-  root.set("oracle", json::Value::number(result.oracle));
+  root.set("runs", result.runs);
+  root.set("oracle", result.oracle);
   json::Value policies = json::Value::array();
   for (const PolicyScore& score : result.policies) {
     json::Value p = json::Value::object();
-    p.set("name", json::Value::string(score.name));
-    p.set("successes", json::Value::number(score.successes));
-    p.set("stderr", json::Value::number(score.standard_error));
-    p.set("switches", json::Value::number(score.switches_per_task));
-    p.set("of_oracle", json::Value::number(score.of_oracle));
-    p.set("energy_j", json::Value::number(score.energy_j));
-    p.set("behind_ours", json::Value::number(score.behind_ours));
-    p.set("behind_ours_stderr", json::Value::number(score.behind_ours_error));
+    p.set("name", score.name);
+    p.set("successes", score.successes);
+    p.set("stderr", score.standard_error);
+    p.set("switches", score.switches_per_task);
+    p.set("of_oracle", score.of_oracle);
+    p.set("energy_j", score.energy_j);
+    p.set("behind_ours", score.behind_ours);
+    p.set("behind_ours_stderr", score.behind_ours_error);
     policies.add(std::move(p));
   }
   root.set("policies", std::move(policies));
@@ -88,8 +88,8 @@ void print(const std::vector<Table>& tables, bool as_json) {
     json::Value all = json::Value::array();
     for (const Table& table : tables) {
       json::Value one = to_json(table.result);
-      one.set("title", json::Value::string(table.title));
-      one.set("tasks", json::Value::integer(static_cast<std::int64_t>(table.tasks)));
+      one.set("title", table.title);
+      one.set("tasks", table.tasks);
       all.add(std::move(one));
     }
     root.set("tables", std::move(all));

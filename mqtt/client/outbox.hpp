@@ -5,13 +5,13 @@
 // and says what time it is.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "base/enum_array.hpp"
 #include "base/time.hpp"
 #include "mqtt/client/message.hpp"
 
@@ -45,12 +45,10 @@ class Outbox {
   void resend_states();
 
   // Counts a message that was popped and will not be sent.
-  void drop(Class kind) { ++dropped_[static_cast<std::size_t>(kind)]; }
+  void drop(Class kind) { ++dropped_[kind]; }
 
   [[nodiscard]] bool empty() const;
-  [[nodiscard]] std::uint64_t dropped(Class kind) const {
-    return dropped_[static_cast<std::size_t>(kind)];
-  }
+  [[nodiscard]] std::uint64_t dropped(Class kind) const { return dropped_[kind]; }
   [[nodiscard]] std::uint64_t dropped() const;
 
  private:
@@ -71,17 +69,17 @@ class Outbox {
   bool make_room(Class kind, std::size_t bytes);
   std::optional<Outgoing> pop_ring(Class kind, TimeNs now);
   std::optional<Outgoing> pop_state(TimeNs now);
-  Ring& ring(Class kind) { return rings_[static_cast<std::size_t>(kind)]; }
+  Ring& ring(Class kind) { return rings_[kind]; }
   [[nodiscard]] std::size_t ring_max(Class kind) const;
   void drop_oldest(Class kind);
 
   OutboxLimits limits_;
-  std::array<Ring, kClasses> rings_;  // the one of kState stays empty
+  EnumArray<Class, Ring, kClasses> rings_;  // the one of kState stays empty
   std::map<std::string, State, std::less<>> states_;
   std::deque<std::string> due_;  // topics of states to send, in the order they became so
   std::size_t ring_bytes_ = 0;
   std::size_t state_bytes_ = 0;
-  std::array<std::uint64_t, kClasses> dropped_{};
+  EnumArray<Class, std::uint64_t, kClasses> dropped_{};
 };
 
 }  // namespace laird::mqtt

@@ -28,8 +28,8 @@ class CoopWriter {
   std::size_t frames_ = 0;
 };
 
-// A part of a fleet task's model for one peer: byte 2, the length of the task's name, the name, and
-// what its trainer gave (consensus/cotrain/cotrain_rounds.hpp).
+// A part of a co-training task's model for one peer: byte 2, the length of the task's name, the
+// name, and what its trainer gave (consensus/cotrain/cotrain_rounds.hpp).
 inline constexpr std::uint8_t kCoopModelVersion = 2;
 
 struct ModelPart {

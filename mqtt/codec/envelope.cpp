@@ -145,22 +145,22 @@ std::string signing_input(std::string_view signed_text) {
 
 std::string to_signed_text(const Command& command) {
   Value out = Value::object();
-  out.set("id", Value::string(command.id));
-  out.set("fleet", Value::string(command.fleet));
-  out.set("to", Value::string(command.to));
-  out.set("verb", Value::string(command.verb));
-  out.set("issued_ms", Value::integer(command.issued_ms));
-  out.set("expires_ms", Value::integer(command.expires_ms));
+  out.set("id", command.id);
+  out.set("fleet", command.fleet);
+  out.set("to", command.to);
+  out.set("verb", command.verb);
+  out.set("issued_ms", command.issued_ms);
+  out.set("expires_ms", command.expires_ms);
   out.set("body", command.body.is(Kind::kObject) ? command.body : Value::object());
   return json::to_text(out);
 }
 
 std::string to_text(const Envelope& envelope) {
   Value out = Value::object();
-  out.set("s", Value::string("laird.cmd/1.0"));
-  out.set("signed", Value::string(envelope.signed_text));
-  out.set("op", Value::string(envelope.op));
-  out.set("sig", Value::string(to_base64(envelope.signature)));
+  out.set("s", "laird.cmd/1.0");
+  out.set("signed", envelope.signed_text);
+  out.set("op", envelope.op);
+  out.set("sig", to_base64(envelope.signature));
   return json::to_text(out);
 }
 

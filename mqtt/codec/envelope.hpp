@@ -5,7 +5,7 @@
 //   sig = Ed25519(key of op, "laird-cmd-v1\n" + signed)
 //
 // Pure: the clock, the operators and the signature check come in as arguments. Two checks are left
-// to the caller: a command whose id was seen before must do nothing, and a plan counts only when
+// to the caller: a command whose id was seen before must do nothing, and a budget counts only when
 // its revision is newer.
 #pragma once
 
@@ -47,7 +47,7 @@ struct Command {
   std::string to;  // a node's id or "all"
   std::string verb;
   std::int64_t issued_ms = 0;   // Unix time
-  std::int64_t expires_ms = 0;  // Unix time; a plan may say 0: it never expires
+  std::int64_t expires_ms = 0;  // Unix time; a budget may say 0: it never expires
   json::Value body;             // an object
   std::string op;               // who signed, from the envelope
 };

@@ -65,7 +65,7 @@ Value share(const Share& from, std::string_view unit, bool in_thousands) {
   };
   const std::string suffix = "_" + std::string(unit);
   Value out = Value::object();
-  out.set("parts", Value::integer(from.parts));
+  out.set("parts", from.parts);
   out.set("enforced" + suffix, amount(from.enforced));
   out.set("floor" + suffix, amount(from.floor));
   out.set("budget" + suffix, amount(from.budget));
@@ -73,12 +73,12 @@ Value share(const Share& from, std::string_view unit, bool in_thousands) {
 }
 
 Value headed(std::string_view schema) {
-  return Value::object().set("s", Value::string(std::string(schema) + "/1.0"));
+  return Value::object().set("s", std::string(schema) + "/1.0");
 }
 
 Value texts(const std::vector<std::string>& from) {
   Value out = Value::array();
-  for (const std::string& text : from) out.add(Value::string(text));
+  for (const std::string& text : from) out.add(text);
   return out;
 }
 
@@ -177,9 +177,9 @@ std::string_view name(NodeState state) {
 
 std::string to_text(const NodeStatus& status) {
   Value out = headed("laird.status");
-  out.set("state", Value::string(std::string(name(status.state))));
+  out.set("state", name(status.state));
   out.set("epoch", count(status.epoch));
-  out.set("ts", Value::string(time_text(status.unix_ms)));
+  out.set("ts", time_text(status.unix_ms));
   return json::to_text(out);
 }
 
@@ -203,12 +203,12 @@ Result<NodeStatus> parse_status(std::string_view payload) {
 
 std::string to_text(const NodeInfo& info) {
   Value out = headed("laird.info");
-  out.set("model", Value::string(info.model));
-  out.set("version", Value::string(info.version));
+  out.set("model", info.model);
+  out.set("version", info.version);
   out.set("lanes", texts(info.lanes));
   out.set("trainers", texts(info.trainers));
-  out.set("memory_bytes", Value::integer(info.memory_bytes));
-  out.set("power_source", Value::string(info.power_source));
+  out.set("memory_bytes", info.memory_bytes);
+  out.set("power_source", info.power_source);
   out.set("ledger_epoch", count(info.ledger_epoch));
   out.set("incarnation", count(info.incarnation));
   return json::to_text(out);
@@ -218,10 +218,10 @@ Value to_json(const NodeReport& report) {
   Value out = headed("laird.report");
   out.set("epoch", count(report.epoch));
   out.set("seq", count(report.seq));
-  out.set("ts", Value::string(time_text(report.unix_ms)));
+  out.set("ts", time_text(report.unix_ms));
   out.set("config_rev", count(report.config_rev));
-  out.set("draining", Value::boolean(report.draining));
-  out.set("fenced", Value::boolean(report.fenced));
+  out.set("draining", report.draining);
+  out.set("fenced", report.fenced);
   out.set("fence_in_s", thousandths(report.fence_in_ms));
   Value shares = Value::object();
   shares.set("power", share(report.power_mw, "w", true));
@@ -241,7 +241,7 @@ Value to_json(const NodeReport& report) {
   link.set("connects", count(report.link_connects));
   out.set("link", std::move(link));
   Value agent = Value::object();
-  agent.set("rss_kb", Value::integer(report.agent_rss_kb));
+  agent.set("rss_kb", report.agent_rss_kb);
   agent.set("cpu_s", thousandths(report.agent_cpu_ms));
   out.set("agent", std::move(agent));
   return out;
@@ -253,10 +253,10 @@ std::string to_text(const NodeEvent& event) {
   Value out = headed("laird.event");
   out.set("epoch", count(event.epoch));
   out.set("seq", count(event.seq));
-  out.set("ts", Value::string(time_text(event.unix_ms)));
-  out.set("kind", Value::string(event.kind));
-  out.set("text", Value::string(event.text));
-  if (event.historical) out.set("hist", Value::boolean(true));
+  out.set("ts", time_text(event.unix_ms));
+  out.set("kind", event.kind);
+  out.set("text", event.text);
+  if (event.historical) out.set("hist", true);
   for (const Value::Member& member : event.more.members()) {
     if (out.find(member.first) == nullptr) out.set(member.first, member.second);
   }
@@ -265,11 +265,11 @@ std::string to_text(const NodeEvent& event) {
 
 std::string to_text(const Reply& reply) {
   Value out = headed("laird.reply");
-  out.set("id", Value::string(reply.id));
-  out.set("node", Value::string(reply.node));
-  out.set("ok", Value::boolean(reply.code == ReplyCode::kOk));
-  out.set("code", Value::string(std::string(name(reply.code))));
-  out.set("text", Value::string(reply.text));
+  out.set("id", reply.id);
+  out.set("node", reply.node);
+  out.set("ok", reply.code == ReplyCode::kOk);
+  out.set("code", name(reply.code));
+  out.set("text", reply.text);
   out.set("data", reply.data);
   return json::to_text(out);
 }

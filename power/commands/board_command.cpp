@@ -26,7 +26,7 @@ struct Options {
 
 Value texts(const std::vector<std::string>& all) {
   Value out = Value::array();
-  for (const std::string& text : all) out.add(Value::string(text));
+  for (const std::string& text : all) out.add(text);
   return out;
 }
 
@@ -34,36 +34,35 @@ Value as_json(const MachineIdentity& identity, const Detection& found,
               const SysfsInventory& inventory, const ReaderStatus& reader) {
   const Board& board = found.board;
   Value out = Value::object();
-  out.set("board", Value::string(board.name));
-  out.set("title", Value::string(board.title));
+  out.set("board", board.name);
+  out.set("title", board.title);
   out.set("evidence", texts(found.evidence));
   out.set("uncertain", texts(found.uncertainty));
   Value machine = Value::object();
   machine.set("compatible", texts(identity.compatible));
-  machine.set("model", Value::string(identity.model));
-  machine.set("l4t", Value::string(identity.l4t));
-  machine.set("jetpack", Value::string(std::string(jetpack_of(identity.l4t))));
-  machine.set("memory_bytes", Value::integer(identity.memory_bytes));
-  machine.set("cpu_cores", Value::integer(identity.cpu_cores));
+  machine.set("model", identity.model);
+  machine.set("l4t", identity.l4t);
+  machine.set("jetpack", jetpack_of(identity.l4t));
+  machine.set("memory_bytes", identity.memory_bytes);
+  machine.set("cpu_cores", identity.cpu_cores);
   out.set("machine", std::move(machine));
-  out.set("memory_for_tasks_bytes",
-          Value::integer(board.memory_for_tasks_bytes(identity.memory_bytes)));
+  out.set("memory_for_tasks_bytes", board.memory_for_tasks_bytes(identity.memory_bytes));
   Value lanes = Value::array();
   for (const Lane& lane : board.lanes) {
     Value entry = Value::object();
-    entry.set("name", Value::string(lane.name));
-    entry.set("kind", Value::string(std::string(name(lane.kind))));
+    entry.set("name", lane.name);
+    entry.set("kind", name(lane.kind));
     lanes.add(std::move(entry));
   }
   out.set("lanes", std::move(lanes));
   Value rails = Value::array();
-  for (const Channel& channel : inventory.channels) rails.add(Value::string(channel.rail));
+  for (const Channel& channel : inventory.channels) rails.add(channel.rail);
   out.set("rails_found", std::move(rails));
   Value rules = Value::array();
-  for (const TotalRule& rule : board.totals) rules.add(Value::string(rule.text()));
+  for (const TotalRule& rule : board.totals) rules.add(rule.text());
   out.set("total_rules", std::move(rules));
-  out.set("power_source", Value::string(std::string(name(reader.source))));
-  out.set("power_source_detail", Value::string(reader.detail));
+  out.set("power_source", name(reader.source));
+  out.set("power_source_detail", reader.detail);
   return out;
 }
 
@@ -145,13 +144,12 @@ Value modes_json(const Board& board, const Modes& modes) {
   Value out = Value::array();
   const auto add = [&](std::int64_t id, const std::string& mode_name, const char* from) {
     const auto& live = modes.permitted;
-    out.add(
-        Value::object()
-            .set("id", Value::integer(id))
-            .set("name", Value::string(mode_name))
-            .set("from", Value::string(from))
-            .set("default", Value::boolean(id == modes.table.default_id))
-            .set("live", Value::boolean(std::find(live.begin(), live.end(), id) != live.end())));
+    out.add(Value::object()
+                .set("id", id)
+                .set("name", mode_name)
+                .set("from", from)
+                .set("default", id == modes.table.default_id)
+                .set("live", std::find(live.begin(), live.end(), id) != live.end()));
   };
   for (const ModeTable::Mode& mode : modes.table.modes) add(mode.id, mode.name, "nvpmodel.conf");
   if (!modes.table.modes.empty()) return out;
@@ -260,8 +258,8 @@ int run(const Options& options) {
   const GpuLoad gpu = find_gpu_load(found.board, inventory);
   if (options.json) {
     Value out = as_json(identity, found, inventory, status);
-    out.set("gpu_load_source", Value::string(gpu.source));
-    out.set("gpu_load_detail", Value::string(gpu.detail));
+    out.set("gpu_load_source", gpu.source);
+    out.set("gpu_load_detail", gpu.detail);
     out.set("modes", modes_json(found.board, modes));
     std::printf("%s", json::to_pretty_text(out).c_str());
   } else {

@@ -45,16 +45,16 @@ std::string to_json(const PowerReading& reading) {
   const auto put = [&](const char* key, const auto& value) {
     out.set(key, value ? Value::integer(*value) : Value());
   };
-  out.set("monotonic_ns", Value::integer(reading.at));
+  out.set("monotonic_ns", reading.at);
   put("total_mw", reading.total_mw);
-  out.set("total_rule", Value::string(reading.total_rule));
-  out.set("scope", Value::string(std::string(name(reading.scope))));
-  out.set("source", Value::string(std::string(name(reading.source))));
+  out.set("total_rule", reading.total_rule);
+  out.set("scope", name(reading.scope));
+  out.set("source", name(reading.source));
   Value rails = Value::object();
-  for (const RailReading& rail : reading.rails) rails.set(rail.name, Value::integer(rail.mw));
+  for (const RailReading& rail : reading.rails) rails.set(rail.name, rail.mw);
   out.set("rails_mw", std::move(rails));
   Value zones = Value::object();
-  for (const ZoneReading& zone : reading.zones) zones.set(zone.name, Value::integer(zone.milli_c));
+  for (const ZoneReading& zone : reading.zones) zones.set(zone.name, zone.milli_c);
   out.set("zones_mc", std::move(zones));
   put("cpu_load_permille", reading.cpu_load_permille);
   put("gpu_load_permille", reading.gpu_load_permille);

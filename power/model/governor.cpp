@@ -60,7 +60,7 @@ GovernorConfig GovernorConfig::for_board(const Board& board) {
   out.idle_mw = board.model.idle_mw;
   out.dynamic_mw = board.model.gpu_dynamic_mw + board.model.cpu_dynamic_mw;
   out.limit_mc = board.temperature_limit_mc;
-  RungConfig& gate = out.rungs[static_cast<std::size_t>(Rung::kStepGate)];
+  RungConfig& gate = out.rungs[Rung::kStepGate];
   gate.available = true;
   gate.floor_permille = 50;
   return out;
@@ -429,7 +429,7 @@ std::optional<Move> Governor::fine_tune(TimeNs at, std::int64_t cap_mw, std::int
   }
   tuned_at_ = at;
   tuned_ = {};
-  const RungState& gate = rungs_[index(Rung::kStepGate)];
+  const RungState& gate = rungs_[Rung::kStepGate];
   for (std::size_t i = 0; i < kRungCount; ++i) {
     const bool engaged = rungs_[i].level < kLevelFull;
     if (engaged != (i == index(Rung::kStepGate))) return std::nullopt;
@@ -483,7 +483,7 @@ std::optional<Move> Governor::hold(const GovernorInput& input, std::int64_t cap_
 }
 
 void Governor::on_applied(TimeNs at, Rung rung, KnobResult outcome, std::int32_t actual_permille) {
-  RungState& state = rungs_[index(rung)];
+  RungState& state = rungs_[rung];
   actual_permille = std::clamp(actual_permille, 0, kLevelFull);
   state.level = actual_permille;
   state.pinned = outcome == KnobResult::kPinned;

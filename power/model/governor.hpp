@@ -46,6 +46,7 @@
 #include <vector>
 
 #include "base/archive.hpp"
+#include "base/enum_array.hpp"
 #include "base/time.hpp"
 #include "power/model/board.hpp"
 
@@ -70,7 +71,7 @@ struct RungConfig {
 };
 
 struct GovernorConfig {
-  std::array<RungConfig, kRungCount> rungs;
+  EnumArray<Rung, RungConfig, kRungCount> rungs;
   std::int64_t idle_mw = 0;
   std::int64_t dynamic_mw = 0;         // everything in full use, above idle; 0 for unknown
   std::int32_t target_permille = 998;  // of the cap: the middle of the band
@@ -145,7 +146,7 @@ class Governor {
   // Everything back to full, the harshest rung first: for exit and for giving the cap up.
   [[nodiscard]] std::vector<Move> release_all(TimeNs at);
 
-  [[nodiscard]] std::int32_t level(Rung rung) const { return rungs_[index(rung)].level; }
+  [[nodiscard]] std::int32_t level(Rung rung) const { return rungs_[rung].level; }
   [[nodiscard]] std::optional<std::int64_t> cap_mw() const { return cap_mw_; }
   // The cap in force: the one set, or a lower one for temperature; absent for none.
   [[nodiscard]] std::optional<std::int64_t> effective_cap_mw() const;
@@ -187,7 +188,7 @@ class Governor {
   void adapt_wait(TimeNs at, bool taken_back);
 
   GovernorConfig config_;
-  std::array<RungState, kRungCount> rungs_;
+  EnumArray<Rung, RungState, kRungCount> rungs_;
   std::optional<std::int64_t> cap_mw_;
   std::optional<std::int64_t> thermal_cap_mw_;
   std::optional<std::int64_t> followed_cap_mw_;  // the cap the levels were last set for

@@ -50,14 +50,14 @@ void CoTrainingState::archive(Archive& ar) {
 }
 
 Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std::uint64_t seed) {
-  LAIRD_REQUIRE(params.fleet.has_value(), "a fleet task has its section");
+  LAIRD_REQUIRE(params.fleet.has_value(), "a co-training task has its section");
   Result<datasets::Dataset> data = load_data(params);
   LAIRD_TRY(data);
   const Shape shape = shape_of(params, *data);
   const double count = weights_of(shape);
   if (count > static_cast<double>(consensus::kRoundsDimensionMax) ||
       Network<float>::parameter_count(shape) > consensus::kRoundsDimensionMax) {
-    return fail(Code::kInvalid, "params: a fleet task's model has at most " +
+    return fail(Code::kInvalid, "params: a co-training task's model has at most " +
                                     std::to_string(consensus::kRoundsDimensionMax) +
                                     " weights; this one would have more: use fewer features");
   }
@@ -160,7 +160,7 @@ Status CotrainRun::restore(std::string_view bytes) {
   Archive ar = Archive::reader(bytes);
   ar(read);
   if (ar.failed() || !ar.at_end() || read.format != CoTrainingState::kFormat) {
-    return fail(Code::kCorrupt, "is damaged, or of a task that is not a fleet task");
+    return fail(Code::kCorrupt, "is damaged, or of a task that is not a co-training task");
   }
   if (read.shape_digest != state_.shape_digest ||
       read.parameters.size() != state_.parameters.size()) {

@@ -1,6 +1,6 @@
-// A run of a fleet task: rounds over the board's own rows, each along the gradient that all boards
-// of the group track together (consensus/cotrain/cotrain_rounds.hpp). Advances one batch of a round
-// at a time, as any run does; between rounds it waits for its neighbours without using the
+// A run of a co-training task: rounds over the board's own rows, each along the gradient that all
+// boards of the group track together (consensus/cotrain/cotrain_rounds.hpp). Advances one batch of
+// a round at a time, as any run does; between rounds it waits for its neighbours without using the
 // processor.
 //
 // The loss of board i is the mean over its rows, times rows / rows_each where that is given: then

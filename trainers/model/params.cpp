@@ -154,7 +154,7 @@ constexpr Field kParamsFields[] = {
     {.name = "learning_rate",
      .type = Type::kNumber,
      .why = "Step size. If not given: linear 0.0002, svm 0.0005, softmax 0.001, mlp 0.01; 0.02 in "
-            "a fleet task, whose steps are along the whole gradient.",
+            "a co-training task, whose steps are along the whole gradient.",
      .fallback = kOptional,
      .min = 1e-9,
      .max = 100},
@@ -309,9 +309,10 @@ void check_fleet(const Value& value, const Params& params, Check& check) {
   const Value& data = *value.find("data");
   const bool needs_count = params.data.format != Format::kSynthetic && !params.target_is_number;
   if (needs_count && params.data.class_count == 0 && params.classes.empty()) {
-    check.report(data, "/data/class_count",
-                 "missing; a board may not have rows of every class, so a fleet task says how many "
-                 "there are");
+    check.report(
+        data, "/data/class_count",
+        "missing; a board may not have rows of every class, so a co-training task says how many "
+        "there are");
   }
 }
 

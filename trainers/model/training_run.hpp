@@ -19,7 +19,7 @@ struct Report {
   double loss = 0.0;
 };
 
-// Who takes part in a fleet task, in the protocol's words.
+// Who takes part in a co-training task, in the protocol's words.
 using Neighbour = trainer_protocol::Neighbour;
 using Neighbours = trainer_protocol::Peers;
 

@@ -102,7 +102,7 @@ struct EventWords {
   void operator()(const BudgetChanged& e) {
     line.add("request", e.request).add("rev", e.budget.rev).add("epoch", e.budget.founding_epoch);
     line.add("members", e.budget.members.size());
-    line.add("power_mw", e.budget.total[static_cast<std::size_t>(Resource::kPower)]);
+    line.add("power_mw", e.budget.total[Resource::kPower]);
   }
   void operator()(const OperatorCommand& e) {
     line.add("request", e.request).add("by", e.by).add("id", e.id);

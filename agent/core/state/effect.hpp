@@ -1,4 +1,4 @@
-// Everything the core can ask for. The shell, the simulator and the replay each carry these out
+// Everything the core can ask for. The agent, the simulator and the replay each carry these out
 // in their own way; the core never learns how.
 #pragma once
 

@@ -165,7 +165,7 @@ struct BudgetChanged {
 };
 // A command that came over the network, signed by an operator who may give it. Done at most once,
 // however often it arrives.
-// An operator changes the settings, or confirms a change. The shell keeps and applies them; the
+// An operator changes the settings, or confirms a change. The agent keeps and applies them; the
 // core sees to it that it is done once, and that the journal says who asked for what.
 struct ConfigRequested {
   std::uint64_t request = 0;
@@ -204,7 +204,7 @@ struct Displaced {
 };
 
 // A trainer with work left gives its lane back: it waits for something that is not here yet, as the
-// trainer of a fleet task does for other boards.
+// trainer of a co-training task does for other boards.
 struct TrainerYielded : ProcessRef {
   DurationNs for_ns = 0;  // it is no candidate for so long
   void archive(Archive& ar);

@@ -17,7 +17,7 @@ static_assert(kShortestSilence + consensus::kSettlementTicks * kSecond <=
 static_assert(consensus::kUnresponsiveTicks * kSecond <=
                   consensus::suspicion_lead(kShortestSilence, kSecond) +
                       consensus::kGatherTicks * kSecond,
-              "a version waits long enough for the voters to know who is unresponsive");
+              "a version waits long enough for the keepers to know who is unresponsive");
 static_assert(kShortestLease / kFenceMarginPart <
                   consensus::fence_age(kShortestSilence, kSecond,
                                        consensus::LedgerConfig{}.drift_ppm),
@@ -80,14 +80,14 @@ std::int64_t FleetBudget::budget_at(Resource resource, TimeNs wall_ns) const {
       wall_ns < power_for_now_until_wall) {
     return power_mw_for_now;
   }
-  return total[static_cast<std::size_t>(resource)];
+  return total[resource];
 }
 
 std::int64_t FleetBudget::divided_at(Resource resource, TimeNs wall_ns) const {
   const std::int64_t whole = budget_at(resource, wall_ns);
   if (whole == kUnlimited) return kUnlimited;
   Wide floors = 0;
-  for (const FleetMember& m : members) floors += m.floor[static_cast<std::size_t>(resource)];
+  for (const FleetMember& m : members) floors += m.floor[resource];
   return whole > floors ? static_cast<std::int64_t>(whole - floors) : 0;
 }
 

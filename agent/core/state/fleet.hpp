@@ -7,7 +7,6 @@
 // else. Invariant: what all boards enforce together never exceeds the budget.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include "agent/core/state/limits.hpp"
 #include "base/archive.hpp"
+#include "base/enum_array.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
 #include "consensus/ledger/ledger.hpp"
@@ -26,7 +26,7 @@ namespace laird::core {
 // millionths of a gpu, and milliwatts.
 enum class Resource : std::uint8_t { kCpu, kGpu, kPower };
 inline constexpr std::size_t kResources = consensus::kResources;
-using Amounts = std::array<std::int64_t, kResources>;
+using Amounts = EnumArray<Resource, std::int64_t, kResources>;
 inline constexpr std::int64_t kUnlimited = -1;
 
 [[nodiscard]] std::string_view name(Resource resource);

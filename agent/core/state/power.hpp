@@ -31,6 +31,7 @@
 #include "agent/core/state/limits.hpp"
 #include "agent/core/state/task.hpp"
 #include "base/archive.hpp"
+#include "base/enum_array.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
 #include "power/model/governor.hpp"
@@ -100,7 +101,7 @@ struct PowerState {
   std::optional<std::int64_t> operator_cap_mw;
   TimeNs operator_cap_until = kNever;
   std::optional<std::int64_t> fleet_cap_mw;
-  std::array<std::uint32_t, 2> fleet_ceiling_ppm = {kShareWholePpm, kShareWholePpm};  // by kind
+  EnumArray<LaneKind, std::uint32_t, 2> fleet_ceiling_ppm{kShareWholePpm, kShareWholePpm};
   power::Governor governor;
   power::LaneWeights weights;
   TimeNs held_since = kNever;           // the governor has held work back from then on
@@ -112,7 +113,7 @@ struct PowerState {
   // For the fleet's part of the core; takes effect within the same step. Absent: no cap of its.
   void set_fleet_cap_mw(std::optional<std::int64_t> cap_mw) { fleet_cap_mw = cap_mw; }
   void set_fleet_ceiling_ppm(LaneKind kind, std::uint32_t ppm) {
-    fleet_ceiling_ppm[static_cast<std::size_t>(kind)] = ppm < kShareWholePpm ? ppm : kShareWholePpm;
+    fleet_ceiling_ppm[kind] = ppm < kShareWholePpm ? ppm : kShareWholePpm;
   }
   // The lowest of the caps asked for, and whose it is.
   [[nodiscard]] CapInForce asked(const PowerConfig& config) const;

@@ -7,6 +7,7 @@
 
 #include "agent/core/state/limits.hpp"
 #include "base/archive.hpp"
+#include "base/enum_array.hpp"
 #include "base/time.hpp"
 #include "estimators/model/forecaster.hpp"
 
@@ -92,6 +93,7 @@ enum class Outcome : std::uint8_t {
   kFailed,     // its trainer failed too often
   kCancelled,
 };
+using OutcomeCounts = EnumArray<Outcome, std::uint64_t, 6>;
 
 [[nodiscard]] std::string_view name(TaskState state);
 [[nodiscard]] std::string_view name(Trigger trigger);

@@ -139,7 +139,7 @@ void Stepper::on(const BudgetChanged& e) {
   if (e.budget.founding_epoch < fleet.budget.founding_epoch ||
       (e.budget.founding_epoch == fleet.budget.founding_epoch && e.budget.rev < fleet.budget.rev)) {
     refuse(e.request, Code::kRefused,
-           "the plan is older than revision " + std::to_string(fleet.budget.rev) + " in force");
+           "the budget is older than revision " + std::to_string(fleet.budget.rev) + " in force");
     return;
   }
   if (e.budget == fleet.budget) {
@@ -148,7 +148,7 @@ void Stepper::on(const BudgetChanged& e) {
   }
   if (e.budget.founding_epoch == fleet.budget.founding_epoch && e.budget.rev == fleet.budget.rev) {
     refuse(e.request, Code::kExists,
-           "another plan has revision " + std::to_string(e.budget.rev) + "; raise it");
+           "another budget has revision " + std::to_string(e.budget.rev) + "; raise it");
     return;
   }
   if (e.budget.founding_epoch == fleet.budget.founding_epoch &&
@@ -157,8 +157,9 @@ void Stepper::on(const BudgetChanged& e) {
     return;
   }
   adopt_budget(e.budget);
-  out_.push_back({Notice{NoticeKind::kPlan, "plan " + std::to_string(e.budget.rev) + " in force"}});
-  answer(e.request, 0, "plan " + std::to_string(e.budget.rev) + " in force");
+  out_.push_back(
+      {Notice{NoticeKind::kPlan, "budget " + std::to_string(e.budget.rev) + " in force"}});
+  answer(e.request, 0, "budget " + std::to_string(e.budget.rev) + " in force");
 }
 
 void Stepper::on(const DrainRequested& e) {
@@ -331,21 +332,19 @@ void Stepper::enforce_shares() {
 // works on every board, with or without control groups.
 void Stepper::apply_shares() {
   const Amounts& enforced = s_.fleet.enforced;
-  const std::int64_t power_mw = enforced[static_cast<std::size_t>(Resource::kPower)];
+  const std::int64_t power_mw = enforced[Resource::kPower];
   s_.power.set_fleet_cap_mw(power_mw == kUnlimited
                                 ? std::nullopt
                                 : std::optional(std::clamp<std::int64_t>(power_mw, 1, kCapMwMax)));
   Amounts whole{};
   for (const Lane& lane : s_.lanes) {
-    whole[static_cast<std::size_t>(Resource::kCpu)] += lane.config.cores_milli;
-    if (lane.config.kind == LaneKind::kGpu) {
-      whole[static_cast<std::size_t>(Resource::kGpu)] += 1'000'000;
-    }
+    whole[Resource::kCpu] += lane.config.cores_milli;
+    if (lane.config.kind == LaneKind::kGpu) whole[Resource::kGpu] += 1'000'000;
   }
   const auto ceiling = [&](Resource resource) -> std::uint32_t {
-    const auto r = static_cast<std::size_t>(resource);
-    if (enforced[r] == kUnlimited || enforced[r] >= whole[r]) return kShareWholePpm;
-    return static_cast<std::uint32_t>(static_cast<Wide>(enforced[r]) * kShareWholePpm / whole[r]);
+    const std::int64_t have = enforced[resource];
+    if (have == kUnlimited || have >= whole[resource]) return kShareWholePpm;
+    return static_cast<std::uint32_t>(static_cast<Wide>(have) * kShareWholePpm / whole[resource]);
   };
   const std::uint32_t cpu = ceiling(Resource::kCpu);
   s_.power.set_fleet_ceiling_ppm(LaneKind::kCpu, cpu);

@@ -57,8 +57,7 @@ void Stepper::update_ceilings() {
       const bool gpu = lane.config.kind == LaneKind::kGpu;
       const std::int64_t kind_mw =
           gpu ? p.weights.gpu_part_mw(full_mw) : p.weights.cpu_part_mw(full_mw);
-      const std::uint32_t allowed =
-          p.fleet_ceiling_ppm[static_cast<std::size_t>(lane.config.kind)] / kPpmPerPermille;
+      const std::uint32_t allowed = p.fleet_ceiling_ppm[lane.config.kind] / kPpmPerPermille;
       demands[i] = {kind_mw * part_of_kind_permille(lane) / kPermille,
                     is_wanted(lane) ? static_cast<std::int32_t>(allowed) : 0};
     }
@@ -67,9 +66,8 @@ void Stepper::update_ceilings() {
       power::ceiling_at_level(std::span(demands).first(s_.lanes.size()), full_mw, level);
   for (Lane& lane : s_.lanes) {
     const std::uint32_t before = lane.gate.ceiling_ppm;
-    lane.gate.ceiling_ppm =
-        std::min(p.fleet_ceiling_ppm[static_cast<std::size_t>(lane.config.kind)],
-                 static_cast<std::uint32_t>(ceiling) * kPpmPerPermille);
+    lane.gate.ceiling_ppm = std::min(p.fleet_ceiling_ppm[lane.config.kind],
+                                     static_cast<std::uint32_t>(ceiling) * kPpmPerPermille);
     if (before < kShareWholePpm || lane.gate.ceiling_ppm == kShareWholePpm) continue;
     if (lane.running.empty()) continue;
     // A grant from before the ceiling counts from now on, and is cut short if it is a long one.
@@ -86,8 +84,7 @@ void Stepper::note_held_back() {
   for (Lane& lane : s_.lanes) {
     const bool wanted = is_wanted(lane);
     if (!wanted) lane.gate.wanted_since = false;
-    const std::uint32_t allowed =
-        s_.power.fleet_ceiling_ppm[static_cast<std::size_t>(lane.config.kind)];
+    const std::uint32_t allowed = s_.power.fleet_ceiling_ppm[lane.config.kind];
     held = held || (wanted && lane.gate.ceiling_ppm < allowed);
     busy = busy || !lane.running.empty();
   }

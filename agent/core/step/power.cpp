@@ -60,7 +60,7 @@ void Stepper::on(const CapRequested& e) {
 
 void Stepper::on(const PowerKnobSet& e) {
   const auto& rungs = s_.config.power.governor.rungs;
-  if (!is_knob(e.rung) || !rungs[static_cast<std::size_t>(e.rung)].available) return;
+  if (!is_knob(e.rung) || !rungs[e.rung].available) return;
   s_.power.governor.on_applied(s_.now, e.rung, e.outcome, e.actual_permille);
 }
 

@@ -103,12 +103,12 @@ int run_paper_comparison(std::uint64_t seeds, std::uint64_t first_seed, bool jso
       }
       std::sort(gaps.begin(), gaps.end());
       json::Value v = json::Value::object();
-      v.set("scheme", json::Value::string(scheme.name));
-      v.set("boxed", json::Value::number(boxed));
-      v.set("gap_median", json::Value::number(gaps[gaps.size() / 2]));
-      v.set("gap_max", json::Value::number(gaps.back()));
-      v.set("box_violation_max", json::Value::number(violation));
-      v.set("sum_error_max", json::Value::number(sum_error));
+      v.set("scheme", scheme.name);
+      v.set("boxed", boxed);
+      v.set("gap_median", gaps[gaps.size() / 2]);
+      v.set("gap_max", gaps.back());
+      v.set("box_violation_max", violation);
+      v.set("sum_error_max", sum_error);
       if (!json) {
         std::printf("boxes on %2.0f%%  %-66s gap median %.2e  worst %.2e  out of box %.2g\n",
                     boxed * 100, scheme.name.c_str(), gaps[gaps.size() / 2], gaps.back(),

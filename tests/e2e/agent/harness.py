@@ -9,12 +9,16 @@ import os
 import shutil
 import signal
 import socket
-import sqlite3
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../formats"))
+
+import journal_reader
 
 BIN = os.environ.get("LAIRD_BIN", "build/release/bin")
 LAIRD = os.path.join(BIN, "laird")
@@ -282,81 +286,16 @@ def read_line(client, limit=8 << 20):
 
 # ---- the journal, decoded without any of the agent's own code ----
 
-COMMANDS = ("start", "run", "pause", "checkpoint", "stop", "kill", "wake", "answer", "changed",
-            "exit", "limit", "duty", "knob")
-STATES = ("queued", "starting", "ready", "running", "pausing", "evicting", "backoff", "holding",
-          "held", "finishing", "ended")
-SEAL_BYTES = 8  # behind each blob, see agent/journal/seal.hpp
-OUTCOMES = ("none", "succeeded", "missed", "exhausted", "failed", "cancelled")
-
-
-def decode_commands(blob):
-    (count,) = struct.unpack_from("<I", blob, 0)
-    at = 4
-    out = []
-    for _ in range(count):
-        kind = COMMANDS[blob[at]]
-        at += 1
-        if kind in ("start", "pause", "checkpoint", "stop", "kill"):
-            key, attempt = struct.unpack_from("<II", blob, at)
-            at += 8
-            out.append({"kind": kind, "key": key, "attempt": attempt})
-        elif kind == "run":
-            key, attempt, until, milli = struct.unpack_from("<IIQI", blob, at)
-            at += 20
-            out.append({"kind": kind, "key": key, "attempt": attempt, "until": until,
-                        "cpu_milli": milli})
-        elif kind == "wake":
-            at += 8
-        elif kind == "limit":
-            at += 12
-        elif kind == "duty":
-            at += 4
-        elif kind == "knob":
-            at += 5
-        elif kind == "answer":
-            request, ok, code, key, size = struct.unpack_from("<Q?BII", blob, at)
-            at += 18
-            text = blob[at:at + size].decode()
-            at += size
-            out.append({"kind": kind, "request": request, "ok": ok, "code": code, "key": key,
-                        "text": text})
-        elif kind == "changed":
-            key, state, outcome = struct.unpack_from("<IBB", blob, at)
-            at += 6
-            out.append({"kind": kind, "key": key, "state": STATES[state],
-                        "outcome": OUTCOMES[outcome]})
-        else:
-            out.append({"kind": kind})
-    if at != len(blob):
-        raise AssertionError("a row of commands does not decode; has the format changed?")
-    return out
-
-
-def decode_trainer_event(body):
-    """key, attempt, samples of an event that a trainer caused (after time and kind)."""
-    return struct.unpack_from("<IIQ", body, 9)
-
 
 def read_journal(folder):
-    """Rows (seq, at_ns, kind, body, commands or None) of all files, oldest first.
+    """The rows of all its files, oldest first."""
+    return journal_reader.read_folder(journal_reader.schema(), folder)
 
-    An agent may be killed while it makes the next file, which then has no tables yet, and no rows.
-    """
-    rows = []
-    paths = sorted(glob.glob(os.path.join(folder, "journal-*.db")))
-    for path in paths:
-        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        with contextlib.closing(db):
-            tables = {name for name, in db.execute("SELECT name FROM sqlite_master")}
-            if path == paths[-1] and not {"event", "outcome"} <= tables:
-                continue
-            for seq, at_ns, kind, body, commands in db.execute(
-                    "SELECT e.seq, at_ns, kind, body, commands FROM event e"
-                    " LEFT JOIN outcome o ON e.seq = o.seq ORDER BY e.seq"):
-                rows.append((seq, at_ns, kind, bytes(body),
-                             None if commands is None else decode_commands(commands[:-SEAL_BYTES])))
-    return rows
+
+def commands_of(rows, *kinds):
+    """(row, kind, fields) of each recorded command of these kinds."""
+    return [(row, kind, fields) for row in rows for kind, fields in row.commands or ()
+            if kind in kinds]
 
 
 def require_root():

@@ -62,24 +62,23 @@ class Witness:
         decided = {}
         ended = set()
         checkpoint = {}
-        for seq, _, kind, body, commands in harness.read_journal(self.board.journal_folder):
-            if kind == "trainer-checkpointed":
-                key, _, samples = harness.decode_trainer_event(body)
-                checkpoint[key] = samples
-            elif kind == "trainer-ready":
-                key, _, samples = harness.decode_trainer_event(body)
-                self.test.assertGreaterEqual(samples, checkpoint.get(key, 0),
-                                             f"event {seq}: resumed below its checkpoint")
-            for command in commands or ():
-                key = command.get("key")
-                if command["kind"] == "start":
-                    self.test.assertNotIn(key, decided, f"event {seq}: started after its end")
-                if command["kind"] != "changed" or command["outcome"] == "none":
-                    continue
+        rows = harness.read_journal(self.board.journal_folder)
+        for row in rows:
+            if row.kind == "trainer-checkpointed":
+                checkpoint[row.fields["task"]] = row.fields["samples"]
+            elif row.kind == "trainer-ready":
+                self.test.assertGreaterEqual(
+                    row.fields["samples"], checkpoint.get(row.fields["task"], 0),
+                    f"event {row.seq}: resumed below its checkpoint")
+        for row, kind, command in harness.commands_of(rows, "start-trainer", "task-changed"):
+            key = command["task"]
+            if kind == "start-trainer":
+                self.test.assertNotIn(key, decided, f"event {row.seq}: started after its end")
+            elif command["outcome"] != "none":
                 self.test.assertEqual(decided.setdefault(key, command["outcome"]),
-                                      command["outcome"], f"event {seq}: a second outcome")
+                                      command["outcome"], f"event {row.seq}: a second outcome")
                 if command["state"] == "ended":
-                    self.test.assertNotIn(key, ended, f"event {seq}: ended twice")
+                    self.test.assertNotIn(key, ended, f"event {row.seq}: ended twice")
                     ended.add(key)
 
     def replay(self):

@@ -36,24 +36,18 @@ class Stopping(unittest.TestCase):
                               for key, name in ((1, "a"), (2, "b"))}, {1: True, 2: True})
             board.wait_for(lambda: all(board.tasks()[name]["samples"] > stopped_at[key]
                                        for key, name in ((1, "a"), (2, "b"))), 30, "not resumed")
-            resumed = [harness.decode_trainer_event(body)
-                       for _, _, kind, body, _ in harness.read_journal(board.journal_folder)
-                       if kind == "trainer-ready"]
-            for key, attempt, samples in resumed:
-                if attempt > 1:
-                    self.assertEqual(samples, stopped_at[key])
+            for row in harness.read_journal(board.journal_folder):
+                if row.kind == "trainer-ready" and row.fields["attempt"] > 1:
+                    self.assertEqual(row.fields["samples"], stopped_at[row.fields["task"]])
             self.assertEqual(board.terminate(), 0)
             code, text = board.replay()
             self.assertEqual(code, 0, text)
             self.assertNotIn("unverified", text)
 
     def last_checkpoints(self, board):
-        out = {}
-        for _, _, kind, body, _ in harness.read_journal(board.journal_folder):
-            if kind == "trainer-checkpointed":
-                key, _, samples = harness.decode_trainer_event(body)
-                out[key] = samples
-        return out
+        return {row.fields["task"]: row.fields["samples"]
+                for row in harness.read_journal(board.journal_folder)
+                if row.kind == "trainer-checkpointed"}
 
     def test_a_second_sigterm_does_not_wait(self):
         with Board("twice") as board:
@@ -90,8 +84,8 @@ while True: time.sleep(1)
                 self.assertEqual(board.process.wait(timeout=40), 0, board.log_tail())
             self.assertIn("task one: known already: exhausted", board.log_text())
             self.assertIn("task two: known already: succeeded", board.log_text())
-            starts = [command for *_, commands in harness.read_journal(board.journal_folder)
-                      for command in commands or () if command["kind"] == "start"]
+            starts = harness.commands_of(harness.read_journal(board.journal_folder),
+                                         "start-trainer")
             self.assertEqual(len(starts), 2, starts)
             self.assertEqual(board.replay()[0], 0)
 
@@ -234,15 +228,16 @@ class Memory(unittest.TestCase):
         begun = set()
         has_process = {"starting", "ready", "running", "pausing", "evicting", "holding",
                        "finishing"}
-        for _, _, _, _, commands in harness.read_journal(board.journal_folder):
-            for command in commands or ():
-                if command["kind"] == "start":
-                    attempts[command["key"]] = command["attempt"]
-                if command["kind"] == "run" and first_end is None:
-                    begun.add(names[command["key"]])
-                if command["kind"] != "changed":
-                    continue
-                name = names[command["key"]]
+        rows = harness.read_journal(board.journal_folder)
+        for _, kind, command in harness.commands_of(rows, "start-trainer", "run-trainer",
+                                                    "task-changed"):
+            name = names[command["task"]]
+            if kind == "start-trainer":
+                attempts[name] = command["attempt"]
+            elif kind == "run-trainer":
+                if first_end is None:
+                    begun.add(name)
+            else:
                 used[name] = sizes[name] if command["state"] in has_process else 0
                 self.assertLessEqual(sum(used.values()), 100, used)
                 if command["state"] == "ended" and first_end is None:

@@ -134,10 +134,9 @@ class Misbehaviour(unittest.TestCase):
         board.wait_for(lambda: not board.trainer_pids(), 5, "trainers are left")
         self.assertEqual(board.terminate(), 0)
         starts = {}
-        for _, at_ns, _, _, commands in harness.read_journal(board.journal_folder):
-            for command in commands or ():
-                if command["kind"] == "start":
-                    starts.setdefault(command["key"], []).append(at_ns)
+        rows = harness.read_journal(board.journal_folder)
+        for row, _, command in harness.commands_of(rows, "start-trainer"):
+            starts.setdefault(command["task"], []).append(row.at)
         for key, times in starts.items():
             self.assertEqual(len(times), 3, f"task {key}: attempts")
             self.assertGreaterEqual(times[1] - times[0], 50e6, f"task {key}: first back-off")
@@ -157,12 +156,12 @@ class Misbehaviour(unittest.TestCase):
         self.assertEqual(rows["sometimes"]["state"], "succeeded", rows)
         self.assertEqual(board.terminate(), 0)
         lives = checkpoint = 0
-        for _, _, kind, body, _ in harness.read_journal(board.journal_folder):
-            if kind == "trainer-checkpointed":
-                checkpoint = harness.decode_trainer_event(body)[2]
-            elif kind == "trainer-ready":
+        for row in harness.read_journal(board.journal_folder):
+            if row.kind == "trainer-checkpointed":
+                checkpoint = row.fields["samples"]
+            elif row.kind == "trainer-ready":
                 lives += 1
-                self.assertEqual(harness.decode_trainer_event(body)[2], checkpoint)
+                self.assertEqual(row.fields["samples"], checkpoint)
         self.assertEqual(lives, 7)
         self.assertGreater(checkpoint, 300)
         self.assert_identical(board)

@@ -86,25 +86,23 @@ void say(const Value& value) {
   std::fflush(stdout);
 }
 
-Value event(const char* name) { return Value::object().set("ev", Value::string(name)); }
+Value event(const char* name) { return Value::object().set("ev", name); }
 
 void tell(Client& client) {
   const Client::Batch batch = client.take();
   for (const auto& m : batch.messages) {
     say(event("message")
-            .set("topic", Value::string(m.topic))
-            .set("payload64", Value::string(laird::mqtt::to_base64(m.payload)))
-            .set("retained", Value::boolean(m.retained))
-            .set("response_topic", Value::string(m.response_topic))
-            .set("correlation64", Value::string(laird::mqtt::to_base64(m.correlation))));
+            .set("topic", m.topic)
+            .set("payload64", laird::mqtt::to_base64(m.payload))
+            .set("retained", m.retained)
+            .set("response_topic", m.response_topic)
+            .set("correlation64", laird::mqtt::to_base64(m.correlation)));
   }
   for (const std::string& problem : batch.problems) {
-    say(event("problem").set("text", Value::string(problem)));
+    say(event("problem").set("text", problem));
   }
   if (batch.link_changed) {
-    say(event("link")
-            .set("connected", Value::boolean(batch.connected))
-            .set("why", Value::string(batch.why)));
+    say(event("link").set("connected", batch.connected).set("why", batch.why));
   }
 }
 
@@ -119,9 +117,7 @@ std::int64_t resident_kb() {
 void tell_counters(const Client& client) {
   const laird::mqtt::Counters c = client.counters();
   Value out = event("counters");
-  const auto put = [&out](const char* key, std::uint64_t n) {
-    out.set(key, Value::integer(static_cast<std::int64_t>(n)));
-  };
+  const auto put = [&out](const char* key, std::uint64_t n) { out.set(key, n); };
   put("connects", c.connects);
   put("sent", c.sent);
   put("refused", c.refused);
@@ -129,9 +125,9 @@ void tell_counters(const Client& client) {
   put("oversized", c.oversized);
   put("inbox_dropped", c.inbox_dropped);
   Value dropped = Value::array();
-  for (const std::uint64_t n : c.dropped) dropped.add(Value::integer(static_cast<std::int64_t>(n)));
+  for (const std::uint64_t n : c.dropped) dropped.add(n);
   out.set("dropped", std::move(dropped));
-  out.set("rss_kb", Value::integer(resident_kb()));
+  out.set("rss_kb", resident_kb());
   say(out);
 }
 
@@ -168,7 +164,7 @@ int main(int argc, char** argv) {
   }
   auto client = Client::create(options(*given));
   if (!client) {
-    say(event("refused").set("text", Value::string(client.error().text())));
+    say(event("refused").set("text", client.error().text()));
     return 1;
   }
   say(event("created"));

@@ -1,4 +1,4 @@
-"""Fleet tasks: real boards train one model on data that none of them has whole.
+"""Co-training tasks: real boards train one model on data that none of them has whole.
 
 Eight classes, two on each of four boards: alone, a board cannot know six of them. One board is killed
 in the middle and comes back. The yardstick is the same trainer on the pooled rows."""
@@ -154,7 +154,7 @@ class CoTraining(OperatedFleet):
         done = subprocess.run([LAIRD, "check", path], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False, timeout=20)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("/tasks/0/fleet: a fleet task needs a board in a fleet", done.stdout.decode())
+        self.assertIn("/tasks/0/fleet: a co-training task needs a board in a fleet", done.stdout.decode())
         spec = {"name": "deep", "trainer": "softmax", "deadline": "1m", "target_loss": 0,
                 "memory": "20MB", "params": {"data": {"format": "csv", "path": "x"}}}
         self.assertIn("exclude", self.submit(spec, "--all", "--any", code=2).err)
@@ -206,7 +206,7 @@ class Strangers(OperatedFleet):
 
     def test_a_trainer_of_another_task_may_not_speak_to_boards_at_all(self):
         self.submit(self.spec("sly", "floods"), "--node", "n-1")
-        self.assertIn("no fleet task", self.wait_for_task("sly", "failed")["reason"])
+        self.assertIn("no co-training task", self.wait_for_task("sly", "failed")["reason"])
 
     def test_a_peer_that_floods_neither_grows_nor_stops_the_agent(self):
         self.submit(self.spec("shared", "softmax", fleet=True), "--node", "n-1")

@@ -1,4 +1,4 @@
-"""What a broker delivers to each board, by the broker's own log: a board that has no fleet task hears
+"""What a broker delivers to each board, by the broker's own log: a board that has no co-training task hears
 nothing of the others' states, also when the broker comes back and everybody speaks at once."""
 
 import collections
@@ -31,7 +31,7 @@ class FanOut(OperatedFleet):
         cls.wait_for_boards()
 
     def heard_of_others(self):
-        """By board: whose status and fleet tasks the broker has sent it, of other boards."""
+        """By board: whose status and co-training tasks the broker has sent it, of other boards."""
         out = collections.defaultdict(set)
         for to, of, kind in SENT.findall(self.broker.log()):
             if to in self.boards and to != of:

@@ -2,6 +2,8 @@
 come from their tables, and no code of the agent's is used."""
 
 import contextlib
+import glob
+import os
 import sqlite3
 import struct
 
@@ -256,6 +258,21 @@ class JournalFile:
     def outcome(self, row, commands, state_hash):
         row.commands = self.decoder(commands, row.seq ^ state_hash).whole("CommandRow")["commands"]
         row.state_hash = state_hash
+
+
+def read_folder(tables, folder):
+    """The rows of all files, oldest first."""
+    paths = sorted(glob.glob(os.path.join(folder, "journal-*.db")))
+    return [row for path in paths if path != paths[-1] or has_snapshot(path)
+            for row in JournalFile(tables, path).rows]
+
+
+def has_snapshot(path):
+    """A newest file without one holds nothing: the agent was killed while it made the file."""
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    with contextlib.closing(db):
+        made = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'snapshot'").fetchone()
+        return bool(made and db.execute("SELECT 1 FROM snapshot").fetchone())
 
 
 def salvage(tables, path):

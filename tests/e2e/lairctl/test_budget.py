@@ -1,4 +1,4 @@
-"""The fleet's plan by lairctl: init, cap, status; boards that are away."""
+"""The fleet's budget by lairctl: init, cap, status; boards that are away."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from boards import OperatedFleet
 from harness import wait_until
 
 
-class Plans(OperatedFleet):
+class Budgets(OperatedFleet):
 
     def budget(self):
         return self.lairctl("fleet", "status", "-o", "json").json()["budget_w"]
@@ -19,7 +19,7 @@ class Plans(OperatedFleet):
         self.assertEqual(sorted(shown["members"]), ["n-1", "n-2", "n-3"])
         self.assertEqual((shown["rev"], shown["budget"]["power_w"]), (1, 50.0))
         done = self.lairctl("fleet", "init", "--budget", "50W")
-        self.assertEqual(done.out, "plan 1: power 50.0 W; in force on 3 of 3\n")
+        self.assertEqual(done.out, "budget 1: power 50.0 W; in force on 3 of 3\n")
         self.assertEqual(self.budget(), 50.0)
         self.assertIn("revision 1", self.lairctl("fleet", "init", code=4).err)
 

@@ -80,8 +80,28 @@ TEST(numbers_and_text_round_trip) {
 }
 
 TEST(looking_up_what_is_not_there_is_an_answer) {
-  const Value v = Value::object().set("a", Value::integer(1));
+  const Value v = Value::object().set("a", 1);
   TEST_ASSERT_NULL(v.find("b"));
   TEST_ASSERT_NULL(v.find("a", Kind::kString));
   TEST_ASSERT_NULL(Value::integer(3).find("a"));
+}
+
+TEST(plain_values_become_what_they_are) {
+  const char* text = "text";
+  const Value v = Value::array()
+                      .add(true)
+                      .add(-3)
+                      .add(std::uint32_t{4'000'000'000})
+                      .add(UINT64_MAX)
+                      .add(2.0)
+                      .add(0.5F)
+                      .add(text)
+                      .add(std::string("of its own"))
+                      .add(std::string_view("seen"));
+  TEST_ASSERT_EQUAL_STRING(
+      R"([true,-3,4000000000,9223372036854775807,2.0,0.5,"text","of its own","seen"])",
+      to_text(v).c_str());
+  static_assert(!std::is_convertible_v<const int*, Value> && !std::is_convertible_v<char, Value> &&
+                !std::is_convertible_v<Kind, Value> &&
+                !std::is_convertible_v<std::nullptr_t, Value>);
 }

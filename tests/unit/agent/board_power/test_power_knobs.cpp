@@ -154,9 +154,7 @@ struct Knobs {
     knobs->offer(out);
     return out;
   }
-  [[nodiscard]] bool offers(Rung rung) const {
-    return offered().rungs[static_cast<std::size_t>(rung)].available;
-  }
+  [[nodiscard]] bool offers(Rung rung) const { return offered().rungs[rung].available; }
 
   SystemClock clock;
   std::unique_ptr<Loop> loop;
@@ -178,8 +176,8 @@ TEST(clocks_and_live_modes_are_offered_as_levels) {
   const Helper helper(scripted(usual));
   const Knobs knobs(helper.command());
   const power::GovernorConfig offered = knobs.offered();
-  const auto& clock = offered.rungs[static_cast<std::size_t>(Rung::kDevfreq)];
-  const auto& mode = offered.rungs[static_cast<std::size_t>(Rung::kNvpmodel)];
+  const auto& clock = offered.rungs[Rung::kDevfreq];
+  const auto& mode = offered.rungs[Rung::kNvpmodel];
   TEST_ASSERT_TRUE(clock.available && mode.available);
   TEST_ASSERT_TRUE((clock.levels == std::vector<std::int32_t>{300, 600, 1000}));
   TEST_ASSERT_TRUE((mode.levels == std::vector<std::int32_t>{600, 1000}));  // 15 W of 25 W

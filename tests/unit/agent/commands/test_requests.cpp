@@ -150,7 +150,7 @@ struct Board : CommandedBoard {
   // Without what differs between two boards: the folder they live in.
   Answered signed_answer(const Case& c) { return plain(of_reply(send(command(c.verb, c.body)))); }
   Answered local_answer(const char* verb, const char* body) {
-    Value line = Value::object().set("op", Value::string(verb));
+    Value line = Value::object().set("op", verb);
     const Value members = parsed(body);
     for (const auto& [key, value] : members.members()) line.set(key, value);
     return plain(of_line(ask_locally(json::to_text(line))));

@@ -205,7 +205,7 @@ TEST(a_plan_may_be_retained_and_counts_by_its_revision) {
     return commands.send(CommandedBoard::sealed(command), "laird/v1/lab/ctl/all/config", true,
                          "laird/v1/lab/res/op-alice");
   };
-  assert_reply(budget(2, 30), "ok", "plan 2 in force");
+  assert_reply(budget(2, 30), "ok", "budget 2 in force");
   TEST_ASSERT_EQUAL_UINT64(2, commands.state().fleet.budget.rev);
   assert_reply(budget(2, 30), "ok", "in force already");
   assert_reply(budget(1, 99), "refused", "older than revision 2");

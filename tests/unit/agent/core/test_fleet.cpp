@@ -423,14 +423,14 @@ TEST(garbage_from_a_peer_changes_nothing) {
 
 TEST(shares_become_a_power_cap_and_ceilings_on_the_lanes) {
   FleetBudget budget = plan_of(2, 20'000, 1'000);
-  budget.total[static_cast<std::size_t>(Resource::kGpu)] = 1'000'000;  // one of two
+  budget.total[Resource::kGpu] = 1'000'000;  // one of two
   FakeFleet fleet(budget, 13);
   fleet.join_all();
   fleet.run(30);
   for (const auto& board : fleet.boards) {
     const State& state = board->state;
     TEST_ASSERT_EQUAL_INT64(state.fleet.enforced[kPowerAt], *state.power.fleet_cap_mw);
-    const std::int64_t gpu = state.fleet.enforced[static_cast<std::size_t>(Resource::kGpu)];
+    const std::int64_t gpu = state.fleet.enforced[Resource::kGpu];
     TEST_ASSERT_EQUAL_UINT32(std::min<std::int64_t>(gpu, kShareWholePpm),
                              state.power.fleet_ceiling_ppm[0]);
     TEST_ASSERT_EQUAL_UINT32(kShareWholePpm, state.power.fleet_ceiling_ppm[1]);

@@ -389,10 +389,10 @@ TEST(rungs_beyond_the_gate_are_asked_for_and_given_back_on_shutdown) {
   rungs[0].floor_permille = 800;  // so that the others have to move
   for (const power::Rung rung :
        {power::Rung::kCpuQuota, power::Rung::kFreezer, power::Rung::kDevfreq}) {
-    rungs[static_cast<std::size_t>(rung)].available = true;
-    rungs[static_cast<std::size_t>(rung)].floor_permille = 700;
+    rungs[rung].available = true;
+    rungs[rung].floor_permille = 700;
   }
-  rungs[static_cast<std::size_t>(power::Rung::kDevfreq)].levels = {300, 700, 1000};
+  rungs[power::Rung::kDevfreq].levels = {300, 700, 1000};
   FakeBoard board(config);
   fill_lanes(board);
   board.run_for(kSecond);

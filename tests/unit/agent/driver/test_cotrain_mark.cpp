@@ -1,4 +1,4 @@
-// A fleet task is one from its submission on, and after a restart of the agent as well.
+// A co-training task is one from its submission on, and after a restart of the agent as well.
 #include "agent/core/state/state.hpp"
 #include "tests/unit/agent/driver/one_board.hpp"
 

@@ -9,7 +9,7 @@ using json::Value;
 namespace {
 
 Value cap(const char* text) {
-  return Value::object().set("power", Value::object().set("cap", Value::string(text)));
+  return Value::object().set("power", Value::object().set("cap", text));
 }
 
 RemoteSettings on_trial() {
@@ -79,8 +79,7 @@ TEST(it_survives_its_file) {
   TEST_ASSERT_TRUE(back.has_value());
   TEST_ASSERT_EQUAL_STRING(text(to_json(trial)).c_str(), text(to_json(*back)).c_str());
   TEST_ASSERT_FALSE(remote_settings_from(Value::object()).has_value());
-  TEST_ASSERT_FALSE(
-      remote_settings_from(to_json(trial).set("s", Value::string("laird.overlay/2.0"))));
+  TEST_ASSERT_FALSE(remote_settings_from(to_json(trial).set("s", "laird.overlay/2.0")));
   // A trial whose marks are lost counts as used: it reverts rather than runs again.
   const auto torn = remote_settings_from(to_json(trial).set("trial", Value::object()));
   TEST_ASSERT_FALSE(at_start(*torn).trial.has_value());

@@ -134,7 +134,7 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   board.state.fleet.budget.total[2] = 60'000;
   board.state.fleet.enforced[2] = 12'500;
   MetricsInput in = board.input();
-  in.ended[static_cast<std::size_t>(core::Outcome::kMissed)] = 3;
+  in.ended[core::Outcome::kMissed] = 3;
   in.has_link = true;
   in.connected = true;
   in.link.connects = 2;

@@ -9,16 +9,13 @@ using json::Value;
 namespace {
 
 Value event(int epoch, int seq, const char* ts) {
-  return Value::object()
-      .set("epoch", Value::integer(epoch))
-      .set("seq", Value::integer(seq))
-      .set("ts", Value::string(ts));
+  return Value::object().set("epoch", epoch).set("seq", seq).set("ts", ts);
 }
 
 Value page(std::vector<Value> events, bool more) {
   Value list = Value::array();
   for (Value& e : events) list.add(std::move(e));
-  return Value::object().set("events", std::move(list)).set("more", Value::boolean(more));
+  return Value::object().set("events", std::move(list)).set("more", more);
 }
 
 std::string order(const EventHistory& history) {

@@ -100,7 +100,7 @@ TEST(the_plan_comes_out_of_its_envelope) {
   command.fleet = "lab";
   command.to = "all";
   command.verb = "config";
-  command.body = json::Value::object().set("rev", json::Value::integer(7));
+  command.body = json::Value::object().set("rev", 7);
   mqtt::Envelope envelope{mqtt::to_signed_text(command), "op-alice", std::string(64, 'x')};
   tell(view, "all", TopicKind::kFleetConfig, mqtt::to_text(envelope));
   TEST_ASSERT_TRUE(view.budget().has_value());

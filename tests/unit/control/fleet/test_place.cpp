@@ -13,8 +13,8 @@ void bid(Bids& bids, const std::string& board, double probability, double energy
   mqtt::Reply reply;
   reply.node = board;
   reply.data = json::Value::object()
-                   .set("admits", json::Value::boolean(true))
-                   .set("probability", json::Value::number(probability))
+                   .set("admits", true)
+                   .set("probability", probability)
                    .set("energy_j", energy_j < 0 ? json::Value() : json::Value::number(energy_j));
   bids[board] = reply;
 }
@@ -49,9 +49,7 @@ TEST(refusals_and_nonsense_come_last_and_keep_their_reason) {
   bid(bids, "b", 0.1, 1.0);
   mqtt::Reply refusal;
   refusal.node = "a";
-  refusal.data = json::Value::object()
-                     .set("admits", json::Value::boolean(false))
-                     .set("why", json::Value::string("no memory"));
+  refusal.data = json::Value::object().set("admits", false).set("why", "no memory");
   bids["a"] = refusal;
   mqtt::Reply nonsense;
   nonsense.node = "c";

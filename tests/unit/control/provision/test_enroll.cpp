@@ -6,25 +6,20 @@
 
 #include "control/fleet/fleet_budget.hpp"
 #include "tests/harness/unit.hpp"
+#include "tests/unit/control/budget_of_two.hpp"
 
 using namespace laird;
 using namespace laird::control;
+using test::budget_of_two;
 
 namespace {
 
-core::FleetBudget budget() {
-  core::FleetBudget out;
-  out.rev = 4;
-  out.founding_epoch = 2;
-  out.founders = {"n-1", "n-2"};
-  out.members = {{"n-1", {0, 0, 2'000}}, {"n-2", {500, 250'000, 3'000}}};
-  out.total = {core::kUnlimited, core::kUnlimited, 60'000};
-  return out;
-}
-
 Enrolment board() {
-  return {
-      "n-9", "lab", {"mqtts://broker.local:8883"}, {{"op-alice", std::string(44, 'A')}}, budget()};
+  return {"n-9",
+          "lab",
+          {"mqtts://broker.local:8883"},
+          {{"op-alice", std::string(44, 'A')}},
+          budget_of_two()};
 }
 
 }  // namespace
@@ -52,7 +47,7 @@ TEST(a_config_the_agent_would_not_take_is_not_made) {
 }
 
 TEST(members_come_and_go_and_founders_stay) {
-  const core::FleetBudget more = with_member(budget(), "n-10", 1'000);
+  const core::FleetBudget more = with_member(budget_of_two(), "n-10", 1'000);
   TEST_ASSERT_EQUAL_UINT64(5, more.rev);
   TEST_ASSERT_EQUAL_STRING("n-10", more.members[1].id.c_str());
   TEST_ASSERT_EQUAL_INT64(1'000, more.members[1].floor[2]);

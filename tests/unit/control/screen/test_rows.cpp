@@ -51,7 +51,7 @@ TEST(the_verdict_says_what_is_wrong) {
   add_board(view, "n-2", mqtt::NodeState::kReady, 2'000, true, 2);
   const Verdict fenced = verdict_of(view);
   TEST_ASSERT_TRUE(fenced.text.find("1 fenced") != std::string::npos);
-  TEST_ASSERT_TRUE(fenced.text.find("plan revision 1") != std::string::npos);
+  TEST_ASSERT_TRUE(fenced.text.find("budget revision 1") != std::string::npos);
   add_board(view, "n-2", mqtt::NodeState::kReady, 21'000);
   TEST_ASSERT_TRUE(verdict_of(view).level == Verdict::Level::kBroken);
 }

@@ -74,7 +74,7 @@ void assert_refused(ReplyCode code, const char* word, const std::string& payload
 
 TEST(a_good_command_is_accepted_as_it_was_signed) {
   Command command = ping();
-  command.body.set("task", Value::string("night \"run\"\n"));
+  command.body.set("task", "night \"run\"\n");
   const auto got = accept(sealed(command), *parse_topic("laird/v1/lab/ctl/n-1/cmd/ping"), here());
   TEST_ASSERT_TRUE(got.has_value());
   TEST_ASSERT_EQUAL_STRING("c-1", got->id.c_str());
@@ -98,7 +98,7 @@ TEST(an_unsigned_forged_or_foreign_command_is_refused) {
   assert_refused(ReplyCode::kUnauthorised, "signature", sealed(ping(), "op-alice", 'x'));
   assert_refused(ReplyCode::kUnauthorised, "signature", sealed(ping(), "op-bob", 'k'));
   Command forged = ping();
-  forged.body.set("forged", Value::boolean(true));
+  forged.body.set("forged", true);
   assert_refused(ReplyCode::kUnauthorised, "signature", sealed(forged));
   assert_refused(ReplyCode::kInvalid, "\"sig\"",
                  R"({"s":"laird.cmd/1.0","signed":"{}","op":"op-alice","sig":""})");

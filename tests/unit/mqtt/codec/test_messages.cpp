@@ -76,7 +76,7 @@ TEST(a_reply_comes_back_with_its_data) {
   reply.node = "n-1";
   reply.code = laird::mqtt::ReplyCode::kFull;
   reply.text = "the queue is full";
-  reply.data = Value::object().set("tasks", Value::integer(1024));
+  reply.data = Value::object().set("tasks", 1024);
   const std::string text = laird::mqtt::to_text(reply);
   TEST_ASSERT_EQUAL_STRING(
       R"({"s":"laird.reply/1.0","id":"c-1","node":"n-1","ok":false,"code":"full","text":"the queue is full","data":{"tasks":1024}})",
@@ -96,8 +96,7 @@ TEST(an_event_keeps_its_own_fields_whatever_is_added) {
   event.kind = "task";
   event.text = "night-run succeeded";
   event.historical = true;
-  event.more =
-      Value::object().set("task", Value::string("night-run")).set("epoch", Value::integer(99));
+  event.more = Value::object().set("task", "night-run").set("epoch", 99);
   TEST_ASSERT_EQUAL_STRING(
       R"({"s":"laird.event/1.0","epoch":3,"seq":9,"ts":"2026-11-16T05:56:45.007Z","kind":"task","text":"night-run succeeded","hist":true,"task":"night-run"})",
       laird::mqtt::to_text(event).c_str());
