@@ -74,7 +74,8 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
       {mqtt::config_topic(link->fleet_, mqtt::kEveryone), 1},
       {mqtt::config_topic(link->fleet_, link->node_), 1},
       {mqtt::node_topic(link->fleet_, "+", TopicKind::kCoop, link->node_), 0},
-      // Our own: who else has our name, and what an earlier life said.
+      // This board's own topics: whether another agent has its name, and what an earlier start
+      // said.
       {link->topic(TopicKind::kStatus), 1},
       {link->topic(TopicKind::kInfo), 1},
   };
@@ -134,7 +135,7 @@ void FleetLink::hear_others(bool wanted) {
 void FleetLink::refresh_groups() {
   const bool wanted = has_fleet_task(agent_.state());
   if (wanted != hears_others_) hear_others(wanted);
-  // What is known of them grows old from now on.
+  // What is known of the other boards grows old from now on.
   if (!wanted) groups_->forget_others();
   groups_->refresh(agent_.state(), agent_.now());
 }
@@ -146,7 +147,8 @@ FleetLink::~FleetLink() {
   // open() gave up before there was a link: there is nobody to tell.
   if (!client_) return;
   loop_.forget(client_->ready_fd());
-  // Said aloud: whoever watches would otherwise count the old share until the lease ends.
+  // The fall is published: whoever watches would otherwise count the old share until the lease
+  // ends.
   const auto [wall, now] = agent_.instant();
   shares_.give_up(agent_.state(), wall, now);
   publish_shares();
@@ -206,7 +208,8 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       const Result<mqtt::NodeStatus> status = mqtt::parse_status(message.payload);
       const bool alive = status && status->state != mqtt::NodeState::kLost &&
                          status->state != mqtt::NodeState::kOffline;
-      // Of two agents of one name the later start has it: both see that alike.
+      // Of two agents of one name the one that started later keeps the name: both come to that
+      // answer.
       if (alive && at->node == node_ && status->epoch > epoch_) client_->yield_to_other();
       return;
     }

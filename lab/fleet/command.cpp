@@ -22,7 +22,7 @@ struct Wishes {
   bool json = false;
 };
 
-// Puts into the recording what only whoever made it knows.
+// Adds to the recording what only the person or program that made it knows.
 Status add_known(const Wishes& wishes, FleetRecording& recording) {
   for (const std::string& mark : wishes.marks) {
     const std::size_t split = mark.find('=');

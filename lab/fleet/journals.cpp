@@ -9,7 +9,8 @@
 namespace laird::lab {
 namespace {
 
-// Points are known to the microsecond; at the same one a rise would count as the later.
+// Points are known to the microsecond. A fall and a rise within the same one would be sorted with
+// the rise last.
 constexpr DurationNs kAfter = 1000;
 constexpr auto kPower = static_cast<std::size_t>(core::Resource::kPower);
 

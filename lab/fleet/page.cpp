@@ -41,7 +41,7 @@ std::string end_at(const RecordedTask& task) {
   return over ? format("%.0f s", task.states.back().at_s) : "-";
 }
 
-// What the forecast said half-way from the first word to the end.
+// What the forecast said half-way between the first report and the end.
 std::string likely_half_way(const RecordedTask& task) {
   if (task.forecasts.empty() || task.states.empty()) return "-";
   const double half = (task.states.front().at_s + task.states.back().at_s) / 2;

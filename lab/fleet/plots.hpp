@@ -7,8 +7,8 @@
 
 namespace laird::lab {
 
-// What happened at which moment, for every picture: what was done to the fleet, or else what the
-// messages show of it.
+// The moments that every picture marks: what was done to the fleet if that was noted, otherwise
+// what the messages show of it.
 [[nodiscard]] std::vector<FleetMark> marks_of(const FleetRecording& recording,
                                               const FleetVerdict& verdict);
 

@@ -105,7 +105,7 @@ class Reader {
     node.heard_unix_us = now_us_;
   }
 
-  // By what only a living agent says: a will comes late, and from the broker.
+  // Counts only what a living agent says itself: its last will comes late, and from the broker.
   void live(FleetNode& node, const Value& body) {
     const double epoch = number(body, "epoch", 0.0);
     if (epoch == 0.0) return;

@@ -21,7 +21,7 @@ struct SharePoint {
   std::int64_t enforced_mw = 0;
 };
 
-// From when on what the board wanted of the power budget; only journals have it.
+// How much of the power budget the board wanted, and since when; only journals have it.
 struct DemandPoint {
   std::int64_t unix_us = 0;
   consensus::Demand demand;
@@ -37,7 +37,7 @@ struct StateChange {
   std::string state;
 };
 
-// One run of a board's agent, from its first word to its last.
+// One run of a board's agent, from its first message to its last.
 struct Life {
   double epoch = 0.0;
   double from_s = 0.0;

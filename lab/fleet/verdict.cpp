@@ -10,7 +10,7 @@
 namespace laird::lab {
 namespace {
 
-// Boards speak of their shares every five seconds at least.
+// Boards report their shares every five seconds at least.
 constexpr std::int64_t kSilenceUs = 8'000'000;
 
 struct Change {
@@ -33,7 +33,8 @@ std::vector<Change> changes_of(const FleetRecording& recording) {
           {std::max(node.heard_unix_us, node.shares.back().unix_us + 1), &node, 0, node.floor_mw});
     }
   }
-  // A board that does not follow a cut changes nothing: the sum is looked at then all the same.
+  // A board that does not follow a cut reports no change, so the sum is also looked at when the
+  // budget changes.
   for (std::size_t i = 1; i < recording.budgets.size(); ++i) {
     const std::int64_t at = recording.budgets[i].unix_us;
     out.push_back({at, nullptr, 0, 0});
