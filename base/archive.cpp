@@ -6,6 +6,8 @@
 namespace laird {
 namespace {
 
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+
 // Up to eight bytes as a number; eight are one load where that is how numbers lie in memory.
 std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t word = 0;
@@ -97,11 +99,13 @@ void Archive::raw(std::string_view bytes) {
     out_->insert(out_->end(), bytes.begin(), bytes.end());
     return;
   }
-  while (!bytes.empty()) {
-    const std::size_t n = std::min<std::size_t>(bytes.size(), 8);
-    hash_ = mix(hash_, little_endian(bytes.substr(0, n)));
-    bytes.remove_prefix(n);
+  std::uint64_t hash = hash_;
+  while (bytes.size() >= kWord) {
+    hash = mix(hash, little_endian(bytes.substr(0, kWord)));
+    bytes.remove_prefix(kWord);
   }
+  if (!bytes.empty()) hash = mix(hash, little_endian(bytes));
+  hash_ = hash;
 }
 
 std::uint64_t digest_of(std::string_view bytes) {

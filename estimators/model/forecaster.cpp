@@ -392,32 +392,19 @@ double Forecaster::noise() const { return interval_ == 0.0 ? 0.0 : exact::sqrt(p
 
 void Forecaster::archive(Archive& ar) {
   bool all_finite = true;
-  const auto number = [&](double& v) {
-    ar(v);
-    all_finite = all_finite && finite(v);
+  const auto numbers = [&](auto&... v) {
+    ar(v...);
+    if (ar.reading()) all_finite = all_finite && (finite(v) && ...);
   };
   ar(reports_);
-  number(samples_);
-  number(samples_first_);
-  number(interval_);
-  number(log_time_);
-  number(r_first_);
-  number(loss_best_);
-  number(loss_last_);
-  number(surprise_);
+  numbers(samples_, samples_first_, interval_, log_time_);
+  numbers(r_first_, loss_best_, loss_last_, surprise_);
   ar(clipped_in_row_);
   for (Memory& m : memories_) {
-    number(m.weight);
-    number(m.weight_squared);
-    number(m.r_mean);
-    number(m.rr);
-    for (Regression& b : m.bends) {
-      number(b.x_mean);
-      number(b.xx);
-      number(b.xr);
-    }
+    numbers(m.weight, m.weight_squared, m.r_mean, m.rr);
+    for (Regression& b : m.bends) numbers(b.x_mean, b.xx, b.xr);
   }
-  if (ar.reading() && !all_finite) ar.fail();
+  if (!all_finite) ar.fail();
 }
 
 }  // namespace laird::estimators
