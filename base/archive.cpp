@@ -23,7 +23,9 @@ std::uint64_t little_endian(std::string_view bytes) {
 
 // Not inlined: hashing, the common way, would save their registers at every call.
 [[gnu::noinline]] void write_number(Bytes& out, std::uint64_t v, std::size_t width) {
-  for (std::size_t i = 0; i < width; ++i) out.push_back(static_cast<std::uint8_t>(v >> (8 * i)));
+  std::array<std::uint8_t, kWord> bytes{};
+  for (std::size_t i = 0; i < kWord; ++i) bytes[i] = static_cast<std::uint8_t>(v >> (8 * i));
+  out.insert(out.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(width));
 }
 
 [[gnu::noinline]] bool read_number(std::string_view& in, std::uint64_t& v, std::size_t width) {

@@ -115,6 +115,19 @@ class Archive {
     ((*this)(more), ...);
   }
 
+  // The same for numbers that a loop tells: `tell` is called with what takes them.
+  //   ar.run([&](auto& to) { for (Point& p : points) to(p.x, p.y); });
+  template <class Tell>
+  void run(Tell&& tell) {
+    if (mode_ == Mode::kHash) {
+      HashRun to{hash_};
+      tell(to);
+      hash_ = to.hash;
+    } else {
+      tell(*this);
+    }
+  }
+
   template <class T>
   void operator()(std::optional<T>& v) {
     bool has = v.has_value();
@@ -188,13 +201,20 @@ class Archive {
       for (const auto& element : v) hash = mix(hash, word_of(element));
     }
   }
+  struct HashRun {
+    std::uint64_t hash;
+    template <class... T>
+    void operator()(const T&... v) {
+      (mix_all(hash, v), ...);
+    }
+  };
   // Only a hasher does it, and says so.
   template <class... T>
   [[nodiscard]] bool hash_run(const T&... v) {
     if (mode_ != Mode::kHash) return false;
-    std::uint64_t hash = hash_;
-    (mix_all(hash, v), ...);
-    hash_ = hash;
+    HashRun to{hash_};
+    to(v...);
+    hash_ = to.hash;
     return true;
   }
   // Mixes one 64-bit word into a running hash: multiply, rotate, multiply, as in the finalisers of
