@@ -37,14 +37,22 @@ class Mapped {
   explicit Mapped(int fd, std::int64_t size) : fd_(fd), size_(size) {}
   ~Mapped() {
     if (at_ != nullptr) ::munmap(at_, reserved_);
+    if (allocated_ != size_ && ::ftruncate(fd_, size_) != 0) {
+      give_up("it cannot be given its size", "a file of a board");
+    }
     ::close(fd_);
   }
   Mapped(const Mapped&) = delete;
   Mapped& operator=(const Mapped&) = delete;
 
   [[nodiscard]] std::int64_t size() const { return size_; }
+  // A file that is open grows in steps; it has its own size again when it is closed.
   [[nodiscard]] bool resize(std::int64_t size) {
-    if (::ftruncate(fd_, size) != 0) return false;
+    if (size < size_ || size > allocated_) {
+      const std::int64_t wanted = size < size_ ? size : (size / kStep + 1) * kStep;
+      if (::ftruncate(fd_, wanted) != 0) return false;
+      allocated_ = wanted;
+    }
     size_ = size;
     return true;
   }
@@ -60,9 +68,11 @@ class Mapped {
   }
 
  private:
+  static constexpr std::int64_t kStep = 128 << 10;
   static constexpr std::size_t kReservedMin = std::size_t{8} << 20;
   const int fd_;
   std::int64_t size_;
+  std::int64_t allocated_ = size_;
   char* at_ = nullptr;
   std::size_t reserved_ = 0;
 };
