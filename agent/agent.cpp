@@ -371,6 +371,7 @@ Status Agent::step_batch() {
     --written_;
     core::Effects stepped;
     core::step(state_, pending.event, stepped);
+    ++steps_;
     journal_->record(first_seq_++, stepped, state_.digest());
     unconfirmed_ = decides_outcome(stepped);
     std::move(stepped.begin(), stepped.end(), std::back_inserter(commands_));

@@ -77,6 +77,8 @@ class Agent {
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] bool idle() const { return state_.live.empty() && queue_.empty(); }
   [[nodiscard]] const core::State& state() const { return state_; }
+  // Events stepped since the start: while it stands still, so does the state.
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
   // Tells the core if the wall clock was set; done every few seconds by itself.
   void look_at_clock();
   [[nodiscard]] TimeNs now() const;
@@ -131,6 +133,7 @@ class Agent {
   Changed changed_;
   Peers peers_;
   core::State state_;
+  std::uint64_t steps_ = 0;
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<CgroupTree> groups_;
   std::map<std::string, TrainerProgram> trainers_;

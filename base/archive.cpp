@@ -6,6 +6,8 @@
 namespace laird {
 namespace {
 
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+
 // Up to eight bytes as a number; eight are one load where that is how numbers lie in memory.
 std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t word = 0;
@@ -21,7 +23,9 @@ std::uint64_t little_endian(std::string_view bytes) {
 
 // Not inlined: hashing, the common way, would save their registers at every call.
 [[gnu::noinline]] void write_number(Bytes& out, std::uint64_t v, std::size_t width) {
-  for (std::size_t i = 0; i < width; ++i) out.push_back(static_cast<std::uint8_t>(v >> (8 * i)));
+  std::array<std::uint8_t, kWord> bytes{};
+  for (std::size_t i = 0; i < kWord; ++i) bytes[i] = static_cast<std::uint8_t>(v >> (8 * i));
+  out.insert(out.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(width));
 }
 
 [[gnu::noinline]] bool read_number(std::string_view& in, std::uint64_t& v, std::size_t width) {
@@ -97,11 +101,13 @@ void Archive::raw(std::string_view bytes) {
     out_->insert(out_->end(), bytes.begin(), bytes.end());
     return;
   }
-  while (!bytes.empty()) {
-    const std::size_t n = std::min<std::size_t>(bytes.size(), 8);
-    hash_ = mix(hash_, little_endian(bytes.substr(0, n)));
-    bytes.remove_prefix(n);
+  std::uint64_t hash = hash_;
+  while (bytes.size() >= kWord) {
+    hash = mix(hash, little_endian(bytes.substr(0, kWord)));
+    bytes.remove_prefix(kWord);
   }
+  if (!bytes.empty()) hash = mix(hash, little_endian(bytes));
+  hash_ = hash;
 }
 
 std::uint64_t digest_of(std::string_view bytes) {

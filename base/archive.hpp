@@ -11,6 +11,8 @@
 // failed read leaves the value as it was, sets failed() and makes all later reads no-ops.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -22,6 +24,14 @@
 namespace laird {
 
 using Bytes = std::vector<std::uint8_t>;
+
+// What an archive writes as one number, and an array of such.
+template <class T>
+inline constexpr bool kIsNumber = std::is_integral_v<T> || std::is_same_v<T, double>;
+template <class T>
+inline constexpr bool kIsNumbers = kIsNumber<T>;
+template <class T, std::size_t N>
+inline constexpr bool kIsNumbers<std::array<T, N>> = kIsNumber<T>;
 
 class Archive {
  public:
@@ -86,6 +96,38 @@ class Archive {
   requires requires(T& t, Archive& ar) { t.archive(ar); }
   void operator()(T& v) { v.archive(*this); }
 
+  template <class T, std::size_t N>
+  void operator()(std::array<T, N>& v) {
+    if constexpr (kIsNumber<T>) {
+      if (hash_run(v)) return;
+    }
+    for (T& element : v) (*this)(element);
+  }
+
+  // The same as one after the other, and several times faster to hash: a run of numbers is hashed
+  // in registers, without a look at the mode between two of them.
+  template <class First, class Second, class... More>
+  requires(kIsNumbers<First>&& kIsNumbers<Second> && (kIsNumbers<More> && ...)) void operator()(
+      First& first, Second& second, More&... more) {
+    if (hash_run(first, second, more...)) return;
+    (*this)(first);
+    (*this)(second);
+    ((*this)(more), ...);
+  }
+
+  // The same for numbers that a loop tells: `tell` is called with what takes them.
+  //   ar.run([&](auto& to) { for (Point& p : points) to(p.x, p.y); });
+  template <class Tell>
+  void run(Tell&& tell) {
+    if (mode_ == Mode::kHash) {
+      HashRun to{hash_};
+      tell(to);
+      hash_ = to.hash;
+    } else {
+      tell(*this);
+    }
+  }
+
   template <class T>
   void operator()(std::optional<T>& v) {
     bool has = v.has_value();
@@ -115,6 +157,9 @@ class Archive {
       v.clear();
       v.resize(n);
     }
+    if constexpr (kIsNumber<T>) {
+      if (hash_run(v)) return;
+    }
     for (T& element : v) {
       (*this)(element);
       if (failed_) return;
@@ -135,6 +180,43 @@ class Archive {
     }
   }
   void fixed_bytes(std::uint64_t& v, std::size_t width);
+
+  // A number as the one word by which it is hashed.
+  template <class T>
+  requires kIsNumber<T>
+  [[nodiscard]] static std::uint64_t word_of(const T& v) {
+    if constexpr (std::is_same_v<T, double>) {
+      return std::bit_cast<std::uint64_t>(v);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return v ? 1 : 0;
+    } else {
+      return static_cast<std::make_unsigned_t<T>>(v);
+    }
+  }
+  template <class T>
+  static void mix_all(std::uint64_t& hash, const T& v) {
+    if constexpr (kIsNumber<T>) {
+      hash = mix(hash, word_of(v));
+    } else {
+      for (const auto& element : v) hash = mix(hash, word_of(element));
+    }
+  }
+  struct HashRun {
+    std::uint64_t hash;
+    template <class... T>
+    void operator()(const T&... v) {
+      (mix_all(hash, v), ...);
+    }
+  };
+  // Only a hasher does it, and says so.
+  template <class... T>
+  [[nodiscard]] bool hash_run(const T&... v) {
+    if (mode_ != Mode::kHash) return false;
+    HashRun to{hash_};
+    to(v...);
+    hash_ = to.hash;
+    return true;
+  }
   // Mixes one 64-bit word into a running hash: multiply, rotate, multiply, as in the finalisers of
   // the xx and murmur families. Integer arithmetic only, so every architecture agrees.
   [[nodiscard]] static constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {

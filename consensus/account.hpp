@@ -21,14 +21,9 @@ struct Account {
 
   auto operator<=>(const Account&) const = default;
   [[nodiscard]] bool valid() const { return incarnation != 0; }
-  void archive(Archive& ar) {
-    ar(node);
-    ar(incarnation);
-  }
+  void archive(Archive& ar) { ar(node, incarnation); }
 };
 
-inline void archive_shares(Archive& ar, Shares& shares) {
-  for (Parts& p : shares) ar(p);
-}
+inline void archive_shares(Archive& ar, Shares& shares) { ar(shares); }
 
 }  // namespace laird::consensus

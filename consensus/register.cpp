@@ -23,12 +23,7 @@ const Tie* Entry::tie_to(const Account& peer) const {
 
 void Entry::archive(Archive& ar) {
   ar(account);
-  archive_shares(ar, base);
-  ar(quorum);
-  ar(quorum_revision);
-  ar(dead);
-  ar(confirmed_dead);
-  ar(changed);
+  ar(base, quorum, quorum_revision, dead, confirmed_dead, changed);
   ar.sequence(ties, kEdgesMax);
 }
 

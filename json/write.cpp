@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -5,6 +6,9 @@
 
 namespace laird::json {
 namespace {
+
+// Most messages are shorter.
+constexpr std::size_t kTextUsual = 512;
 
 void write_number(double v, std::string& out) {
   if (!std::isfinite(v)) {
@@ -21,9 +25,20 @@ void write_number(double v, std::string& out) {
 
 void write_quoted(std::string_view text, std::string& out) {
   static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
+  // What needs no escape is copied in one piece.
+  const auto is_plain = [](char c) {
     const unsigned char u = static_cast<unsigned char>(c);
+    return u >= 0x20 && u != 0x7f && c != '"' && c != '\\';
+  };
+  out += '"';
+  while (true) {
+    const auto plain = std::find_if_not(text.begin(), text.end(), is_plain) - text.begin();
+    out.append(text.substr(0, static_cast<std::size_t>(plain)));
+    text.remove_prefix(static_cast<std::size_t>(plain));
+    if (text.empty()) break;
+    const char c = text.front();
+    const unsigned char u = static_cast<unsigned char>(c);
+    text.remove_prefix(1);
     switch (c) {
       case '"': out += "\\\""; continue;
       case '\\': out += "\\\\"; continue;
@@ -32,13 +47,9 @@ void write_quoted(std::string_view text, std::string& out) {
       case '\t': out += "\\t"; continue;
       default: break;
     }
-    if (u < 0x20 || u == 0x7f) {
-      out += "\\u00";
-      out += kHex[u >> 4];
-      out += kHex[u & 15];
-    } else {
-      out += c;
-    }
+    out += "\\u00";
+    out += kHex[u >> 4];
+    out += kHex[u & 15];
   }
   out += '"';
 }
@@ -91,6 +102,7 @@ void write(const Value& value, int indent, int depth, std::string& out) {
 
 std::string to_text(const Value& value) {
   std::string out;
+  out.reserve(kTextUsual);
   write(value, -1, 0, out);
   return out;
 }

@@ -274,8 +274,12 @@ void FleetLink::publish_shares() {
 void FleetLink::flush() {
   // Before the messages of the same steps leave: whoever receives a share from us notes its rise
   // after our fall. Put together by time, the points of all boards then never show too much.
-  const auto [wall, now] = agent_.instant();
-  shares_.note(agent_.state(), wall, now);
+  // Only a step changes what is used, or the fence.
+  if (agent_.steps() != noted_steps_ || shares_.passed_fence(agent_.now())) {
+    const auto [wall, now] = agent_.instant();
+    shares_.note(agent_.state(), wall, now);
+    noted_steps_ = agent_.steps();
+  }
   for (auto& [peer, writer] : outbound_) send_to(peer, writer);
   if (joined_ && groups_->dirty()) refresh_groups();
 }

@@ -93,6 +93,7 @@ class FleetLink {
   std::map<std::string, PublishedTask> tasks_;
   EnergyWindow energy_;
   ShareHistory shares_;
+  std::uint64_t noted_steps_ = 0;  // Agent::steps() when the shares were last noted
   TimeNs shares_at_ = 0;
   std::uint64_t epoch_ = 0;  // of this run of the agent
   std::uint64_t seq_ = 0;

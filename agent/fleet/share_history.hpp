@@ -22,6 +22,8 @@ class ShareHistory {
   // At one moment, by the wall clock and in agent time. The state may be older: from its fence on
   // a board uses nothing but its floor, whether its agent noticed or not.
   void note(const core::State& state, TimeNs wall, TimeNs now);
+  // Whether the share that was noted last has ended by itself since.
+  [[nodiscard]] bool passed_fence(TimeNs now) const { return last_.parts != 0 && now > fence_; }
   // The agent stops: only its floor is reserved for it from now on.
   void give_up(const core::State& state, TimeNs wall, TimeNs now);
   // Whether there is something new since the points were last taken.

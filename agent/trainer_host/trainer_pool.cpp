@@ -87,6 +87,8 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   log_("task " + spec.name + ": started " + process.argv[0] + " as process " + std::to_string(pid) +
        ", attempt " + std::to_string(command.attempt));
   running.begin(folder);
+  // The first trainer under a duty cycle that rested begins with the half in which it runs.
+  if (run_permille_ < power::kLevelFull && duty_timer_ == 0) plan_duty();
 }
 
 void TrainerPool::run(const core::RunTrainer& command) {
@@ -120,13 +122,17 @@ void TrainerPool::set_duty(const core::SetFreezerDuty& command) {
   if (run_permille_ < power::kLevelFull && duty_timer_ == 0) turn_duty();
 }
 
-// One half of the cycle ends and the other begins; with nothing to hold back it stays thawed.
+// One half of the cycle ends and the other begins; with nothing to hold back it stays thawed, and
+// without trainers it rests until the next one starts.
 void TrainerPool::turn_duty() {
   duty_timer_ = 0;
-  const bool full = run_permille_ >= power::kLevelFull;
-  duty_frozen_ = !full && !duty_frozen_;
+  const bool rests = run_permille_ >= power::kLevelFull || running_.empty();
+  duty_frozen_ = !rests && !duty_frozen_;
   for (auto& [pid, trainer] : running_) trainer->freeze_for_duty(duty_frozen_);
-  if (full) return;
+  if (!rests) plan_duty();
+}
+
+void TrainerPool::plan_duty() {
   const std::int32_t part = duty_frozen_ ? power::kLevelFull - run_permille_ : run_permille_;
   duty_timer_ = host_.loop.after(std::max(kMillisecond, kDutyPeriod / power::kLevelFull * part),
                                  [this] { turn_duty(); });

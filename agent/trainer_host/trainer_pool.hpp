@@ -55,6 +55,7 @@ class TrainerPool final {
  private:
   [[nodiscard]] Trainer* find(const core::ProcessRef& process);
   void turn_duty();
+  void plan_duty();
   void start_now(const core::StartTrainer& command, const core::TaskSpec& spec);
 
   TrainerHost host_;
@@ -63,7 +64,8 @@ class TrainerPool final {
   CgroupTree* groups_;
   Log log_;
   std::map<int, std::unique_ptr<Trainer>> running_;  // by pid
-  // The freezer's duty cycle: all trainers run and are frozen together.
+  // The freezer's duty cycle: all trainers run and are frozen together. It costs the agent two
+  // wakes in each period, so it turns only while there is a trainer.
   std::int32_t run_permille_ = power::kLevelFull;
   bool duty_frozen_ = false;
   Loop::TimerId duty_timer_ = 0;

@@ -30,12 +30,7 @@ struct Demand {
   std::uint16_t urgency = kUrgencyOne;
 
   bool operator==(const Demand&) const = default;
-  void archive(Archive& ar) {
-    ar(demand);
-    ar(floor);
-    ar(cap);
-    ar(urgency);
-  }
+  void archive(Archive& ar) { ar(demand, floor, cap, urgency); }
 };
 
 // A task that can still meet its deadline according to its forecast. Work is counted in parts times

@@ -6,41 +6,18 @@
 
 namespace laird::consensus {
 
-void SentEntry::archive(Archive& ar) {
-  ar(seq);
-  ar(at);
-  for (auto& p : price) ar(p);
-  archive_shares(ar, sent);
-}
-
-void HeardEntry::archive(Archive& ar) {
-  ar(seq);
-  archive_shares(ar, sent);
-}
-
 void Edge::archive(Archive& ar) {
   ar(peer);
   ar(edge_number);
   ar(closing);
   ar(peer_dead);
   if (ar.since(3)) ar(peer_silent);
-  archive_shares(ar, sent);
-  archive_shares(ar, heard);
-  ar(seq);
-  ar(seq_heard);
-  ar(seq_acked);
-  ar(heard_at);
-  ar(fresh_at);
-  ar(closed_at);
-  archive_shares(ar, acked);
-  archive_shares(ar, reflected);
-  ar(price_seq);
-  for (auto& p : price) ar(p);
-  ar(degree);
-  for (auto& u : urgency) ar(u);
-  ar(terms_seq);
-  for (SentEntry& e : sent_ring) ar(e);
-  for (HeardEntry& e : heard_ring) ar(e);
+  ar.run([this](auto& to) {
+    to(sent, heard, seq, seq_heard, seq_acked, heard_at, fresh_at, closed_at);
+    to(acked, reflected, price_seq, price, degree, urgency, terms_seq);
+    for (SentEntry& e : sent_ring) to(e.seq, e.at, e.price, e.sent);
+    for (HeardEntry& e : heard_ring) to(e.seq, e.sent);
+  });
 }
 
 const SentEntry* Edge::sent_at(std::uint32_t s) const {

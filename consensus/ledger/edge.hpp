@@ -24,14 +24,12 @@ struct SentEntry {
   TimeNs at = 0;
   Prices price{};
   Shares sent{};
-  void archive(Archive& ar);
 };
 
 // A message that was heard on the edge, with the peer's count of grants.
 struct HeardEntry {
   std::uint32_t seq = 0;
   Shares sent{};
-  void archive(Archive& ar);
 };
 
 struct Edge {

@@ -390,34 +390,27 @@ double Forecaster::slope() const {
 
 double Forecaster::noise() const { return interval_ == 0.0 ? 0.0 : exact::sqrt(posterior().noise); }
 
-void Forecaster::archive(Archive& ar) {
-  bool all_finite = true;
-  const auto number = [&](double& v) {
-    ar(v);
-    all_finite = all_finite && finite(v);
-  };
-  ar(reports_);
-  number(samples_);
-  number(samples_first_);
-  number(interval_);
-  number(log_time_);
-  number(r_first_);
-  number(loss_best_);
-  number(loss_last_);
-  number(surprise_);
-  ar(clipped_in_row_);
-  for (Memory& m : memories_) {
-    number(m.weight);
-    number(m.weight_squared);
-    number(m.r_mean);
-    number(m.rr);
-    for (Regression& b : m.bends) {
-      number(b.x_mean);
-      number(b.xx);
-      number(b.xr);
-    }
+bool Forecaster::all_finite() const {
+  bool all = finite(samples_) && finite(samples_first_) && finite(interval_) && finite(log_time_) &&
+             finite(r_first_) && finite(loss_best_) && finite(loss_last_) && finite(surprise_);
+  for (const Memory& m : memories_) {
+    all = all && finite(m.weight) && finite(m.weight_squared) && finite(m.r_mean) && finite(m.rr);
+    for (const Regression& b : m.bends)
+      all = all && finite(b.x_mean) && finite(b.xx) && finite(b.xr);
   }
-  if (ar.reading() && !all_finite) ar.fail();
+  return all;
+}
+
+void Forecaster::archive(Archive& ar) {
+  ar.run([this](auto& to) {
+    to(reports_, samples_, samples_first_, interval_, log_time_);
+    to(r_first_, loss_best_, loss_last_, surprise_, clipped_in_row_);
+    for (Memory& m : memories_) {
+      to(m.weight, m.weight_squared, m.r_mean, m.rr);
+      for (Regression& b : m.bends) to(b.x_mean, b.xx, b.xr);
+    }
+  });
+  if (ar.reading() && !all_finite()) ar.fail();
 }
 
 }  // namespace laird::estimators

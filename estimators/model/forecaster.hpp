@@ -144,6 +144,7 @@ class Forecaster {
   struct Posterior;
   struct Outlook;  // error-free location and scale of r at one log-distance
 
+  [[nodiscard]] bool all_finite() const;
   [[nodiscard]] double log_time(double samples) const;
   [[nodiscard]] double horizon_samples(double planned_samples) const;
   [[nodiscard]] Posterior posterior() const;

@@ -68,34 +68,14 @@ GovernorConfig GovernorConfig::for_board(const Board& board) {
 
 void GovernorConfig::archive(Archive& ar) {
   for (RungConfig& rung : rungs) ar(rung);
-  ar(idle_mw);
-  ar(dynamic_mw);
-  ar(target_permille);
-  ar(band_permille);
-  ar(urgent_permille);
-  ar(settle_ns);
-  ar(window_ns);
-  ar(steady_interval_ns);
-  ar(raise_wait_max_ns);
-  ar(fine_interval_ns);
-  ar(fine_permille);
-  ar(trim_permille);
-  ar(blind_after_ns);
-  ar(blind_level_permille);
-  ar(limit_mc);
-  ar(thermal_hysteresis_mc);
-  ar(thermal_cut_permille);
-  ar(thermal_raise_permille);
-  ar(thermal_interval_ns);
-  ar(retry_ns);
+  ar(idle_mw, dynamic_mw, target_permille, band_permille, urgent_permille);
+  ar(settle_ns, window_ns, steady_interval_ns, raise_wait_max_ns);
+  ar(fine_interval_ns, fine_permille, trim_permille, blind_after_ns, blind_level_permille);
+  ar(limit_mc, thermal_hysteresis_mc, thermal_cut_permille, thermal_raise_permille);
+  ar(thermal_interval_ns, retry_ns);
 }
 
-void Governor::RungState::archive(Archive& ar) {
-  ar(level);
-  ar(asked);
-  ar(pinned);
-  ar(refused_until);
-}
+void Governor::RungState::archive(Archive& ar) { ar(level, asked, pinned, refused_until); }
 
 std::string_view name(KnobResult outcome) {
   switch (outcome) {

@@ -42,12 +42,7 @@ MeterConfig MeterConfig::for_board(const Board& board) {
   return out;
 }
 
-void MeterConfig::archive(Archive& ar) {
-  ar(gap_max_ns);
-  ar(idle_mw);
-  ar(gpu_weight);
-  ar(cpu_weight);
-}
+void MeterConfig::archive(Archive& ar) { ar(gap_max_ns, idle_mw, gpu_weight, cpu_weight); }
 
 void Running::archive(Archive& ar) {
   ar(task);

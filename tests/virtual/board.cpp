@@ -84,6 +84,7 @@ void Board::start() {
     time_.after(10 * kSecond, [this] { start(); });
     return;
   }
+  heard_steps_ = 0;
   if (started_) started_(*this);
   turn();
 }
@@ -125,7 +126,9 @@ void Board::turn() {
   if (const Status ok = loop_->run_once(0); !ok) give_up(name_ + ": " + ok.error().text());
   if (trainers_.any_ended()) life_->agent().on_child_signal();
   life_->settle();
-  trainers_.pump();
+  // The agent speaks to its trainers only in what follows from a step.
+  if (life_->agent().steps() != heard_steps_ || trainers_.any_ended()) trainers_.pump();
+  heard_steps_ = life_->agent().steps();
   if (!life_->agent().finished()) return;
   const bool again = life_->wants_restart();
   // A clean end says goodbye by itself.

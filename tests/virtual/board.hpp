@@ -77,6 +77,7 @@ class Board {
   Started started_;
   bool frozen_ = false;
   std::uint64_t turns_ = 0;
+  std::uint64_t heard_steps_ = 0;  // Agent::steps() when the trainers last read what it said
   std::string last_error_;
 };
 

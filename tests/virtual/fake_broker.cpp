@@ -91,23 +91,23 @@ void FakeConnection::flush() {
 // On its way to the broker. What a cut overtakes is lost, or put back to be sent again.
 void FakeConnection::send(mqtt::Outgoing message) {
   ++counters_.sent;
-  const LinkQuality& link = broker_.link(options_.client_id);
-  const bool lost = message.qos == 0 && broker_.chance_.happens(link.lost_permille);
-  const bool twice = broker_.chance_.happens(link.repeated_permille);
-  if (lost) return;
-  const TimeNs at = broker_.arrival(options_.client_id, last_arrival_);
-  broker_.time_.at(at, [self = self_, made = link_, twice, message = std::move(message)] {
-    if (*self == nullptr) return;
-    FakeConnection& me = **self;
-    if (me.dead_) return;
-    if (me.link_ != made) {
-      if (message.qos > 0) me.outbox_.put_back(message, me.broker_.time_.now());
-      return;
-    }
-    me.outbox_.delivered(message);
-    me.broker_.route(message);
-    if (twice) me.broker_.route(message);
-  });
+  bool copy = false;  // of a message that is on its way already
+  const auto arrive = [&](DurationNs delay) {
+    const TimeNs at = to_broker_.arrival(broker_.time_.now() + delay);
+    broker_.time_.at(at, [self = self_, made = link_, copy, message] {
+      if (*self == nullptr) return;
+      FakeConnection& me = **self;
+      if (me.dead_) return;
+      if (me.link_ != made) {
+        if (message.qos > 0 && !copy) me.outbox_.put_back(message, me.broker_.time_.now());
+        return;
+      }
+      me.outbox_.delivered(message);
+      me.broker_.route(message);
+    });
+    copy = true;
+  };
+  lab::carry(broker_.link(options_.client_id, message.qos), broker_.chance_, arrive);
 }
 
 bool FakeConnection::subscribe(const std::string& filter, int qos) {
@@ -161,12 +161,11 @@ bool FakeBroker::reachable(const std::string& client) const {
   return running_ && (cut == cut_until_.end() || cut->second <= time_.now());
 }
 
-const LinkQuality& FakeBroker::link(const std::string& client) { return links_[client]; }
-
-TimeNs FakeBroker::arrival(const std::string& client, TimeNs& last) {
-  const LinkQuality& quality = link(client);
-  last = std::max(last, time_.now() + chance_.between(quality.delay_min, quality.delay_max));
-  return last;
+LinkQuality FakeBroker::link(const std::string& client, int qos) const {
+  const auto found = links_.find(client);
+  LinkQuality out = found == links_.end() ? LinkQuality{} : found->second;
+  if (qos > 0) out.loss = 0.0;
+  return out;
 }
 
 void FakeBroker::attach(FakeConnection& client) {
@@ -276,11 +275,8 @@ void FakeBroker::deliver(const std::string& client, Session& session, const mqtt
     }
     return;
   }
-  const LinkQuality& quality = link(client);
-  if (message.qos == 0 && chance_.happens(quality.lost_permille)) return;
-  const int copies = chance_.happens(quality.repeated_permille) ? 2 : 1;
-  for (int i = 0; i < copies; ++i) {
-    const TimeNs at = arrival(client, session.last_arrival);
+  lab::carry(link(client, message.qos), chance_, [&](DurationNs delay) {
+    const TimeNs at = session.to_client.arrival(time_.now() + delay);
     time_.at(at, [this, client, was = session.attached, message, expires] {
       const auto found = sessions_.find(client);
       if (found == sessions_.end()) return;
@@ -292,7 +288,7 @@ void FakeBroker::deliver(const std::string& client, Session& session, const mqtt
       }
       there.client->hear(message);
     });
-  }
+  });
 }
 
 }  // namespace laird::test

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/network/carry.hpp"
 #include "mqtt/client/connection.hpp"
 #include "mqtt/client/outbox.hpp"
 #include "tests/virtual/timeline.hpp"
@@ -24,8 +25,8 @@ class FakeBroker;
 struct LinkQuality {
   DurationNs delay_min = kMillisecond;
   DurationNs delay_max = 20 * kMillisecond;
-  std::uint32_t lost_permille = 0;      // of QoS 0
-  std::uint32_t repeated_permille = 0;  // of both
+  double loss = 0.0;       // the chance of a message of QoS 0
+  double duplicate = 0.0;  // of both
 };
 
 class FakeConnection final : public mqtt::Connection {
@@ -70,7 +71,7 @@ class FakeConnection final : public mqtt::Connection {
   bool connected_ = false;
   bool dead_ = false;
   std::uint64_t link_ = 0;  // counts connections made and lost
-  TimeNs last_arrival_ = 0;
+  lab::InOrder to_broker_;
   DurationNs retry_ = 0;
 };
 
@@ -97,12 +98,12 @@ class FakeBroker {
     FakeConnection* client = nullptr;
     std::optional<mqtt::Outgoing> will;
     std::uint64_t attached = 0;  // counts the times somebody came
-    TimeNs last_arrival = 0;     // of what goes to the client
+    lab::InOrder to_client;
   };
 
   [[nodiscard]] bool reachable(const std::string& client) const;
-  [[nodiscard]] const LinkQuality& link(const std::string& client);
-  [[nodiscard]] TimeNs arrival(const std::string& client, TimeNs& last);
+  // What the client's link does to a message of that QoS.
+  [[nodiscard]] LinkQuality link(const std::string& client, int qos) const;
   void attach(FakeConnection& client);
   void detach(FakeConnection& client, bool with_will);
   void subscribed(Session& session, const std::string& filter);

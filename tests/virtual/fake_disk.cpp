@@ -2,9 +2,13 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -14,6 +18,11 @@
 namespace laird::test {
 namespace {
 
+[[noreturn]] void give_up(const char* why, const std::string& path) {
+  std::fprintf(stderr, "fake disk: %s: %s\n", path.c_str(), why);
+  std::abort();
+}
+
 // What a file was where it was written since its last sync, newest last.
 struct Before {
   sqlite3_int64 offset = 0;
@@ -21,12 +30,60 @@ struct Before {
   sqlite3_int64 size = 0;  // of the file
 };
 
+// A file of the folder, mapped: it is read and written without asking the kernel, which is most of
+// what a virtual board would else cost the kernel. Whoever has it open shares it.
+class Mapped {
+ public:
+  explicit Mapped(int fd, std::int64_t size) : fd_(fd), size_(size) {}
+  ~Mapped() {
+    if (at_ != nullptr) ::munmap(at_, reserved_);
+    if (allocated_ != size_ && ::ftruncate(fd_, size_) != 0) {
+      give_up("it cannot be given its size", "a file of a board");
+    }
+    ::close(fd_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+
+  [[nodiscard]] std::int64_t size() const { return size_; }
+  // A file that is open grows in steps; it has its own size again when it is closed.
+  [[nodiscard]] bool resize(std::int64_t size) {
+    if (size < size_ || size > allocated_) {
+      const std::int64_t wanted = size < size_ ? size : (size / kStep + 1) * kStep;
+      if (::ftruncate(fd_, wanted) != 0) return false;
+      allocated_ = wanted;
+    }
+    size_ = size;
+    return true;
+  }
+  // The bytes up to `end`, which may lie behind the end of the file; null when they cannot be had.
+  [[nodiscard]] char* bytes_to(std::int64_t end) {
+    const auto wanted = static_cast<std::size_t>(end);
+    if (at_ != nullptr && wanted <= reserved_) return at_;
+    if (at_ != nullptr) ::munmap(at_, reserved_);
+    reserved_ = std::max(kReservedMin, 2 * wanted);
+    void* mapped = ::mmap(nullptr, reserved_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    at_ = mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped);
+    return at_;
+  }
+
+ private:
+  static constexpr std::int64_t kStep = 128 << 10;
+  static constexpr std::size_t kReservedMin = std::size_t{8} << 20;
+  const int fd_;
+  std::int64_t size_;
+  std::int64_t allocated_ = size_;
+  char* at_ = nullptr;
+  std::size_t reserved_ = 0;
+};
+
 struct Disk {
   sqlite3_vfs* under = nullptr;
   std::set<std::string> full;
   std::set<std::string> dark;
-  std::map<std::string, std::vector<Before>> unsynced;  // by path
+  std::map<std::string, std::vector<Before>> unsynced;  // by path; an entry stays for good
   std::map<std::string, std::vector<std::unique_ptr<char[]>>> shared;
+  std::map<ino_t, std::weak_ptr<Mapped>> mapped;  // of the files that are open
 };
 
 Disk& disk() {
@@ -45,6 +102,9 @@ bool below_any(const std::set<std::string>& folders, const std::string& path) {
 struct File {
   sqlite3_file base;
   std::string* path;  // null: a nameless file, whose content no crash needs
+  std::shared_ptr<Mapped>* content;
+  std::vector<Before>* unsynced;
+  bool read_only;
   [[nodiscard]] sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 
@@ -53,53 +113,79 @@ const sqlite3_io_methods* methods_of(sqlite3_file* file) { return mine(file)->re
 
 // Remembers what stands where something is to be written.
 void remember(File* file, sqlite3_int64 offset, sqlite3_int64 length) {
-  if (file->path == nullptr) return;
+  Mapped& content = **file->content;
   Before before;
   before.offset = offset;
-  file->real()->pMethods->xFileSize(file->real(), &before.size);
-  const sqlite3_int64 there = std::max<sqlite3_int64>(0, std::min(length, before.size - offset));
-  before.bytes.resize(static_cast<std::size_t>(there));
+  before.size = content.size();
+  const sqlite3_int64 there = std::clamp<sqlite3_int64>(content.size() - offset, 0, length);
   if (there > 0) {
-    file->real()->pMethods->xRead(file->real(), before.bytes.data(), static_cast<int>(there),
-                                  offset);
+    const char* bytes = content.bytes_to(offset + there);
+    if (bytes == nullptr) give_up("what is overwritten cannot be read", *file->path);
+    before.bytes.assign(bytes + offset, static_cast<std::size_t>(there));
   }
-  disk().unsynced[*file->path].push_back(std::move(before));
+  file->unsynced->push_back(std::move(before));
 }
 
 int close(sqlite3_file* file) {
   const int rc = methods_of(file)->xClose(mine(file)->real());
   delete mine(file)->path;
+  delete mine(file)->content;
   mine(file)->path = nullptr;
+  mine(file)->content = nullptr;
   return rc;
 }
 int read(sqlite3_file* file, void* into, int count, sqlite3_int64 offset) {
-  return methods_of(file)->xRead(mine(file)->real(), into, count, offset);
+  if (mine(file)->path == nullptr) {
+    return methods_of(file)->xRead(mine(file)->real(), into, count, offset);
+  }
+  Mapped& content = **mine(file)->content;
+  const sqlite3_int64 there = std::clamp<sqlite3_int64>(content.size() - offset, 0, count);
+  if (there > 0) {
+    const char* bytes = content.bytes_to(offset + there);
+    if (bytes == nullptr) return SQLITE_IOERR_READ;
+    std::memcpy(into, bytes + offset, static_cast<std::size_t>(there));
+  }
+  if (there == count) return SQLITE_OK;
+  // As SQLite wants it: the rest is zeros.
+  std::memset(static_cast<char*>(into) + there, 0, static_cast<std::size_t>(count - there));
+  return SQLITE_IOERR_SHORT_READ;
 }
 int write(sqlite3_file* file, const void* from, int count, sqlite3_int64 offset) {
   const std::string* path = mine(file)->path;
-  if (path != nullptr && below_any(disk().dark, *path)) return SQLITE_OK;
-  if (path != nullptr && below_any(disk().full, *path)) return SQLITE_FULL;
+  if (path == nullptr) return methods_of(file)->xWrite(mine(file)->real(), from, count, offset);
+  if (below_any(disk().dark, *path)) return SQLITE_OK;
+  if (below_any(disk().full, *path)) return SQLITE_FULL;
+  if (mine(file)->read_only) return SQLITE_IOERR_WRITE;
   remember(mine(file), offset, count);
-  return methods_of(file)->xWrite(mine(file)->real(), from, count, offset);
+  Mapped& content = **mine(file)->content;
+  const sqlite3_int64 end = offset + count;
+  if (end > content.size() && !content.resize(end)) return SQLITE_FULL;
+  char* bytes = content.bytes_to(end);
+  if (bytes == nullptr) return SQLITE_IOERR_WRITE;
+  std::memcpy(bytes + offset, from, static_cast<std::size_t>(count));
+  return SQLITE_OK;
 }
 int truncate(sqlite3_file* file, sqlite3_int64 size) {
   const std::string* path = mine(file)->path;
-  if (path != nullptr && below_any(disk().dark, *path)) return SQLITE_OK;
-  sqlite3_int64 now = 0;
-  methods_of(file)->xFileSize(mine(file)->real(), &now);
-  if (now > size) remember(mine(file), size, now - size);
-  return methods_of(file)->xTruncate(mine(file)->real(), size);
+  if (path == nullptr) return methods_of(file)->xTruncate(mine(file)->real(), size);
+  if (below_any(disk().dark, *path)) return SQLITE_OK;
+  if (mine(file)->read_only) return SQLITE_IOERR_TRUNCATE;
+  Mapped& content = **mine(file)->content;
+  if (content.size() > size) remember(mine(file), size, content.size() - size);
+  return content.resize(size) ? SQLITE_OK : SQLITE_IOERR_TRUNCATE;
 }
 int sync(sqlite3_file* file, int) {
   const std::string* path = mine(file)->path;
   if (path == nullptr || below_any(disk().dark, *path)) return SQLITE_OK;
   if (below_any(disk().full, *path)) return SQLITE_IOERR_FSYNC;
   // The folder is in memory: there is nothing to wait for.
-  disk().unsynced.erase(*path);
+  mine(file)->unsynced->clear();
   return SQLITE_OK;
 }
 int file_size(sqlite3_file* file, sqlite3_int64* size) {
-  return methods_of(file)->xFileSize(mine(file)->real(), size);
+  if (mine(file)->path == nullptr) return methods_of(file)->xFileSize(mine(file)->real(), size);
+  *size = (*mine(file)->content)->size();
+  return SQLITE_OK;
 }
 // One process has the file open, so its locks hold nobody off.
 int lock(sqlite3_file*, int) { return SQLITE_OK; }
@@ -140,19 +226,41 @@ const sqlite3_io_methods kMethods = {
     lock,     lock,        check_lock, file_control, sector_size, traits, shm_map,
     shm_lock, shm_barrier, shm_unmap,  nullptr,      nullptr};
 
+std::shared_ptr<Mapped> content_of(const char* path) {
+  int fd = ::open(path, O_RDWR | O_CLOEXEC);
+  struct stat about {};
+  if (fd < 0 || ::fstat(fd, &about) != 0) give_up("it cannot be opened a second time", path);
+  std::weak_ptr<Mapped>& known = disk().mapped[about.st_ino];
+  std::shared_ptr<Mapped> content = known.lock();
+  if (content) {
+    ::close(fd);
+  } else {
+    content = std::make_shared<Mapped>(fd, about.st_size);
+    known = content;
+  }
+  return content;
+}
+
 int open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   File* ours = mine(file);
   ours->path = nullptr;
+  ours->content = nullptr;
   const int rc = disk().under->xOpen(disk().under, name, ours->real(), flags, out_flags);
   // SQLite closes what has methods, also after a failure.
   ours->base.pMethods = ours->real()->pMethods == nullptr ? nullptr : &kMethods;
-  if (rc == SQLITE_OK && name != nullptr) ours->path = new std::string(name);
+  if (rc != SQLITE_OK || name == nullptr) return rc;
+  ours->path = new std::string(name);
+  ours->content = new std::shared_ptr<Mapped>(content_of(name));
+  ours->unsynced = &disk().unsynced[name];
+  ours->read_only = (flags & SQLITE_OPEN_READONLY) != 0;
   return rc;
 }
 
 int remove(sqlite3_vfs*, const char* name, int sync_folder) {
   if (below_any(disk().dark, name)) return SQLITE_OK;
-  disk().unsynced.erase(name);
+  if (const auto found = disk().unsynced.find(name); found != disk().unsynced.end()) {
+    found->second.clear();
+  }
   return disk().under->xDelete(disk().under, name, sync_folder);
 }
 
@@ -192,13 +300,10 @@ void FakeDisk::set_full(const std::string& folder, bool full) {
 void FakeDisk::cut_power(const std::string& folder) { disk().dark.insert(folder); }
 
 void FakeDisk::settle_power_cut(const std::string& folder) {
-  for (auto at = disk().unsynced.begin(); at != disk().unsynced.end();) {
-    if (!at->first.starts_with(folder + "/")) {
-      ++at;
-      continue;
-    }
-    put_back(at->first, at->second);
-    at = disk().unsynced.erase(at);
+  for (auto& [path, written] : disk().unsynced) {
+    if (!path.starts_with(folder + "/")) continue;
+    if (!written.empty()) put_back(path, written);
+    written.clear();
   }
   disk().dark.erase(folder);
 }

@@ -97,8 +97,8 @@ void FleetWorld::stop_broker() {
 void FleetWorld::worsen_link() {
   LinkQuality quality;
   quality.delay_max = chance_.between(50 * kMillisecond, 8 * kSecond);
-  quality.lost_permille = static_cast<std::uint32_t>(chance_.below(400));
-  quality.repeated_permille = static_cast<std::uint32_t>(chance_.below(300));
+  quality.loss = static_cast<double>(chance_.below(400)) * 1e-3;
+  quality.duplicate = static_cast<double>(chance_.below(300)) * 1e-3;
   const std::string name = some().name();
   broker_.set_link(name, quality);
   time_.after(chance_.between(10 * kSecond, 10 * kMinute),

@@ -4,6 +4,7 @@
 //
 // One world for each seed, one after the other. Prints what happened and ends with 0, or prints the
 // seed and what went wrong there and ends with 1.
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -121,6 +122,9 @@ int main(int argc, char** argv) {
   }
   if (argc % 2 == 0 || options.boards < 2 || options.boards > 64 || seeds == 0) return usage();
   ::signal(SIGPIPE, SIG_IGN);
+  // Memory that is given back to the kernel is asked for again at the next snapshot.
+  ::mallopt(M_MMAP_THRESHOLD, 64 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   test::FakeDisk::install();
   for (std::uint64_t i = 0; i < seeds; ++i, ++options.seed) {
     if (const int code = run_world(options); code != 0) return code;

@@ -19,6 +19,7 @@ class Chance {
  public:
   explicit Chance(std::uint64_t seed) : source_{seed} {}
   [[nodiscard]] std::uint64_t below(std::uint64_t n) { return source_.next() % n; }
+  [[nodiscard]] bool chance(double p) { return source_.unit() < p; }
   [[nodiscard]] bool happens(std::uint32_t permille) { return below(1000) < permille; }
   [[nodiscard]] DurationNs between(DurationNs least, DurationNs most) {
     return least + static_cast<DurationNs>(below(static_cast<std::uint64_t>(most - least + 1)));

@@ -36,7 +36,7 @@ std::string_view name(Resource resource) {
 
 void FleetMember::archive(Archive& ar) {
   ar.text(id, kNameBytesMax);
-  for (std::int64_t& amount : floor) ar(amount);
+  ar(floor);
 }
 
 void FleetBudget::archive(Archive& ar) {
@@ -44,9 +44,7 @@ void FleetBudget::archive(Archive& ar) {
   ar(founding_epoch);
   ar.sequence(founders, kMembersMax);
   ar.sequence(members, kMembersMax);
-  for (std::int64_t& amount : total) ar(amount);
-  ar(power_mw_for_now);
-  ar(power_for_now_until_wall);
+  ar(total, power_mw_for_now, power_for_now_until_wall);
 }
 
 void FleetConfig::archive(Archive& ar) {
@@ -61,11 +59,7 @@ void SeenCommand::archive(Archive& ar) {
 }
 
 void FleetCounters::archive(Archive& ar) {
-  ar(commands);
-  ar(commands_refused);
-  ar(commands_repeated);
-  ar(peer_messages);
-  ar(peer_messages_refused);
+  ar(commands, commands_refused, commands_repeated, peer_messages, peer_messages_refused);
 }
 
 const FleetMember* FleetBudget::member(std::string_view id) const {
@@ -214,7 +208,7 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
   ar(told_fenced);
   ar.sequence(seen, kCommandsSeenMax);
   ar(counters);
-  for (std::int64_t& amount : enforced) ar(amount);
+  ar(enforced);
   bool joined = ledger != nullptr;
   ar(joined);
   if (ar.failed()) return;

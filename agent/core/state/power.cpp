@@ -98,7 +98,7 @@ void PowerState::archive(Archive& ar) {
   ar(operator_cap_mw);
   ar(operator_cap_until);
   ar(fleet_cap_mw);
-  for (std::uint32_t& ppm : fleet_ceiling_ppm) ar(ppm);
+  ar(fleet_ceiling_ppm);
   ar(governor);
   ar(weights);
   ar(held_since);

@@ -165,14 +165,8 @@ void TaskSpec::archive(Archive& ar) {
   ar.text(trainer, kNameBytesMax);
   ar.text(params, kParamsBytesMax);
   ar.bounded(lane, LaneKind::kCpu);
-  ar(deadline_after);
-  ar(deadline_wall);
-  ar(target_loss);
-  ar(memory_bytes);
-  ar(report_every);
-  ar(planned_samples);
-  ar(seed);
-  ar(splittable);
+  ar(deadline_after, deadline_wall, target_loss, memory_bytes);
+  ar(report_every, planned_samples, seed, splittable);
 }
 
 bool TaskSpec::same_as(const TaskSpec& other) const {
@@ -191,38 +185,13 @@ void Task::archive(Archive& ar) {
   ar.bounded(state, TaskState::kEnded);
   ar.bounded(outcome, Outcome::kCancelled);
   ar.text(reason, kReasonBytesMax);
-  ar(accepted_at);
-  ar(deadline_at);
-  ar(ended_at);
-  ar(state_since);
-  ar(attempt);
-  ar(crashes);
-  ar(retry_at);
-  ar(heard_at);
-  ar(ready_at);
-  ar(restore_ns);
-  ar(checkpoint_ns);
-  ar(samples);
-  ar(checkpoint_samples);
-  ar(checkpoint_at);
-  ar(checkpoint_asked);
-  ar(planned_samples);
-  ar(loss);
-  ar(loss_known);
-  ar(best_loss);
+  ar(accepted_at, deadline_at, ended_at, state_since, attempt, crashes, retry_at);
+  ar(heard_at, ready_at, restore_ns, checkpoint_ns);
+  ar(samples, checkpoint_samples, checkpoint_at, checkpoint_asked);
+  ar(planned_samples, loss, loss_known, best_loss);
   ar(forecast);
-  ar(lane);
-  ar(grant_until);
-  ar(grant_from);
-  ar(share_ppm);
-  ar(grant_at);
-  ar(slice_ends_at);
-  ar(rate);
-  ar(busy_ns);
-  ar(switches);
-  ar(grants);
-  ar(grants_since_ready);
-  ar(energy_uj);
+  ar(lane, grant_until, grant_from, share_ppm, grant_at, slice_ends_at, rate);
+  ar(busy_ns, switches, grants, grants_since_ready, energy_uj);
 }
 
 }  // namespace laird::core

@@ -4,6 +4,7 @@
 
 #include "base/require.hpp"
 #include "consensus/codec.hpp"
+#include "lab/network/carry.hpp"
 
 namespace laird::lab {
 namespace {
@@ -81,10 +82,8 @@ void World::cut(NodeId a, NodeId b, bool broken) {
   if (broken) cuts_.push_back(key);
 }
 
-void World::dispatch(Packet packet) {
-  const auto delay =
-      static_cast<std::size_t>(random_.between(network_.delay_min, network_.delay_max));
-  due_[(static_cast<std::size_t>(tick_) + delay) % kHorizon].push_back(std::move(packet));
+void World::arrive_after(std::int64_t delay, Packet packet) {
+  due_[static_cast<std::size_t>(tick_ + delay) % kHorizon].push_back(std::move(packet));
 }
 
 void World::post(NodeId from, consensus::Out& out) {
@@ -99,15 +98,15 @@ void World::post(NodeId from, consensus::Out& out) {
       stale_.push_back(p);
     }
     if (!connected(from, o.to)) continue;
-    if (network_.duplicate > 0 && random_.chance(network_.duplicate)) dispatch(p);
-    if (network_.loss > 0 && random_.chance(network_.loss)) continue;
-    dispatch(std::move(p));
+    carry(network_, random_, [&](std::int64_t delay) { arrive_after(delay, p); });
   }
   out.clear();
 }
 
 void World::release_stale() {
-  for (Packet& p : stale_) dispatch(std::move(p));
+  for (Packet& p : stale_) {
+    arrive_after(random_.between(network_.delay_min, network_.delay_max), std::move(p));
+  }
   stale_.clear();
 }
 

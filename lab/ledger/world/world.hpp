@@ -88,7 +88,7 @@ class World {
   };
   void deliver(const Packet& packet);
   void post(NodeId from, consensus::Out& out);
-  void dispatch(Packet packet);
+  void arrive_after(std::int64_t delay, Packet packet);  // in ticks
   [[nodiscard]] bool connected(NodeId a, NodeId b) const;
 
   consensus::LedgerConfig config_;

@@ -1,5 +1,8 @@
 #include "base/archive.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "tests/harness/unit.hpp"
 
 using laird::Archive;
@@ -120,4 +123,77 @@ TEST(any_changed_field_changes_the_digest) {
 
 TEST(the_digest_is_the_same_on_every_architecture) {
   TEST_ASSERT_EQUAL_HEX64(0xCE40E07DC1220974ULL, hashed(sample()));
+}
+
+namespace {
+
+// One value of each kind of number, told one by one or as runs.
+struct Numbers {
+  std::int8_t tiny = -2;
+  std::uint16_t small = 65535;
+  std::int32_t negative = -7;
+  std::uint64_t large = UINT64_MAX - 1;
+  bool flag = true;
+  double real = -0.0;
+  std::array<std::int64_t, 3> triple{-1, 0, INT64_MAX};
+  std::vector<std::uint32_t> list{1, 2, UINT32_MAX};
+
+  void one_by_one(Archive& ar) {
+    ar(tiny);
+    ar(small);
+    ar(negative);
+    ar(large);
+    ar(flag);
+    ar(real);
+    for (std::int64_t& v : triple) ar(v);
+    auto count = static_cast<std::uint32_t>(list.size());
+    ar(count);
+    for (std::uint32_t& v : list) ar(v);
+  }
+  void archive(Archive& ar) {
+    ar(tiny, small, negative, large, flag, real, triple);
+    ar.sequence(list, 10);
+  }
+};
+
+}  // namespace
+
+TEST(a_run_of_numbers_is_written_read_and_hashed_as_one_after_the_other) {
+  Numbers numbers;
+  Bytes single;
+  Bytes run;
+  Archive single_writer = Archive::writer(single);
+  Archive run_writer = Archive::writer(run);
+  numbers.one_by_one(single_writer);
+  run_writer(numbers);
+  TEST_ASSERT_TRUE(single == run);
+  Archive single_hasher = Archive::hasher();
+  Archive run_hasher = Archive::hasher();
+  numbers.one_by_one(single_hasher);
+  run_hasher(numbers);
+  TEST_ASSERT_EQUAL_UINT64(single_hasher.digest(), run_hasher.digest());
+  Numbers back;
+  back.negative = 5;
+  back.triple = {};
+  back.list.clear();
+  Archive reader = Archive::reader(run);
+  reader(back);
+  TEST_ASSERT_TRUE(!reader.failed() && reader.at_end());
+  TEST_ASSERT_EQUAL_INT(-7, back.negative);
+  TEST_ASSERT_TRUE(back.triple == numbers.triple && back.list == numbers.list);
+}
+
+TEST(text_is_hashed_by_words_of_eight_bytes_and_a_rest) {
+  const std::string text = "nineteen characters";
+  Archive by_text = Archive::hasher();
+  by_text.raw(text);
+  Archive by_words = Archive::hasher();
+  for (std::size_t at = 0; at < text.size(); at += 8) {
+    std::uint64_t word = 0;
+    for (std::size_t i = at; i < std::min(at + 8, text.size()); ++i) {
+      word |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[i])) << (8 * (i - at));
+    }
+    by_words(word);
+  }
+  TEST_ASSERT_EQUAL_UINT64(by_words.digest(), by_text.digest());
 }

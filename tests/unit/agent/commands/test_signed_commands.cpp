@@ -1,4 +1,7 @@
 // One by one what must be refused, with its reason, and that nothing else changes by it.
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "mqtt/codec/limits.hpp"
 #include "tests/unit/agent/commands/commanded_board.hpp"
 
@@ -188,6 +191,84 @@ TEST(a_plan_refused_by_a_clock_that_is_behind_is_taken_when_the_clock_is_set) {
   commands.look_again();
   TEST_ASSERT_EQUAL_UINT64(0, commands.state().fleet.budget.rev);
   commands.board.clock.wall += 55 * kSecond;
+  commands.look_again();
+  TEST_ASSERT_EQUAL_UINT64(2, commands.state().fleet.budget.rev);
+}
+
+namespace {
+
+// While it lives no file of this process grows or changes, as on a disk without room.
+class FullDisk {
+ public:
+  FullDisk() : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    TEST_ASSERT_EQUAL_INT(0, ::getrlimit(RLIMIT_FSIZE, &before_));
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    TEST_ASSERT_EQUAL_INT(0, ::setrlimit(RLIMIT_FSIZE, &none));
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+}  // namespace
+
+TEST(a_plan_that_came_while_the_disk_was_full_is_taken_when_there_is_room) {
+  CommandedBoard commands;
+  const auto send_plan = [&commands](int rev) {
+    Command command = commands.command(
+        "config", ("{\"rev\":" + std::to_string(rev) + R"(,"epoch":1,"founders":["n-1"],)" +
+                   R"("members":{"n-1":{"power_w":2}},"budget":{"power_w":30}})")
+                      .c_str());
+    command.to = "all";
+    command.expires_ms = 0;
+    return commands.send(CommandedBoard::sealed(command), "laird/v1/lab/ctl/all/config", true,
+                         "laird/v1/lab/res/op-alice");
+  };
+  Value met_full_disk;
+  Value came_to_blocked_agent;
+  {
+    const FullDisk full;
+    met_full_disk = send_plan(2);
+    came_to_blocked_agent = send_plan(3);
+    commands.look_again();
+  }
+  assert_reply(met_full_disk, "full", "journal cannot be written");
+  assert_reply(came_to_blocked_agent, "full", "journal cannot be written");
+  TEST_ASSERT_TRUE(commands.board.agent->journal_blocked());
+  commands.look_again();
+  TEST_ASSERT_EQUAL_UINT64(0, commands.state().fleet.budget.rev);
+  // There is room again; the agent finds it at its next try, and the broker says nothing again.
+  commands.board.clock.pass(2 * kSecond);
+  TEST_ASSERT_TRUE(commands.board.loop->run_once(0).has_value());
+  TEST_ASSERT_FALSE(commands.board.agent->journal_blocked());
+  TEST_ASSERT_EQUAL_UINT64(0, commands.state().fleet.budget.rev);
+  commands.look_again();
+  TEST_ASSERT_EQUAL_UINT64(3, commands.state().fleet.budget.rev);
+}
+
+TEST(the_first_plan_that_met_a_full_disk_is_taken_when_there_is_room) {
+  CommandedBoard commands;
+  Command command = commands.command(
+      "config", R"({"rev":2,"epoch":1,"founders":["n-1"],"members":{"n-1":{"power_w":2}},
+                    "budget":{"power_w":30}})");
+  command.to = "all";
+  command.expires_ms = 0;
+  {
+    const FullDisk full;
+    commands.send(CommandedBoard::sealed(command), "laird/v1/lab/ctl/all/config", true,
+                  "laird/v1/lab/res/op-alice");
+  }
+  TEST_ASSERT_TRUE(commands.board.agent->journal_blocked());
+  commands.board.clock.pass(2 * kSecond);
+  TEST_ASSERT_TRUE(commands.board.loop->run_once(0).has_value());
   commands.look_again();
   TEST_ASSERT_EQUAL_UINT64(2, commands.state().fleet.budget.rev);
 }
