@@ -44,7 +44,8 @@ void FleetBudget::archive(Archive& ar) {
   ar(founding_epoch);
   ar.sequence(founders, kMembersMax);
   ar.sequence(members, kMembersMax);
-  ar(total, power_mw_for_now, power_for_now_until_wall);
+  ar(total);
+  ar(power_mw_for_now, power_for_now_until_wall);
 }
 
 void FleetConfig::archive(Archive& ar) {
