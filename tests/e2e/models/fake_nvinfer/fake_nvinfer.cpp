@@ -11,8 +11,8 @@
 #include <iterator>
 #include <memory>
 
-#include "graph.hpp"
-#include "stubs.hpp"
+#include <stubs.hpp>  // written by stubs.py
+#include "tests/e2e/models/fake_nvinfer/graph.hpp"
 
 namespace {
 
@@ -57,7 +57,9 @@ struct Profile : IOptimizationProfile, apiv::StubOptimizationProfile<Profile> {
 struct Config : IBuilderConfig, apiv::StubBuilderConfig<Config> {
   Config() { mImpl = this; }
   template <class Pool>
-  void on_setMemoryPoolLimit(Pool, std::size_t bytes) { workspace = bytes; }
+  void on_setMemoryPoolLimit(Pool, std::size_t bytes) {
+    workspace = bytes;
+  }
   void on_setMaxWorkspaceSize(std::size_t bytes) { workspace = bytes; }
   template <class Flag>
   void on_setFlag(Flag) {}
@@ -82,7 +84,9 @@ struct Builder : IBuilder, apiv::StubBuilder<Builder> {
   Builder() { mImpl = this; }
   ~Builder() noexcept override = default;
   template <class Flags>
-  INetworkDefinition* on_createNetworkV2(Flags) { return new Network; }
+  INetworkDefinition* on_createNetworkV2(Flags) {
+    return new Network;
+  }
   IBuilderConfig* on_createBuilderConfig() { return new Config; }
   IOptimizationProfile* on_createOptimizationProfile() {
     profiles.push_back(std::make_unique<Profile>());
@@ -108,7 +112,9 @@ struct Context : IExecutionContext, apiv::StubExecutionContext<Context> {
     return true;
   }
   template <class Stream>
-  bool on_enqueueV3(Stream) { return run(); }
+  bool on_enqueueV3(Stream) {
+    return run();
+  }
   template <class Stream, class Event>
   bool on_enqueueV2(void* const* bindings, Stream, Event) {
     places[graph.input()] = static_cast<float*>(bindings[0]);
@@ -129,7 +135,8 @@ struct Context : IExecutionContext, apiv::StubExecutionContext<Context> {
       auto known = graph.run({in + row * width, in + (row + 1) * width});
       for (const std::string& name : graph.outputs()) {
         std::vector<float>& out = known.at(name);
-        if (mode_is("flipped") && row % 64 == 0) std::rotate(out.begin(), out.begin() + 1, out.end());
+        if (mode_is("flipped") && row % 64 == 0)
+          std::rotate(out.begin(), out.begin() + 1, out.end());
         std::copy(out.begin(), out.end(), places.at(name) + row * out.size());
       }
     }
@@ -148,9 +155,13 @@ struct Engine : ICudaEngine, apiv::StubCudaEngine<Engine> {
     names.insert(names.begin(), graph.input());
   }
   template <class... Strategy>
-  IExecutionContext* on_createExecutionContext(Strategy...) { return new Context(graph); }
+  IExecutionContext* on_createExecutionContext(Strategy...) {
+    return new Context(graph);
+  }
   int32_t on_getNbIOTensors() const { return static_cast<int32_t>(names.size()); }
-  const char* on_getIOTensorName(int32_t i) const { return names[static_cast<std::size_t>(i)].c_str(); }
+  const char* on_getIOTensorName(int32_t i) const {
+    return names[static_cast<std::size_t>(i)].c_str();
+  }
   int32_t on_getNbBindings() const { return on_getNbIOTensors(); }
   const char* on_getBindingName(int32_t i) const { return on_getIOTensorName(i); }
   int32_t on_getBindingIndex(const char* name) const {

@@ -54,8 +54,8 @@ inline std::vector<Field> fields(std::string_view in) {
 inline float from_half(std::uint16_t half) {
   const int exponent = half >> 10 & 0x1F;
   const int mantissa = half & 0x3FF;
-  const double value = exponent == 0 ? std::ldexp(mantissa, -24)
-                                     : std::ldexp(1024 + mantissa, exponent - 25);
+  const double value =
+      exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
   return static_cast<float>((half & 0x8000) != 0 ? -value : value);
 }
 
