@@ -1,0 +1,190 @@
+// laird-lab placement: the planner and its peers on the paper's instances, generated ones and files.
+#include "lab/placement/command.hpp"
+
+#include <cstdio>
+#include <memory>
+
+#include "agent/placement/planner/plan_json.hpp"
+#include "agent/placement/planner/split.hpp"
+#include "agent/placement/planner/verify.hpp"
+#include "cli/command.hpp"
+#include "config/schema.hpp"
+#include "config/units.hpp"
+#include "lab/placement/instances.hpp"
+#include "lab/placement/runs.hpp"
+
+namespace laird::lab {
+namespace {
+
+using json::Value;
+
+int complain(const Error& error) {
+  std::fprintf(stderr, "laird-lab placement: %s\n", error.text().c_str());
+  return error.code == Code::kInvalid || error.code == Code::kNotFound ? 2 : 1;
+}
+
+struct SolveOptions {
+  std::string instance;
+  std::string mode;
+  std::string time = "1s";
+  RunOptions run;
+  std::string plan;
+  bool json = false;
+};
+
+Value solve_json(const placement::Instance& instance, const RunResult& r) {
+  Value trace = Value::array();
+  for (const auto& [cpu, makespan] : r.trace) {
+    trace.add(Value::array().add(cpu).add(makespan));
+  }
+  std::int64_t weight = 0;
+  std::int64_t deadlines = 0;
+  std::int64_t met = 0;
+  for (std::size_t t = 0; t < instance.tasks.size(); ++t) {
+    if (instance.tasks[t].deadline_s >= placement::kForever) continue;
+    weight += instance.tasks[t].weight;
+    ++deadlines;
+    met += placement::in_time(instance, r.plan, t) ? 1 : 0;
+  }
+  const placement::Objective& o = r.plan.objective;
+  return Value::object()
+      .set("instance", instance.name)
+      .set("mode", placement::name(instance.mode))
+      .set("solver", r.plan.solver)
+      .set("tasks", instance.tasks.size())
+      .set("boards", instance.boards.size())
+      .set("makespan_s", o.makespan_s)
+      .set("bound_s", r.plan.bound_s)
+      .set("gap", placement::gap_of(r.plan))
+      .set("proved", r.proved)
+      .set("deadlines", deadlines)
+      .set("deadlines_met", met)
+      .set("deadline_weight", weight)
+      .set("deadline_weight_met", weight - o.missed_weight)
+      .set("energy_j", o.energy_j)
+      .set("cpu_s", r.cpu_s)
+      .set("trace", std::move(trace));
+}
+
+Result<placement::ReadInstance> prepared(const SolveOptions& o) {
+  Result<placement::ReadInstance> read = find_instance(o.instance);
+  LAIRD_TRY(read);
+  for (const std::string& note : read->ignored) {
+    std::fprintf(stderr, "laird-lab placement: %s: %s\n", o.instance.c_str(), note.c_str());
+  }
+  if (!o.mode.empty()) {
+    read->instance.mode =
+        o.mode == "S" ? placement::Mode::kSerial : placement::Mode::kConcurrent;
+  }
+  Result<placement::Split> split = placement::split_oversized(
+      read->instance, o.run.solver == "membatch" ? placement::SplitRule::kSmallestBoard
+                                                 : placement::SplitRule::kFitsNone);
+  LAIRD_TRY(split);
+  if (split->instance.tasks.size() != read->instance.tasks.size()) {
+    // The plan is of the instance with the parts, which has a name of its own.
+    read->instance = std::move(split->instance);
+    read->hash = placement::hash_of(placement::instance_json(read->instance));
+  }
+  return read;
+}
+
+int solve_one(SolveOptions o) {
+  const Result<DurationNs> time = config::parse_duration(o.time);
+  if (!time) return complain(time.error());
+  o.run.seconds = static_cast<double>(*time) * 1e-9;
+  const Result<placement::ReadInstance> read = prepared(o);
+  if (!read) return complain(read.error());
+  const Result<RunResult> r = run_solver(read->instance, o.run);
+  if (!r) return complain(r.error());
+  if (!o.plan.empty()) {
+    const std::string text =
+        json::to_pretty_text(placement::plan_json(read->instance, read->hash, r->plan));
+    if (const Status ok = config::write_file(o.plan, text); !ok) return complain(ok.error());
+  }
+  if (o.json) {
+    std::printf("%s\n", json::to_text(solve_json(read->instance, *r)).c_str());
+    return 0;
+  }
+  std::printf("%s, mode %s: %zu tasks on %zu boards, solver %s\n", read->instance.name.c_str(),
+              std::string(placement::name(read->instance.mode)).c_str(), read->instance.tasks.size(),
+              read->instance.boards.size(), r->plan.solver.c_str());
+  std::printf("makespan %lld s, no plan is below %lld s, gap %.3f%%%s, %.3f s of CPU\n",
+              static_cast<long long>(r->plan.objective.makespan_s),
+              static_cast<long long>(r->plan.bound_s), 100.0 * placement::gap_of(r->plan),
+              r->proved ? " (proved best)" : "", r->cpu_s);
+  return 0;
+}
+
+int check_plan(const std::string& instance_name, const std::string& plan_path) {
+  Result<placement::ReadInstance> read = find_instance(instance_name);
+  if (!read) return complain(read.error());
+  const Result<std::string> text =
+      config::read_file(plan_path, placement::instance_limits().bytes_max);
+  if (!text) return complain(text.error());
+  const Result<Value> document = json::parse(*text, plan_path, placement::instance_limits());
+  if (!document) return complain(document.error());
+  // A plan may be of the other mode than the instance names: it is judged by its own.
+  if (const Value* mode = document->find("mode", json::Kind::kString)) {
+    read->instance.mode =
+        mode->as_string() == "S" ? placement::Mode::kSerial : placement::Mode::kConcurrent;
+  }
+  const Result<placement::Plan> plan = placement::read_plan(*document, *read);
+  const Status ok = plan ? placement::verify(read->instance, *plan)
+                         : Status(tl::make_unexpected(plan.error()));
+  if (!ok) {
+    std::printf("broken: %s\n", ok.error().context.c_str());
+    return 1;
+  }
+  std::printf("kept: %zu tasks, makespan %lld s\n", read->instance.tasks.size(),
+              static_cast<long long>(plan->objective.makespan_s));
+  return 0;
+}
+
+void add_solve(cli::Command& parent, ExitCode& code) {
+  const auto o = std::make_shared<SolveOptions>();
+  cli::Command* cmd = parent.add_subcommand(
+      "solve",
+      "Plan one instance.\n"
+      "Example: laird-lab placement solve --instance gen:100:8:1 --mode C --time 1s --plan plan.json");
+  cmd->add_option("--instance", o->instance,
+                  "A file, paperTASKS:BOARDS or gen:TASKS:BOARDS:SEED")
+      ->required();
+  cmd->add_option("--mode", o->mode, "S: one task at a time on a board; C: as many as fit")
+      ->check(cli::one_of({"S", "C"}));
+  cmd->add_option("--time", o->time, "CPU time of the search, or of each programme of the others")
+      ->show_default();
+  cmd->add_option("--steps", o->run.steps,
+                  "Steps of the search instead of a time: the same plan on every machine");
+  cmd->add_option("--seed", o->run.seed, "Seed of the search")->show_default();
+  cmd->add_option("--solver", o->run.solver,
+                  "search: laird's own; the paper's membatch, baseline and fcfs; cbc: exact, mode S")
+      ->check(cli::one_of({"search", "membatch", "baseline", "fcfs", "cbc"}))
+      ->show_default();
+  cmd->add_option("--plan", o->plan, "Write the plan to this file");
+  cmd->add_flag("--json", o->json, "One line of JSON");
+  cmd->callback([o, &code] { code.value = solve_one(*o); });
+}
+
+void add_check(cli::Command& parent, ExitCode& code) {
+  const auto files = std::make_shared<std::pair<std::string, std::string>>();
+  cli::Command* cmd = parent.add_subcommand(
+      "check",
+      "Check a plan against its instance: exit code 0 if it keeps every rule, else 1 and why.\n"
+      "Example: laird-lab placement check gen:100:8:1 plan.json");
+  cmd->add_option("instance", files->first, "As in solve")->required();
+  cmd->add_option("plan", files->second, "A file of the format laird.plan/1")->required();
+  cmd->callback([files, &code] { code.value = check_plan(files->first, files->second); });
+}
+
+}  // namespace
+
+void add_placement(cli::Command& app, ExitCode& code) {
+  cli::Command* cmd = app.add_subcommand(
+      "placement", "Plan which board runs which task, and compare planners.\n"
+                   "Example: laird-lab placement solve --instance paper5:8 --mode C");
+  cmd->require_subcommand();
+  add_solve(*cmd, code);
+  add_check(*cmd, code);
+}
+
+}  // namespace laird::lab
