@@ -140,6 +140,13 @@ int check_plan(const std::string& instance_name, const std::string& plan_path) {
   return 0;
 }
 
+int print_instance(const std::string& name) {
+  const Result<placement::ReadInstance> read = find_instance(name);
+  if (!read) return complain(read.error());
+  std::printf("%s\n", json::to_text(placement::instance_json(read->instance)).c_str());
+  return 0;
+}
+
 void add_solve(cli::Command& parent, ExitCode& code) {
   const auto o = std::make_shared<SolveOptions>();
   cli::Command* cmd = parent.add_subcommand(
@@ -176,6 +183,15 @@ void add_check(cli::Command& parent, ExitCode& code) {
   cmd->callback([files, &code] { code.value = check_plan(files->first, files->second); });
 }
 
+void add_instance(cli::Command& parent, ExitCode& code) {
+  const auto name = std::make_shared<std::string>();
+  cli::Command* cmd = parent.add_subcommand(
+      "instance", "Print an instance as JSON, for other programs.\n"
+                  "Example: laird-lab placement instance gen:100:8:1 > instance.json");
+  cmd->add_option("instance", *name, "As in solve")->required();
+  cmd->callback([name, &code] { code.value = print_instance(*name); });
+}
+
 }  // namespace
 
 void add_placement(cli::Command& app, ExitCode& code) {
@@ -185,6 +201,7 @@ void add_placement(cli::Command& app, ExitCode& code) {
   cmd->require_subcommand();
   add_solve(*cmd, code);
   add_check(*cmd, code);
+  add_instance(*cmd, code);
 }
 
 }  // namespace laird::lab

@@ -10,10 +10,13 @@ namespace laird::placement {
 namespace {
 
 constexpr double kSafety = 1e-9;
-constexpr double kTargetFirst = 0.05;   // above the best value, as a part of it
+constexpr double kTargetFirst = 0.2;   // above the best value, as a part of it
 constexpr double kTargetLast = 0.0001;  // closer than this nothing is gained
-constexpr int kPatience = 12;           // iterations without gain before the target sinks
+constexpr int kPatience = 200;           // iterations without gain before the target sinks
 constexpr int kCutRounds = 12;
+constexpr std::size_t kSample = 700;  // tasks that prices are first found for when there are more
+constexpr double kTargetAfterSample = 0.005;
+constexpr int kIterationsMax = 20'000;
 
 Seconds open_before(const PlannedBoard& board, Seconds until) {
   Seconds open = until;
@@ -47,17 +50,21 @@ class Dual {
     }
   }
 
-  // The best value of f over the iterations; pairs longer than `longest` are left out.
-  double climb(Seconds longest, int iterations_max) {
+  // The best value of f over the iterations; pairs longer than `longest` are left out. With a
+  // stride, f is that of every so manieth task: good prices for a sample are good for all.
+  double climb(Seconds longest, int iterations_max, double above = kTargetFirst,
+               std::size_t stride = 1) {
     double best = 0.0;
-    double above = kTargetFirst;
+    stride_ = stride;
+    std::fill(shares_.begin(), shares_.end(), 0.0);
     int waited = 0;
+    const int patience = std::clamp(iterations_max / 20, 8, kPatience);
     prices_ = best_prices_;
     for (int i = 0; i < iterations_max && above > kTargetLast; ++i) {
       const double value = evaluate(longest);
       if (value > best * (1.0 + 0.1 * above)) {
         waited = 0;
-      } else if (++waited >= kPatience) {
+      } else if (++waited >= patience) {
         waited = 0;
         above *= 0.5;
         prices_ = best_prices_;
@@ -116,7 +123,7 @@ class Dual {
     std::fill(loads_.begin(), loads_.end(), 0.0);
     chosen_.resize(instance_.tasks.size());
     double sum = 0.0;
-    for (std::size_t t = 0; t < instance_.tasks.size(); ++t) {
+    for (std::size_t t = 0; t < instance_.tasks.size(); t += stride_) {
       std::size_t at = rows_.groups;
       double least = 0.0;
       for (std::size_t g = 0; g < rows_.groups; ++g) {
@@ -149,7 +156,7 @@ class Dual {
     }
     if (widest <= 0.0) return;
     const double step = std::min(missing / widest, 1.0);
-    for (std::size_t t = 0; t < chosen_.size(); ++t) {
+    for (std::size_t t = 0; t < chosen_.size(); t += stride_) {
       if (chosen_[t] < rows_.groups) shares_[t * rows_.groups + chosen_[t]] += step;
     }
     double sum = 0.0;
@@ -165,6 +172,7 @@ class Dual {
   const Instance& instance_;
   const Rows& rows_;
   bool windows_ = false;
+  std::size_t stride_ = 1;
   std::vector<double> sizes_;
   std::vector<double> prices_;
   std::vector<double> best_prices_;
@@ -208,7 +216,15 @@ Bound lower_bound(const Instance& instance, const Rows& rows, int iterations_max
   Bound out;
   if (instance.tasks.empty()) return out;
   Dual dual(instance, rows);
-  out.bound_s = std::max(dual.proved(dual.climb(kForever, iterations_max)),
+  const std::size_t stride = instance.tasks.size() / kSample;
+  double above = kTargetFirst;
+  if (stride > 1) {
+    const int many = static_cast<int>(std::min<std::size_t>(
+        static_cast<std::size_t>(iterations_max) * stride, kIterationsMax));
+    (void)dual.climb(kForever, many, above, stride);
+    above = kTargetAfterSample;
+  }
+  out.bound_s = std::max(dual.proved(dual.climb(kForever, iterations_max, above)),
                          longest_alone(instance, rows));
   dual.write(out);
   for (int round = 0; round < kCutRounds; ++round) {
@@ -225,7 +241,7 @@ Bound lower_bound(const Instance& instance, const Rows& rows, int iterations_max
 
 int bound_iterations(const Instance& instance, const Rows& rows) {
   const auto work = static_cast<double>(instance.tasks.size() * rows.groups * (rows.rows + 2));
-  return static_cast<int>(std::clamp(60e6 / std::max(work, 1.0), 60.0, 3000.0));
+  return static_cast<int>(std::clamp(2e8 / std::max(work, 1.0), 60.0, static_cast<double>(kIterationsMax)));
 }
 
 }  // namespace laird::placement

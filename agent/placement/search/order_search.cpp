@@ -8,7 +8,9 @@ namespace laird::placement {
 namespace {
 
 constexpr int kHeats = 100;
+constexpr double kFirstHeat = 0.15;  // of the mean load that a task brings
 constexpr double kHeatRatio = 200.0;
+constexpr double kMovesPerTask = 300.0;  // tried in a round that starts at the full first heat
 // What a missed deadline costs against a makespan twice the target: the first in order must win.
 constexpr double kMissPrice = 100.0;
 // A moment of lateness shows the way before a deadline is met.
@@ -207,7 +209,12 @@ void OrderSearch::improve(Seconds target_s, std::uint64_t steps, Steering& steer
     mean += static_cast<double>(std::min(r.finish_s, 2 * best_objective_.makespan_s)) /
             static_cast<double>(at_.size());
   }
-  const double first = std::clamp(0.15 * mean / target_, 1e-5, 0.03);
+  // A round that is short for so many tasks starts colder: it could not put right what it melts.
+  const double per_move = 2.0 * static_cast<double>(kTasksPerStep * at_.size()) /
+                          static_cast<double>(orders_.size());
+  const double moves = static_cast<double>(steps) / (1.0 + per_move) / static_cast<double>(at_.size());
+  const double first =
+      std::min(kFirstHeat * mean / target_, 0.03) * std::min(1.0, moves / kMovesPerTask);
   const double cool = exact::pow(1.0 / kHeatRatio, 1.0 / kHeats);
   double heat = first;
   std::uint64_t spent = 0;

@@ -11,7 +11,11 @@ namespace {
 constexpr std::uint64_t kWorstEvery = 32;
 // Cooling goes in this many equal ratios from the first to the last temperature.
 constexpr int kHeats = 200;
-constexpr double kHeatRatio = 400.0;  // first to last
+// Of the tasks, those that are cheapest to move to another group: a part, but not too few.
+constexpr std::size_t kFlexiblePart = 8;
+constexpr std::size_t kFlexibleMin = 40;
+constexpr double kFirstHeat = 0.2;     // of the mean load that a task brings
+constexpr double kHeatRatio = 1500.0;  // first to last
 
 double fourth(double excess) {
   const double square = excess * excess;
@@ -79,24 +83,71 @@ bool RowSearch::apart_allows(int task, int to, int leaving) const {
   return true;
 }
 
+void RowSearch::guide(const std::vector<double>& prices) {
+  std::vector<std::pair<double, int>> dearer;  // what the second-best group costs more, task
+  for (std::size_t t = 0; t * rows_.groups < rows_.time_s.size(); ++t) {
+    double least = -1.0;
+    double second = -1.0;
+    for (std::size_t g = 0; g < rows_.groups; ++g) {
+      if (rows_.time(t, g) <= 0) continue;
+      double cost = 0.0;
+      const double* part = rows_.parts(t, g);
+      for (std::size_t r = 0; r < rows_.rows; ++r) cost += part[r] * prices[g * rows_.rows + r];
+      cost /= static_cast<double>(rows_.boards[g].size());
+      if (least < 0.0 || cost < least) {
+        second = least;
+        least = cost;
+      } else if (second < 0.0 || cost < second) {
+        second = cost;
+      }
+    }
+    if (second >= 0.0) dearer.emplace_back(second - least, static_cast<int>(t));
+  }
+  std::sort(dearer.begin(), dearer.end());
+  const std::size_t count = std::max(kFlexibleMin, dearer.size() / kFlexiblePart);
+  flexible_.clear();
+  for (std::size_t i = 0; i < count && i < dearer.size(); ++i) flexible_.push_back(dearer[i].second);
+}
+
+int RowSearch::any_of(const std::vector<int>& tasks) {
+  return tasks[random_.below(static_cast<std::uint32_t>(tasks.size()))];
+}
+
+// Two boards of one group exchange tasks, which costs no efficiency.
+bool RowSearch::draw_within(Move& move, bool swap) {
+  const std::vector<int>& group = rows_.boards[rows_.group_of[static_cast<std::size_t>(move.from)]];
+  move.to = any_of(group);
+  if (move.to == move.from) return false;
+  const std::vector<int>& there = on_[static_cast<std::size_t>(move.to)];
+  if (swap && !there.empty()) move.other = any_of(there);
+  return true;
+}
+
 bool RowSearch::draw(Move& move) {
   const std::uint64_t bits = random_.next();
   const std::vector<int>& crowd = on_[worst_];
-  if ((bits & 1U) != 0 && !crowd.empty()) {
-    move.task = crowd[random_.below(static_cast<std::uint32_t>(crowd.size()))];
+  const bool across = (bits & 8U) != 0 && !flexible_.empty();  // between groups, where it costs least
+  if (across && (bits & 16U) != 0) {
+    move.task = any_of(flexible_);
+  } else if ((bits & 1U) != 0 && !crowd.empty()) {
+    move.task = any_of(crowd);
   } else {
     move.task = static_cast<int>(random_.below(static_cast<std::uint32_t>(at_.size())));
   }
   move.from = at_[static_cast<std::size_t>(move.task)];
   move.other = -1;
-  if ((bits & 6U) != 0) {  // three of four are swaps
-    move.other = static_cast<int>(random_.below(static_cast<std::uint32_t>(at_.size())));
+  const bool swap = (bits & 6U) != 0;  // three of four
+  if (!across && (bits & 32U) != 0) {
+    if (!draw_within(move, swap)) return false;
+  } else if (swap) {
+    move.other = across ? any_of(flexible_)
+                        : static_cast<int>(random_.below(static_cast<std::uint32_t>(at_.size())));
     move.to = at_[static_cast<std::size_t>(move.other)];
-    if (move.to == move.from || !may_be(move.other, move.from)) return false;
   } else {
     move.to = static_cast<int>(random_.below(static_cast<std::uint32_t>(boards_)));
-    if (move.to == move.from) return false;
   }
+  if (move.to == move.from) return false;
+  if (move.other >= 0 && !may_be(move.other, move.from)) return false;
   return may_be(move.task, move.to) && apart_allows(move.task, move.to, move.other) &&
          (move.other < 0 || apart_allows(move.other, move.from, move.task));
 }
@@ -169,7 +220,7 @@ void RowSearch::level(double target_s, std::uint64_t steps, Steering& steering) 
   double mean = 0.0;
   for (const double l : loads_) mean += l / static_cast<double>(at_.size());
   double energy = exact::sqrt(exact::sqrt(sum));
-  double heat = std::clamp(0.25 * mean / target_s, 1e-5, 0.05);
+  double heat = std::min(kFirstHeat * mean / target_s, 0.05);
   const double cool = exact::pow(1.0 / kHeatRatio, 1.0 / kHeats);
   const std::uint64_t per_heat = std::max<std::uint64_t>(1, steps / kHeats);
   for (std::uint64_t step = 1; step <= steps; ++step) {

@@ -39,6 +39,8 @@ class RowSearch {
   RowSearch(const Rows& rows, std::vector<int> apart, std::uint64_t seed);
 
   void start(const Assignment& assignment);
+  // The bound's prices: they say which tasks can change between groups at little cost.
+  void guide(const std::vector<double>& prices);
   // What a board's load is multiplied by: its timetable was that much longer than its sums.
   void correct(std::size_t board, double factor) { factor_[board] = factor; }
 
@@ -69,6 +71,8 @@ class RowSearch {
     return rows_.time(static_cast<std::size_t>(task), rows_.group_of[static_cast<std::size_t>(board)]) > 0;
   }
   [[nodiscard]] bool draw(Move& move);
+  [[nodiscard]] bool draw_within(Move& move, bool swap);
+  [[nodiscard]] int any_of(const std::vector<int>& tasks);
   [[nodiscard]] bool apart_allows(int task, int to, int leaving) const;
   void weigh(Move& move) const;
   void apply(const Move& move);
@@ -90,6 +94,7 @@ class RowSearch {
   std::vector<std::vector<int>> on_;  // by board: its tasks
   std::vector<std::size_t> place_;    // by task: where it stands in on_
   std::size_t worst_ = 0;
+  std::vector<int> flexible_;
 };
 
 }  // namespace laird::placement

@@ -32,6 +32,7 @@ class Solver {
     offer(orders_for(instance_, by_completion(instance_, rows_, FirstComes::kLongest)));
     bound_ = lower_bound(instance_, rows_, bound_iterations(instance_, rows_));
     steering_.bounded(bound_.bound_s);
+    row_search_.guide(bound_.prices);
     offer_assignment(by_shares(instance_, rows_, bound_));
     offer_assignment(by_prices(instance_, rows_, bound_));
     offer_assignment(by_completion(instance_, rows_, FirstComes::kListed));
@@ -59,17 +60,18 @@ class Solver {
   }
   [[nodiscard]] bool done() const {
     if (steering_.stopped()) return true;
-    const Objective& best = steering_.best();
-    return best.missed_weight == 0 && best.makespan_s <= bound_.bound_s;
+    return best_.missed_weight == 0 && best_.makespan_s <= bound_.bound_s;
   }
 
   // Keeps the orders if they are the best so far.
   void offer(std::vector<Order> orders) {
     const Objective found = judge_orders(instance_, orders);
     const bool apart = keeps_apart(orders);
-    if (!orders_.empty() && (found >= steering_.best() || !apart)) return;
+    if (!orders_.empty() && (found >= best_ || !apart)) return;
     orders_ = std::move(orders);
-    if (apart) steering_.found(found);
+    if (!apart) return;
+    best_ = found;
+    if (best_ < steering_.best()) steering_.found(best_);
   }
   void offer_assignment(const Assignment& assignment) {
     if (!steering_.stopped()) offer(orders_for(instance_, assignment));
@@ -121,7 +123,6 @@ class Solver {
   }
   void economise() {
     Steering unhurried(instance_.tasks.size() * 1'000, nullptr);
-    unhurried.found(steering_.best());
     order_search_.start(orders_);
     order_search_.economise(unhurried);
     offer(order_search_.best());
@@ -146,6 +147,7 @@ class Solver {
   bool has_times_ = false;
   bool has_costs_ = false;
   std::vector<Order> orders_;  // of the best plan
+  Objective best_ = {INT64_MAX, kForever, INT64_MAX, INT64_MAX};
 };
 
 }  // namespace
