@@ -54,7 +54,8 @@ std::array<std::uint8_t, 32> sha256(std::string_view bytes) {
   std::string tail(rest);
   tail.push_back(static_cast<char>(0x80));
   while (tail.size() % 64 != 56) tail.push_back('\0');
-  for (int shift = 56; shift >= 0; shift -= 8) tail.push_back(static_cast<char>((bits >> shift) & 0xff));
+  for (int shift = 56; shift >= 0; shift -= 8)
+    tail.push_back(static_cast<char>((bits >> shift) & 0xff));
   for (std::size_t at = 0; at < tail.size(); at += 64) compress(hash, tail.data() + at);
   std::array<std::uint8_t, 32> out{};
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -1,4 +1,5 @@
-// laird-lab placement: the planner and its peers on the paper's instances, generated ones and files.
+// laird-lab placement: the planner and its peers on the paper's instances, generated ones and
+// files.
 #include "lab/placement/command.hpp"
 
 #include <cstdio>
@@ -7,9 +8,11 @@
 #include "agent/placement/planner/plan_json.hpp"
 #include "agent/placement/planner/split.hpp"
 #include "agent/placement/planner/verify.hpp"
+#include "agent/placement/search/explain.hpp"
 #include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "config/units.hpp"
+#include "lab/placement/gap.hpp"
 #include "lab/placement/instances.hpp"
 #include "lab/placement/runs.hpp"
 
@@ -29,6 +32,7 @@ struct SolveOptions {
   std::string time = "1s";
   RunOptions run;
   std::string plan;
+  std::string explain;
   bool json = false;
 };
 
@@ -73,8 +77,7 @@ Result<placement::ReadInstance> prepared(const SolveOptions& o) {
     std::fprintf(stderr, "laird-lab placement: %s: %s\n", o.instance.c_str(), note.c_str());
   }
   if (!o.mode.empty()) {
-    read->instance.mode =
-        o.mode == "S" ? placement::Mode::kSerial : placement::Mode::kConcurrent;
+    read->instance.mode = o.mode == "S" ? placement::Mode::kSerial : placement::Mode::kConcurrent;
   }
   Result<placement::Split> split = placement::split_oversized(
       read->instance, o.run.solver == "membatch" ? placement::SplitRule::kSmallestBoard
@@ -86,6 +89,18 @@ Result<placement::ReadInstance> prepared(const SolveOptions& o) {
     read->hash = placement::hash_of(placement::instance_json(read->instance));
   }
   return read;
+}
+
+int explain_task(const placement::Instance& instance, const placement::Plan& plan,
+                 const std::string& name) {
+  for (std::size_t t = 0; t < instance.tasks.size(); ++t) {
+    if (instance.tasks[t].name != name) continue;
+    std::fputs(
+        placement::explanation_text(instance, plan, placement::explain(instance, plan, t)).c_str(),
+        stdout);
+    return 0;
+  }
+  return complain({Code::kNotFound, "the instance has no task '" + name + "'", 0});
 }
 
 int solve_one(SolveOptions o) {
@@ -106,13 +121,13 @@ int solve_one(SolveOptions o) {
     return 0;
   }
   std::printf("%s, mode %s: %zu tasks on %zu boards, solver %s\n", read->instance.name.c_str(),
-              std::string(placement::name(read->instance.mode)).c_str(), read->instance.tasks.size(),
-              read->instance.boards.size(), r->plan.solver.c_str());
+              std::string(placement::name(read->instance.mode)).c_str(),
+              read->instance.tasks.size(), read->instance.boards.size(), r->plan.solver.c_str());
   std::printf("makespan %lld s, no plan is below %lld s, gap %.3f%%%s, %.3f s of CPU\n",
               static_cast<long long>(r->plan.objective.makespan_s),
               static_cast<long long>(r->plan.bound_s), 100.0 * placement::gap_of(r->plan),
               r->proved ? " (proved best)" : "", r->cpu_s);
-  return 0;
+  return o.explain.empty() ? 0 : explain_task(read->instance, r->plan, o.explain);
 }
 
 int check_plan(const std::string& instance_name, const std::string& plan_path) {
@@ -129,8 +144,8 @@ int check_plan(const std::string& instance_name, const std::string& plan_path) {
         mode->as_string() == "S" ? placement::Mode::kSerial : placement::Mode::kConcurrent;
   }
   const Result<placement::Plan> plan = placement::read_plan(*document, *read);
-  const Status ok = plan ? placement::verify(read->instance, *plan)
-                         : Status(tl::make_unexpected(plan.error()));
+  const Status ok =
+      plan ? placement::verify(read->instance, *plan) : Status(tl::make_unexpected(plan.error()));
   if (!ok) {
     std::printf("broken: %s\n", ok.error().context.c_str());
     return 1;
@@ -147,14 +162,89 @@ int print_instance(const std::string& name) {
   return 0;
 }
 
+struct GapOptions {
+  std::string folder;
+  std::string solver = "search";
+  std::string time = "1s";
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+int run_gap(const GapOptions& o) {
+  const Result<DurationNs> time = config::parse_duration(o.time);
+  if (!time) return complain(time.error());
+  const Result<std::vector<GapProblem>> problems = read_gap_problems(o.folder);
+  if (!problems) return complain(problems.error());
+  const std::unique_ptr<IlpSolver> solver = make_ilp_solver();
+  if (o.solver == "cbc" && solver == nullptr) {
+    return complain({Code::kUnavailable, "built without CBC; install coinor-libcbc-dev", 0});
+  }
+  const double seconds = static_cast<double>(*time) * 1e-9;
+  Value rows = Value::array();
+  double sum = 0.0;
+  int found = 0;
+  int matched = 0;
+  for (const GapProblem& p : *problems) {
+    const GapRun r =
+        o.solver == "cbc" ? ilp_gap(p, *solver, seconds) : search_gap(p, seconds, o.seed);
+    const double gap = r.cost / p.best_known - 1.0;
+    if (r.cost >= 0.0) {
+      ++found;
+      sum += gap;
+      matched += r.proved || r.cost <= p.best_known + 0.5 ? 1 : 0;
+    }
+    rows.add(Value::object()
+                 .set("name", p.name)
+                 .set("cost", r.cost)
+                 .set("best_known", p.best_known)
+                 .set("gap", gap)
+                 .set("proved", r.proved)
+                 .set("cpu_s", r.cpu_s));
+    if (o.json) continue;
+    std::printf("%-24s %10.0f, best known %10.0f, gap %7.3f%%%s, %.2f s of CPU\n", p.name.c_str(),
+                r.cost, p.best_known, 100.0 * gap, r.proved ? ", proved best" : "", r.cpu_s);
+    std::fflush(stdout);
+  }
+  const double mean = found > 0 ? sum / found : 0.0;
+  if (o.json) {
+    std::printf("%s\n", json::to_text(Value::object()
+                                          .set("solver", o.solver)
+                                          .set("problems", problems->size())
+                                          .set("solved", found)
+                                          .set("matched", matched)
+                                          .set("gap_mean", mean)
+                                          .set("runs", std::move(rows)))
+                            .c_str());
+  } else {
+    std::printf("%d of %zu solved, %d with the best value known or proved, mean gap %.3f%%\n",
+                found, problems->size(), matched, 100.0 * mean);
+  }
+  return found == static_cast<int>(problems->size()) ? 0 : 1;
+}
+
+void add_gap(cli::Command& parent, ExitCode& code) {
+  const auto o = std::make_shared<GapOptions>();
+  cli::Command* cmd = parent.add_subcommand(
+      "gap",
+      "Public instances of the generalized assignment problem: cost within capacities.\n"
+      "Example: laird-lab placement gap FOLDER --solver cbc --time 10s");
+  cmd->add_option("folder", o->folder, "Holds data.csv and the files that it names")->required();
+  cmd->add_option("--solver", o->solver, "search: the planner's cost search; cbc: the ILP solver")
+      ->check(cli::one_of({"search", "cbc"}))
+      ->show_default();
+  cmd->add_option("--time", o->time, "CPU time of each")->show_default();
+  cmd->add_option("--seed", o->seed, "Seed of the search")->show_default();
+  cmd->add_flag("--json", o->json, "One line of JSON");
+  cmd->callback([o, &code] { code.value = run_gap(*o); });
+}
+
 void add_solve(cli::Command& parent, ExitCode& code) {
   const auto o = std::make_shared<SolveOptions>();
-  cli::Command* cmd = parent.add_subcommand(
-      "solve",
-      "Plan one instance.\n"
-      "Example: laird-lab placement solve --instance gen:100:8:1 --mode C --time 1s --plan plan.json");
-  cmd->add_option("--instance", o->instance,
-                  "A file, paperTASKS:BOARDS or gen:TASKS:BOARDS:SEED")
+  cli::Command* cmd = parent.add_subcommand("solve",
+                                            "Plan one instance.\n"
+                                            "Example: laird-lab placement solve --instance "
+                                            "gen:100:8:1 --mode C --time 1s --plan plan.json");
+  cmd->add_option("--instance", o->instance, "A file, paperTASKS:BOARDS or gen:TASKS:BOARDS:SEED")
       ->required();
   cmd->add_option("--mode", o->mode, "S: one task at a time on a board; C: as many as fit")
       ->check(cli::one_of({"S", "C"}));
@@ -163,11 +253,14 @@ void add_solve(cli::Command& parent, ExitCode& code) {
   cmd->add_option("--steps", o->run.steps,
                   "Steps of the search instead of a time: the same plan on every machine");
   cmd->add_option("--seed", o->run.seed, "Seed of the search")->show_default();
-  cmd->add_option("--solver", o->run.solver,
-                  "search: laird's own; the paper's membatch, baseline and fcfs; cbc: exact, mode S")
+  cmd->add_option(
+         "--solver", o->run.solver,
+         "search: laird's own; the paper's membatch, baseline and fcfs; cbc: exact, mode S")
       ->check(cli::one_of({"search", "membatch", "baseline", "fcfs", "cbc"}))
       ->show_default();
   cmd->add_option("--plan", o->plan, "Write the plan to this file");
+  cmd->add_option("--explain", o->explain,
+                  "Say why this task is where it is, and what else it could be");
   cmd->add_flag("--json", o->json, "One line of JSON");
   cmd->callback([o, &code] { code.value = solve_one(*o); });
 }
@@ -185,9 +278,10 @@ void add_check(cli::Command& parent, ExitCode& code) {
 
 void add_instance(cli::Command& parent, ExitCode& code) {
   const auto name = std::make_shared<std::string>();
-  cli::Command* cmd = parent.add_subcommand(
-      "instance", "Print an instance as JSON, for other programs.\n"
-                  "Example: laird-lab placement instance gen:100:8:1 > instance.json");
+  cli::Command* cmd =
+      parent.add_subcommand("instance",
+                            "Print an instance as JSON, for other programs.\n"
+                            "Example: laird-lab placement instance gen:100:8:1 > instance.json");
   cmd->add_option("instance", *name, "As in solve")->required();
   cmd->callback([name, &code] { code.value = print_instance(*name); });
 }
@@ -195,13 +289,15 @@ void add_instance(cli::Command& parent, ExitCode& code) {
 }  // namespace
 
 void add_placement(cli::Command& app, ExitCode& code) {
-  cli::Command* cmd = app.add_subcommand(
-      "placement", "Plan which board runs which task, and compare planners.\n"
-                   "Example: laird-lab placement solve --instance paper5:8 --mode C");
+  cli::Command* cmd =
+      app.add_subcommand("placement",
+                         "Plan which board runs which task, and compare planners.\n"
+                         "Example: laird-lab placement solve --instance paper5:8 --mode C");
   cmd->require_subcommand();
   add_solve(*cmd, code);
   add_check(*cmd, code);
   add_instance(*cmd, code);
+  add_gap(*cmd, code);
 }
 
 }  // namespace laird::lab

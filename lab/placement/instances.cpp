@@ -52,16 +52,15 @@ double varied(double value, double part, SplitMix64* chance) {
 void add_task(Instance& instance, std::string name, const Profile& profile, SplitMix64* chance) {
   placement::PlannedTask task;
   task.name = std::move(name);
-  task.memory_mb = chance == nullptr ? profile.memory_mb
-                                     : static_cast<std::int64_t>(
-                                           static_cast<double>(profile.memory_mb) *
-                                           (1.0 - 0.1 * chance->unit()));
+  task.memory_mb = chance == nullptr
+                       ? profile.memory_mb
+                       : static_cast<std::int64_t>(static_cast<double>(profile.memory_mb) *
+                                                   (1.0 - 0.1 * chance->unit()));
   std::array<Choice, kKinds> by_kind;
   for (std::size_t k = 0; k < kKinds; ++k) {
-    by_kind[k].time_s = static_cast<placement::Seconds>(
-        varied(60.0 * profile.minutes[k], 0.15, chance) + 0.5);
-    by_kind[k].gpu =
-        std::min(1000, static_cast<int>(varied(profile.gpu[k], 0.05, chance) + 0.5));
+    by_kind[k].time_s =
+        static_cast<placement::Seconds>(varied(60.0 * profile.minutes[k], 0.15, chance) + 0.5);
+    by_kind[k].gpu = std::min(1000, static_cast<int>(varied(profile.gpu[k], 0.05, chance) + 0.5));
   }
   for (const placement::PlannedBoard& b : instance.boards) {
     instance.choices.push_back(by_kind[kind_of(b)]);
@@ -96,8 +95,9 @@ placement::ReadInstance named(Instance instance) {
 }
 
 bool fits(std::optional<std::uint64_t> tasks, std::optional<std::uint64_t> boards) {
-  return tasks && boards && *tasks >= 1 && *boards >= 1 && *tasks <= placement::kPlannedTasksMax / 2 &&
-         *boards <= placement::kPlannedBoardsMax && 2 * *tasks * *boards <= placement::kPlannedPairsMax;
+  return tasks && boards && *tasks >= 1 && *boards >= 1 &&
+         *tasks <= placement::kPlannedTasksMax / 2 && *boards <= placement::kPlannedBoardsMax &&
+         2 * *tasks * *boards <= placement::kPlannedPairsMax;
 }
 
 }  // namespace
@@ -132,7 +132,8 @@ Instance paper_instance(std::size_t tasks, std::size_t boards) {
 
 Instance generated_instance(std::size_t items, std::size_t boards, std::uint64_t seed) {
   Instance out = paper_fleet(boards);
-  out.name = "gen:" + std::to_string(items) + ":" + std::to_string(boards) + ":" + std::to_string(seed);
+  out.name =
+      "gen:" + std::to_string(items) + ":" + std::to_string(boards) + ":" + std::to_string(seed);
   SplitMix64 chance{spread_seed(seed)};
   for (std::size_t t = 0; t < items; ++t) {
     const Profile& profile = kProfile[chance.next() % kProfile.size()];
@@ -146,14 +147,17 @@ Result<placement::ReadInstance> find_instance(const std::string& name) {
   if (parts[0].starts_with("paper") && parts.size() == 2) {
     const auto tasks = number(parts[0].substr(5));
     const auto boards = number(parts[1]);
-    if (!fits(tasks, boards)) return fail(Code::kInvalid, "'" + name + "': expected paperTASKS:BOARDS, such as paper5:8");
+    if (!fits(tasks, boards))
+      return fail(Code::kInvalid, "'" + name + "': expected paperTASKS:BOARDS, such as paper5:8");
     return named(paper_instance(*tasks, *boards));
   }
   if (parts[0] == "gen" && parts.size() == 4) {
     const auto items = number(parts[1]);
     const auto boards = number(parts[2]);
     const auto seed = number(parts[3]);
-    if (!fits(items, boards) || !seed) return fail(Code::kInvalid, "'" + name + "': expected gen:TASKS:BOARDS:SEED, such as gen:100:8:1");
+    if (!fits(items, boards) || !seed)
+      return fail(Code::kInvalid,
+                  "'" + name + "': expected gen:TASKS:BOARDS:SEED, such as gen:100:8:1");
     return named(generated_instance(*items, *boards, *seed));
   }
   const Result<std::string> text = config::read_file(name, placement::instance_limits().bytes_max);

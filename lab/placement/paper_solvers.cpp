@@ -26,8 +26,8 @@ double time_of(const Instance& instance, std::size_t task, std::size_t board) {
   return static_cast<double>(instance.choice(task, board).time_s);
 }
 
-Columns add_pairs(const Instance& instance, const std::vector<std::size_t>& tasks, bool cost_is_time,
-                  Ilp& ilp) {
+Columns add_pairs(const Instance& instance, const std::vector<std::size_t>& tasks,
+                  bool cost_is_time, Ilp& ilp) {
   Columns out;
   for (const std::size_t t : tasks) {
     std::vector<int>& row = out.pair.emplace_back(instance.boards.size(), -1);
@@ -78,11 +78,15 @@ void add_capacity_rows(const Instance& instance, const std::vector<std::size_t>&
   }
   add_board_rows(
       instance, columns, ilp,
-      [&](std::size_t i, std::size_t) { return static_cast<double>(instance.tasks[tasks[i]].memory_mb); },
+      [&](std::size_t i, std::size_t) {
+        return static_cast<double>(instance.tasks[tasks[i]].memory_mb);
+      },
       memory);
   add_board_rows(
       instance, columns, ilp,
-      [&](std::size_t i, std::size_t b) { return static_cast<double>(instance.choice(tasks[i], b).gpu); },
+      [&](std::size_t i, std::size_t b) {
+        return static_cast<double>(instance.choice(tasks[i], b).gpu);
+      },
       gpu);
 }
 
@@ -119,8 +123,7 @@ Result<std::vector<int>> round_of(const Instance& instance, const std::vector<st
   }
   if (kind == RoundKind::kMakespan) std::fill(penalty.begin(), penalty.end(), longest);
   Columns columns = add_pairs(instance, tasks, kind == RoundKind::kTotal, ilp);
-  const int makespan =
-      kind == RoundKind::kMakespan ? ilp.add_column(1.0, kNoLimit, false) : -1;
+  const int makespan = kind == RoundKind::kMakespan ? ilp.add_column(1.0, kNoLimit, false) : -1;
   add_choice_rows(penalty, columns, ilp);
   add_capacity_rows(instance, tasks, columns, ilp);
   if (makespan >= 0) {
@@ -166,9 +169,10 @@ Status refuse_what_the_paper_lacks(const Instance& instance) {
   }
   for (const placement::Choice& c : instance.choices) {
     if (c.ready_s > 0) {
-      return fail(Code::kRefused,
-                  "a task's data must be copied first: the paper's schedulers do not know that; use "
-                  "the solver search");
+      return fail(
+          Code::kRefused,
+          "a task's data must be copied first: the paper's schedulers do not know that; use "
+          "the solver search");
     }
   }
   return placement::every_task_has_a_board(instance);
@@ -307,7 +311,8 @@ Result<Plan> fcfs_least_loaded(const Instance& instance) {
 Result<Plan> exact_ilp(const Instance& instance, IlpSolver& solver, double seconds, bool* proved) {
   LAIRD_TRY(refuse_what_the_paper_lacks(instance));
   if (instance.mode != placement::Mode::kSerial) {
-    return fail(Code::kRefused, "the exact programme is for mode S; use the solver search for mode C");
+    return fail(Code::kRefused,
+                "the exact programme is for mode S; use the solver search for mode C");
   }
   std::vector<std::size_t> tasks;
   for (std::size_t t = 0; t < instance.tasks.size(); ++t) tasks.push_back(t);
@@ -316,8 +321,7 @@ Result<Plan> exact_ilp(const Instance& instance, IlpSolver& solver, double secon
   const int makespan = ilp.add_column(1.0, kNoLimit, false);
   add_choice_rows({}, columns, ilp);
   add_board_rows(
-      instance, columns, ilp,
-      [&](std::size_t i, std::size_t b) { return time_of(instance, i, b); },
+      instance, columns, ilp, [&](std::size_t i, std::size_t b) { return time_of(instance, i, b); },
       std::vector<double>(instance.boards.size(), 0.0), makespan);
   const Result<IlpAnswer> answer = solver.solve(ilp, seconds);
   LAIRD_TRY(answer);
@@ -328,8 +332,8 @@ Result<Plan> exact_ilp(const Instance& instance, IlpSolver& solver, double secon
     orders[static_cast<std::size_t>(boards[t])].push_back(static_cast<int>(t));
   }
   Plan out = finished(instance, placement::place_orders(instance, orders), "cbc");
-  out.bound_s = std::min(out.objective.makespan_s,
-                         static_cast<Seconds>(std::ceil(answer->bound - 1e-6)));
+  out.bound_s =
+      std::min(out.objective.makespan_s, static_cast<Seconds>(std::ceil(answer->bound - 1e-6)));
   return out;
 }
 

@@ -2,7 +2,8 @@
 // mode S: what the planner is compared with.
 //
 // Source: Mathkar, Pinki, Naik (instances.hpp), algorithms 1 and 2. Where the listing is silent:
-//  - makespan >= the sum of the times on each board: the listing names the variable and gives no row;
+//  - makespan >= the sum of the times on each board: the listing names the variable and gives no
+//  row;
 //  - leaving a task for the next round costs the longest time of any pair (MemBatch), or the task's
 //    mean time over the boards (baseline: with this one the paper's 123 and 221 minutes come out);
 //  - the rounds and batches of MemBatch run one after another, with barriers; those of the baseline

@@ -33,8 +33,9 @@ Result<Plan> run_ilp(const placement::Instance& instance, const RunOptions& opti
                      RunResult& out) {
   const std::unique_ptr<IlpSolver> solver = make_ilp_solver();
   if (solver == nullptr) {
-    return fail(Code::kUnavailable, "laird-lab was built without CBC; install coinor-libcbc-dev and "
-                                    "configure the build again");
+    return fail(Code::kUnavailable,
+                "laird-lab was built without CBC; install coinor-libcbc-dev and "
+                "configure the build again");
   }
   if (options.solver == "membatch") return membatch(instance, *solver, options.seconds);
   if (options.solver == "baseline") return baseline_ilp(instance, *solver, options.seconds);

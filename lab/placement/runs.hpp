@@ -1,5 +1,5 @@
-// One solver on one instance, timed in CPU seconds of this thread: wall time means nothing on a busy
-// machine.
+// One solver on one instance, timed in CPU seconds of this thread: wall time means nothing on a
+// busy machine.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ namespace laird::placement {
 
 // Leaves `out` as it is when the key is absent.
 template <class T>
-[[nodiscard]] Status read_integer(const json::Value& object, std::string_view key, const std::string& what,
-                    std::int64_t max, T* out) {
+[[nodiscard]] Status read_integer(const json::Value& object, std::string_view key,
+                                  const std::string& what, std::int64_t max, T* out) {
   const json::Value* v = object.find(key);
   if (v == nullptr) return {};
   if (!v->is(json::Kind::kInteger) || v->as_integer() < 0 || v->as_integer() > max) {

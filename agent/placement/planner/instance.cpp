@@ -62,8 +62,8 @@ Status check_task(const Instance& instance, std::size_t index) {
     const Choice& c = instance.choice(index, b);
     if (c.time_s < 0 || c.time_s > kSecondsMax || c.ready_s < 0 || c.ready_s > kSecondsMax ||
         c.gpu < 0 || c.gpu > kGpuWhole || c.energy_j < 0 || c.energy_j > kEnergyMax) {
-      return fail(Code::kInvalid, what + "a number for board '" + instance.boards[b].name +
-                                      "' is out of range");
+      return fail(Code::kInvalid,
+                  what + "a number for board '" + instance.boards[b].name + "' is out of range");
     }
   }
   return {};
@@ -107,10 +107,10 @@ Status check(const Instance& instance) {
   if (instance.boards.empty()) return fail(Code::kInvalid, "the instance has no board");
   if (instance.boards.size() > kPlannedBoardsMax || instance.tasks.size() > kPlannedTasksMax ||
       instance.boards.size() * instance.tasks.size() > kPlannedPairsMax) {
-    return fail(Code::kInvalid,
-                "the instance is too large: at most " + std::to_string(kPlannedBoardsMax) +
-                    " boards, " + std::to_string(kPlannedTasksMax) + " tasks and " +
-                    std::to_string(kPlannedPairsMax) + " pairs of both");
+    return fail(Code::kInvalid, "the instance is too large: at most " +
+                                    std::to_string(kPlannedBoardsMax) + " boards, " +
+                                    std::to_string(kPlannedTasksMax) + " tasks and " +
+                                    std::to_string(kPlannedPairsMax) + " pairs of both");
   }
   if (instance.choices.size() != instance.boards.size() * instance.tasks.size()) {
     return fail(Code::kInvalid, "the instance does not say each task's time on each board");

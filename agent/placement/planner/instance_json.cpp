@@ -27,7 +27,8 @@ void note_unknown(const Value& object, const std::string& what,
                   std::initializer_list<std::string_view> known, std::vector<std::string>* out) {
   for (const auto& [key, value] : object.members()) {
     if (std::find(known.begin(), known.end(), key) != known.end() || out->size() >= 20) continue;
-    out->push_back(at_line(value) + what + ": '" + key + "' is no key of this format and was ignored");
+    out->push_back(at_line(value) + what + ": '" + key +
+                   "' is no key of this format and was ignored");
   }
 }
 
@@ -53,8 +54,8 @@ class Reader {
     LAIRD_TRY(read_list(document, "boards", kPlannedBoardsMax, &Reader::read_board));
     const Value* tasks = document.find("tasks", Kind::kArray);
     if (tasks != nullptr && tasks->items().size() * instance_.boards.size() > kPlannedPairsMax) {
-      return wrong(*tasks, "too many pairs of task and board; at most " +
-                               std::to_string(kPlannedPairsMax));
+      return wrong(*tasks,
+                   "too many pairs of task and board; at most " + std::to_string(kPlannedPairsMax));
     }
     LAIRD_TRY(read_list(document, "tasks", kPlannedTasksMax, &Reader::read_task));
     return check(instance_);
@@ -94,8 +95,8 @@ class Reader {
     const std::string form = what + ": closed must be a list of [from_s, to_s] or [from_s]";
     if (!v.is(Kind::kArray) || v.items().size() > kClosedMax) return wrong(v, form);
     for (const Value& window : v.items()) {
-      const bool pair = window.is(Kind::kArray) && !window.items().empty() &&
-                        window.items().size() <= 2;
+      const bool pair =
+          window.is(Kind::kArray) && !window.items().empty() && window.items().size() <= 2;
       if (!pair) return wrong(window, form);
       Window w;
       for (std::size_t i = 0; i < window.items().size(); ++i) {
@@ -116,8 +117,8 @@ class Reader {
                        std::int64_t max, Set set) {
     const Value* v = task.find(key);
     if (v == nullptr) return {};
-    const std::string form = what + ": " + std::string(key) +
-                             " must be a whole number from 0 to " + std::to_string(max) +
+    const std::string form = what + ": " + std::string(key) + " must be a whole number from 0 to " +
+                             std::to_string(max) +
                              ", by kind {\"orin\": 1}, by board [1, 2], or one for all";
     const auto good = [&](const Value& n) {
       return n.is(Kind::kInteger) && n.as_integer() >= 0 && n.as_integer() <= max;
@@ -157,7 +158,8 @@ class Reader {
         if (board.name != item.as_string() && board.kind != item.as_string()) continue;
         out[b] = any = true;
       }
-      if (!any) return wrong(item, what + ": no board and no kind is called '" + item.as_string() + "'");
+      if (!any)
+        return wrong(item, what + ": no board and no kind is called '" + item.as_string() + "'");
     }
     return out;
   }
@@ -182,11 +184,11 @@ class Reader {
     instance_.tasks.push_back(task);
     LAIRD_TRY(read_choices(v, what, index));
     LAIRD_TRY(read_running(v, what, index));
-    note_unknown(v, what,
-                 {"name", "memory_mb", "time_s", "gpu", "only", "prefer", "apart", "running",
-                  "deadline_s", "weight", "low_permille", "high_permille", "energy_j", "data",
-                  "splittable"},
-                 &out_.ignored);
+    note_unknown(
+        v, what,
+        {"name", "memory_mb", "time_s", "gpu", "only", "prefer", "apart", "running", "deadline_s",
+         "weight", "low_permille", "high_permille", "energy_j", "data", "splittable"},
+        &out_.ignored);
     return {};
   }
 
@@ -194,8 +196,9 @@ class Reader {
     const auto at = [&](std::size_t b) -> Choice& { return instance_.choice(index, b); };
     LAIRD_TRY(read_by_board(v, "time_s", what, kSecondsMax,
                             [&](std::size_t b, std::int64_t n) { at(b).time_s = n; }));
-    LAIRD_TRY(read_by_board(v, "gpu", what, kGpuWhole,
-                            [&](std::size_t b, std::int64_t n) { at(b).gpu = static_cast<int>(n); }));
+    LAIRD_TRY(read_by_board(v, "gpu", what, kGpuWhole, [&](std::size_t b, std::int64_t n) {
+      at(b).gpu = static_cast<int>(n);
+    }));
     LAIRD_TRY(read_by_board(v, "energy_j", what, kEnergyMax,
                             [&](std::size_t b, std::int64_t n) { at(b).energy_j = n; }));
     if (const Value* only = v.find("only")) {
@@ -228,7 +231,8 @@ class Reader {
     const Value* board = running->find("board", Kind::kString);
     const auto found = board == nullptr ? board_of_.end() : board_of_.find(board->as_string());
     if (found == board_of_.end()) {
-      return wrong(*running, what + ": running must be {\"board\": a board of this instance, \"left_s\": 1}");
+      return wrong(*running,
+                   what + ": running must be {\"board\": a board of this instance, \"left_s\": 1}");
     }
     Choice& c = instance_.choice(index, found->second);
     Seconds left = 0;

@@ -31,17 +31,21 @@ Result<std::vector<Listed>> read_listed(const Value& tasks, const Instance& inst
   for (const Value& v : tasks.items()) {
     const Value* task = v.find("task", Kind::kString);
     const Value* board = v.find("board", Kind::kString);
-    if (task == nullptr || board == nullptr) return wrong(v, "a planned task needs \"task\" and \"board\"");
+    if (task == nullptr || board == nullptr)
+      return wrong(v, "a planned task needs \"task\" and \"board\"");
     const auto t = task_of.find(task->as_string());
     const auto b = board_of.find(board->as_string());
     if (t == task_of.end()) return wrong(v, "the instance has no task '" + task->as_string() + "'");
-    if (b == board_of.end()) return wrong(v, "the instance has no board '" + board->as_string() + "'");
+    if (b == board_of.end())
+      return wrong(v, "the instance has no board '" + board->as_string() + "'");
     if (seen[t->second]) return wrong(v, "task '" + task->as_string() + "' is planned twice");
     seen[t->second] = true;
     Listed one{t->second, b->second};
     if (const Value* start = v.find("start_s")) {
-      if (!start->is(Kind::kInteger) || start->as_integer() < 0 || start->as_integer() >= kForever) {
-        return wrong(*start, "task '" + task->as_string() + "': start_s must be a whole number, not negative");
+      if (!start->is(Kind::kInteger) || start->as_integer() < 0 ||
+          start->as_integer() >= kForever) {
+        return wrong(*start, "task '" + task->as_string() +
+                                 "': start_s must be a whole number, not negative");
       }
       one.start_s = start->as_integer();
       ++with_start;

@@ -67,10 +67,10 @@ void add_parts(const Instance& from, std::size_t task, const std::vector<std::in
       if (count > 1) {
         c.time_s = part_of(c.time_s, parts[static_cast<std::size_t>(i)], whole.memory_mb);
         // Two factors, as a joule times a megabyte may not fit.
-        c.energy_j = static_cast<std::int64_t>(
-            static_cast<double>(c.energy_j) *
-            (static_cast<double>(parts[static_cast<std::size_t>(i)]) /
-             static_cast<double>(whole.memory_mb)));
+        c.energy_j =
+            static_cast<std::int64_t>(static_cast<double>(c.energy_j) *
+                                      (static_cast<double>(parts[static_cast<std::size_t>(i)]) /
+                                       static_cast<double>(whole.memory_mb)));
       }
       out.instance.choices.push_back(c);
     }
@@ -90,13 +90,15 @@ Result<Split> split_oversized(const Instance& instance, SplitRule rule) {
     const bool fits = has_a_board(instance, t);
     const std::int64_t limit = memory_limit(instance, t, rule);
     const bool too_large = limit > 0 && task.memory_mb > limit;
-    const bool wanted = too_large && task.running < 0 && (rule == SplitRule::kSmallestBoard || !fits);
+    const bool wanted =
+        too_large && task.running < 0 && (rule == SplitRule::kSmallestBoard || !fits);
     if (!wanted || (fits && !task.splittable)) {
       add_parts(instance, t, {task.memory_mb}, out);
       continue;
     }
     const std::string size = "task '" + task.name + "' needs " + std::to_string(task.memory_mb) +
-                             " MB, a board that it could be on has " + std::to_string(limit) + " MB";
+                             " MB, a board that it could be on has " + std::to_string(limit) +
+                             " MB";
     if (!task.splittable) return fail(Code::kRefused, size + ", and it cannot be split");
     if ((task.memory_mb + limit - 1) / limit > kPartsMax) {
       return fail(Code::kRefused, size + ", and more than " + std::to_string(kPartsMax) +

@@ -16,13 +16,14 @@ inline constexpr std::int64_t kPartsMax = 64;  // of one task
 enum class SplitRule : std::uint8_t {
   // Only what fits no board because of its memory, into the fewest equal parts.
   kFitsNone,
-  // Whatever needs more than the smallest board has, cut board by board into pieces of that size and
+  // Whatever needs more than the smallest board has, cut board by board into pieces of that size
+  // and
   // a rest: 7 GB on a 4 GB board is 4 + 3. The MemBatch paper's.
   kSmallestBoard,
 };
 
 struct Split {
-  Instance instance;             // with parts in the place of the tasks that were split
+  Instance instance;               // with parts in the place of the tasks that were split
   std::vector<std::size_t> whole;  // by task of it: the task of the original it is, or is a part of
 };
 

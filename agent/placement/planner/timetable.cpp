@@ -115,7 +115,8 @@ std::vector<Order> orders_of(const Instance& instance, const std::vector<Placed>
   }
   for (Order& order : out) {
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return placed[static_cast<std::size_t>(a)].start_s < placed[static_cast<std::size_t>(b)].start_s;
+      return placed[static_cast<std::size_t>(a)].start_s <
+             placed[static_cast<std::size_t>(b)].start_s;
     });
   }
   return out;

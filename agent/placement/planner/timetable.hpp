@@ -1,8 +1,9 @@
 // When tasks run on one board: in a given order, each as early as it fits.
 //
-// Source: the serial schedule generation scheme (Kolisch, 1996) with the three resources of a board:
-// GPU, memory and lanes. A task may slip in before one that stands earlier in the order if nothing
-// is delayed by it, so every schedule in which no task could start earlier comes from some order.
+// Source: the serial schedule generation scheme (Kolisch, 1996) with the three resources of a
+// board: GPU, memory and lanes. A task may slip in before one that stands earlier in the order if
+// nothing is delayed by it, so every schedule in which no task could start earlier comes from some
+// order.
 #pragma once
 
 #include <vector>

@@ -35,8 +35,9 @@ Status verify_task(const Instance& instance, const Plan& plan, std::size_t task)
   }
   if (t.running >= 0) return {};
   if (p.start_s < c.ready_s) {
-    return fail(Code::kInvalid, what() + "starts at " + seconds(p.start_s) + ", before its data are on " +
-                                    b.name + " at " + seconds(c.ready_s));
+    return fail(Code::kInvalid, what() + "starts at " + seconds(p.start_s) +
+                                    ", before its data are on " + b.name + " at " +
+                                    seconds(c.ready_s));
   }
   for (const Window& w : b.closed) {
     if (p.start_s < w.to_s && p.start_s + c.time_s > w.from_s) {
@@ -85,7 +86,8 @@ Status verify_board(const Instance& instance, std::size_t board, std::vector<Ste
 Status verify_apart(const Instance& instance, const Plan& plan) {
   std::vector<std::tuple<int, int, std::size_t>> placed;  // group, board, task
   for (std::size_t t = 0; t < plan.tasks.size(); ++t) {
-    if (instance.tasks[t].apart >= 0) placed.emplace_back(instance.tasks[t].apart, plan.tasks[t].board, t);
+    if (instance.tasks[t].apart >= 0)
+      placed.emplace_back(instance.tasks[t].apart, plan.tasks[t].board, t);
   }
   std::sort(placed.begin(), placed.end());
   for (std::size_t i = 1; i < placed.size(); ++i) {
@@ -104,7 +106,8 @@ Status verify_apart(const Instance& instance, const Plan& plan) {
 Status verify(const Instance& instance, const Plan& plan) {
   if (plan.tasks.size() != instance.tasks.size()) {
     return fail(Code::kInvalid, "the plan has " + std::to_string(plan.tasks.size()) +
-                                    " tasks, the instance " + std::to_string(instance.tasks.size()));
+                                    " tasks, the instance " +
+                                    std::to_string(instance.tasks.size()));
   }
   std::vector<std::vector<Step>> steps(instance.boards.size());
   for (std::size_t t = 0; t < plan.tasks.size(); ++t) {

@@ -10,19 +10,20 @@ namespace laird::placement {
 namespace {
 
 constexpr double kSafety = 1e-9;
-constexpr double kTargetFirst = 0.2;   // above the best value, as a part of it
+constexpr double kTargetFirst = 0.2;    // above the best value, as a part of it
 constexpr double kTargetLast = 0.0001;  // closer than this nothing is gained
-constexpr int kPatience = 200;           // iterations without gain before the target sinks
+constexpr int kPatience = 200;          // iterations without gain before the target sinks
 constexpr int kCutRounds = 12;
 constexpr std::size_t kSample = 700;  // tasks that prices are first found for when there are more
 constexpr double kTargetAfterSample = 0.005;
 constexpr int kIterationsMax = 20'000;
 
-Seconds open_before(const PlannedBoard& board, Seconds until) {
+// What runs already goes on through closed windows: until `runs_until` they do not count.
+Seconds open_before(const PlannedBoard& board, Seconds runs_until, Seconds until) {
   Seconds open = until;
   for (const Window& w : board.closed) {
-    if (w.from_s >= until) break;
-    open -= std::min(w.to_s, until) - w.from_s;
+    const Seconds from = std::max(w.from_s, runs_until);
+    if (from < std::min(w.to_s, until)) open -= std::min(w.to_s, until) - from;
   }
   return open;
 }
@@ -39,14 +40,21 @@ class Dual {
         if (rows.part_s[t * prices_.size() + i] > 0.0) used[i] = true;
       }
     }
-    const auto count = static_cast<double>(std::max<std::ptrdiff_t>(
-        1, std::count(used.begin(), used.end(), true)));
+    const auto count = static_cast<double>(
+        std::max<std::ptrdiff_t>(1, std::count(used.begin(), used.end(), true)));
     for (std::size_t i = 0; i < prices_.size(); ++i) prices_[i] = used[i] ? 1.0 / count : 0.0;
     best_prices_ = prices_;
     loads_.resize(prices_.size());
     shares_.assign(instance.tasks.size() * rows.groups, 0.0);
     for (std::size_t g = 0; g < rows.groups; ++g) {
       sizes_.push_back(static_cast<double>(rows.boards[g].size()));
+    }
+    runs_until_.assign(rows.groups, 0);
+    for (std::size_t t = 0; t < instance.tasks.size(); ++t) {
+      if (instance.tasks[t].running < 0) continue;
+      const auto b = static_cast<std::size_t>(instance.tasks[t].running);
+      Seconds& until = runs_until_[rows.group_of[b]];
+      until = std::max(until, instance.choice(t, b).time_s);
     }
   }
 
@@ -112,7 +120,7 @@ class Dual {
     double sum = 0.0;
     for (std::size_t g = 0; g < rows_.groups; ++g) {
       const PlannedBoard& b = instance_.boards[static_cast<std::size_t>(rows_.boards[g].front())];
-      const auto open = static_cast<double>(open_before(b, until));
+      const auto open = static_cast<double>(open_before(b, runs_until_[g], until));
       for (std::size_t r = 0; r < rows_.rows; ++r) sum += best_prices_[g * rows_.rows + r] * open;
     }
     return sum;
@@ -174,6 +182,7 @@ class Dual {
   bool windows_ = false;
   std::size_t stride_ = 1;
   std::vector<double> sizes_;
+  std::vector<Seconds> runs_until_;  // by group: the end of what runs already
   std::vector<double> prices_;
   std::vector<double> best_prices_;
   std::vector<double> loads_;
@@ -219,8 +228,8 @@ Bound lower_bound(const Instance& instance, const Rows& rows, int iterations_max
   const std::size_t stride = instance.tasks.size() / kSample;
   double above = kTargetFirst;
   if (stride > 1) {
-    const int many = static_cast<int>(std::min<std::size_t>(
-        static_cast<std::size_t>(iterations_max) * stride, kIterationsMax));
+    const int many = static_cast<int>(
+        std::min<std::size_t>(static_cast<std::size_t>(iterations_max) * stride, kIterationsMax));
     (void)dual.climb(kForever, many, above, stride);
     above = kTargetAfterSample;
   }
@@ -241,7 +250,8 @@ Bound lower_bound(const Instance& instance, const Rows& rows, int iterations_max
 
 int bound_iterations(const Instance& instance, const Rows& rows) {
   const auto work = static_cast<double>(instance.tasks.size() * rows.groups * (rows.rows + 2));
-  return static_cast<int>(std::clamp(2e8 / std::max(work, 1.0), 60.0, static_cast<double>(kIterationsMax)));
+  return static_cast<int>(
+      std::clamp(2e8 / std::max(work, 1.0), 60.0, static_cast<double>(kIterationsMax)));
 }
 
 }  // namespace laird::placement

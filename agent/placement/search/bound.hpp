@@ -8,7 +8,8 @@
 // Three things are added to f:
 //  - closed windows: the smallest C with sum z_gr open_g(C) >= f(z), open_g(C) the seconds before C
 //    in which the boards of g are open;
-//  - a pair that takes longer than C is not in a plan of makespan C (Lenstra, Shmoys, Tardos, 1990):
+//  - a pair that takes longer than C is not in a plan of makespan C (Lenstra, Shmoys, Tardos,
+//  1990):
 //    with the pairs above T left out, f > T proves C > T;
 //  - no plan ends before the task that ends last when each has the fleet to itself.
 // Deviation: f is a sum of doubles; the bound is taken a billionth below it.

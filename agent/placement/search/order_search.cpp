@@ -9,10 +9,9 @@ namespace {
 
 constexpr int kHeats = 100;
 constexpr double kFirstHeat = 0.15;  // of the mean load that a task brings
+constexpr double kHeatMax = 0.1;
 constexpr double kHeatRatio = 200.0;
 constexpr double kMovesPerTask = 300.0;  // tried in a round that starts at the full first heat
-// What a missed deadline costs against a makespan twice the target: the first in order must win.
-constexpr double kMissPrice = 100.0;
 // A moment of lateness shows the way before a deadline is met.
 constexpr double kLatePrice = 1.0;
 // Work of timing one task of an order, in steps.
@@ -68,7 +67,7 @@ Objective OrderSearch::objective() const {
 void OrderSearch::add_energy(const BoardResult& result, double sign, double* fourths,
                              double* misses) const {
   *fourths += sign * fourth_excess(result.finish_s, target_);
-  *misses += sign * (kMissPrice * static_cast<double>(result.missed_weight) +
+  *misses += sign * (miss_price_ * static_cast<double>(result.missed_weight) +
                      kLatePrice * static_cast<double>(result.late_s) / target_);
 }
 
@@ -110,8 +109,8 @@ bool OrderSearch::draw_exchange(std::size_t from, std::size_t place) {
   const auto other = static_cast<int>(random_.below(static_cast<std::uint32_t>(at_.size())));
   const auto to = static_cast<std::size_t>(at_[static_cast<std::size_t>(other)]);
   if (to == from || !instance_.may_run(static_cast<std::size_t>(task), to) ||
-      !instance_.may_run(static_cast<std::size_t>(other), from) ||
-      !apart_allows(task, to, other) || !apart_allows(other, from, task)) {
+      !instance_.may_run(static_cast<std::size_t>(other), from) || !apart_allows(task, to, other) ||
+      !apart_allows(other, from, task)) {
     return false;
   }
   touched_[0].board = from;
@@ -126,10 +125,9 @@ bool OrderSearch::draw_exchange(std::size_t from, std::size_t place) {
 bool OrderSearch::draw_insert(std::size_t from, std::size_t place, std::size_t* count) {
   const int task = orders_[from][place];
   const bool stays = (random_.next() & 1U) != 0 || orders_.size() < 2;
-  const std::size_t to =
-      stays ? from : random_.below(static_cast<std::uint32_t>(orders_.size()));
-  if (to != from && (!instance_.may_run(static_cast<std::size_t>(task), to) ||
-                     !apart_allows(task, to, -1))) {
+  const std::size_t to = stays ? from : random_.below(static_cast<std::uint32_t>(orders_.size()));
+  if (to != from &&
+      (!instance_.may_run(static_cast<std::size_t>(task), to) || !apart_allows(task, to, -1))) {
     return false;
   }
   touched_[0].board = from;
@@ -153,8 +151,8 @@ bool OrderSearch::draw(std::size_t* count) {
   } else {
     const auto task = static_cast<int>(random_.below(static_cast<std::uint32_t>(at_.size())));
     from = static_cast<std::size_t>(at_[static_cast<std::size_t>(task)]);
-    place = static_cast<std::size_t>(
-        std::find(orders_[from].begin(), orders_[from].end(), task) - orders_[from].begin());
+    place = static_cast<std::size_t>(std::find(orders_[from].begin(), orders_[from].end(), task) -
+                                     orders_[from].begin());
   }
   if (instance_.tasks[static_cast<std::size_t>(orders_[from][place])].running >= 0) return false;
   *count = 2;
@@ -199,8 +197,10 @@ void OrderSearch::keep_if_best(Steering& steering) {
   if (found < steering.best()) steering.found(found);
 }
 
-void OrderSearch::improve(Seconds target_s, std::uint64_t steps, Steering& steering) {
+void OrderSearch::improve(Seconds target_s, double miss_price, std::uint64_t steps,
+                          Steering& steering) {
   if (at_.empty()) return;
+  miss_price_ = miss_price;
   target_ = std::max(1.0, static_cast<double>(target_s));
   find_worst();
   double now = energy();
@@ -210,11 +210,12 @@ void OrderSearch::improve(Seconds target_s, std::uint64_t steps, Steering& steer
             static_cast<double>(at_.size());
   }
   // A round that is short for so many tasks starts colder: it could not put right what it melts.
-  const double per_move = 2.0 * static_cast<double>(kTasksPerStep * at_.size()) /
-                          static_cast<double>(orders_.size());
-  const double moves = static_cast<double>(steps) / (1.0 + per_move) / static_cast<double>(at_.size());
+  const double per_move =
+      2.0 * static_cast<double>(kTasksPerStep * at_.size()) / static_cast<double>(orders_.size());
+  const double moves =
+      static_cast<double>(steps) / (1.0 + per_move) / static_cast<double>(at_.size());
   const double first =
-      std::min(kFirstHeat * mean / target_, 0.03) * std::min(1.0, moves / kMovesPerTask);
+      std::min(kFirstHeat * mean / target_, kHeatMax) * std::min(1.0, moves / kMovesPerTask);
   const double cool = exact::pow(1.0 / kHeatRatio, 1.0 / kHeats);
   double heat = first;
   std::uint64_t spent = 0;
@@ -252,7 +253,8 @@ void OrderSearch::economise(Steering& steering) {
     if (instance_.tasks[t].running >= 0) continue;
     for (std::size_t b = 0; b < orders_.size(); ++b) {
       const Choice& there = instance_.choice(t, b);
-      if (b == from || !instance_.may_run(t, b) || !apart_allows(static_cast<int>(t), b, -1)) continue;
+      if (b == from || !instance_.may_run(t, b) || !apart_allows(static_cast<int>(t), b, -1))
+        continue;
       if (here.preferred && (!there.preferred || there.energy_j >= here.energy_j)) continue;
       touched_[0].board = from;
       touched_[0].order = orders_[from];

@@ -16,8 +16,10 @@ class OrderSearch {
   OrderSearch(const Instance& instance, std::uint64_t seed);
 
   void start(std::vector<Order> orders);
-  // Spends about `steps`; `target_s` is what no plan can beat.
-  void improve(Seconds target_s, std::uint64_t steps, Steering& steering);
+  // Spends about `steps`; `target_s` is what no plan can beat. `miss_price`: what missing all
+  // deadlines costs on the way, where 1 is a makespan of twice the target. Cheap misses let the
+  // search cross from one good plan to another; what is kept is the best by the objective.
+  void improve(Seconds target_s, double miss_price, std::uint64_t steps, Steering& steering);
   // Takes the single moves that make the later parts of the objective better and none worse.
   void economise(Steering& steering);
 
@@ -50,6 +52,7 @@ class OrderSearch {
   bool has_apart_ = false;
   double weight_sum_ = 1.0;
   double target_ = 1.0;
+  double miss_price_ = 0.0;
   std::vector<Order> orders_;
   std::vector<BoardResult> results_;
   std::vector<int> at_;  // by task: its board

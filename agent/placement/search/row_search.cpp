@@ -106,7 +106,8 @@ void RowSearch::guide(const std::vector<double>& prices) {
   std::sort(dearer.begin(), dearer.end());
   const std::size_t count = std::max(kFlexibleMin, dearer.size() / kFlexiblePart);
   flexible_.clear();
-  for (std::size_t i = 0; i < count && i < dearer.size(); ++i) flexible_.push_back(dearer[i].second);
+  for (std::size_t i = 0; i < count && i < dearer.size(); ++i)
+    flexible_.push_back(dearer[i].second);
 }
 
 int RowSearch::any_of(const std::vector<int>& tasks) {
@@ -126,7 +127,8 @@ bool RowSearch::draw_within(Move& move, bool swap) {
 bool RowSearch::draw(Move& move) {
   const std::uint64_t bits = random_.next();
   const std::vector<int>& crowd = on_[worst_];
-  const bool across = (bits & 8U) != 0 && !flexible_.empty();  // between groups, where it costs least
+  const bool across =
+      (bits & 8U) != 0 && !flexible_.empty();  // between groups, where it costs least
   if (across && (bits & 16U) != 0) {
     move.task = any_of(flexible_);
   } else if ((bits & 1U) != 0 && !crowd.empty()) {
@@ -235,11 +237,10 @@ void RowSearch::level(double target_s, std::uint64_t steps, Steering& steering) 
     Move move;
     if (!draw(move)) continue;
     weigh(move);
-    const double changed = sum -
-                           fourth(excess(loads_[static_cast<std::size_t>(move.from)], target_s)) -
-                           fourth(excess(loads_[static_cast<std::size_t>(move.to)], target_s)) +
-                           fourth(excess(move.from_load, target_s)) +
-                           fourth(excess(move.to_load, target_s));
+    const double changed =
+        sum - fourth(excess(loads_[static_cast<std::size_t>(move.from)], target_s)) -
+        fourth(excess(loads_[static_cast<std::size_t>(move.to)], target_s)) +
+        fourth(excess(move.from_load, target_s)) + fourth(excess(move.to_load, target_s));
     const double new_sum = std::max(changed, 0.0);
     const double new_energy = exact::sqrt(exact::sqrt(new_sum));
     if (!acceptance_.take(new_energy - energy, heat, random_)) continue;
@@ -269,7 +270,8 @@ bool RowSearch::economise(const std::vector<double>& cost, double limit_s, doubl
   for (std::size_t t = 0; t < at_.size(); ++t) {
     total += cost_of(static_cast<int>(t), at_[t]);
     for (std::size_t b = 0; b < boards_; ++b) {
-      if (may_be(static_cast<int>(t), static_cast<int>(b))) widest = std::max(widest, cost[t * boards_ + b]);
+      if (may_be(static_cast<int>(t), static_cast<int>(b)))
+        widest = std::max(widest, cost[t * boards_ + b]);
     }
   }
   double over = 0.0;

@@ -68,7 +68,8 @@ class RowSearch {
     double to_load = 0.0;
   };
   [[nodiscard]] bool may_be(int task, int board) const {
-    return rows_.time(static_cast<std::size_t>(task), rows_.group_of[static_cast<std::size_t>(board)]) > 0;
+    return rows_.time(static_cast<std::size_t>(task),
+                      rows_.group_of[static_cast<std::size_t>(board)]) > 0;
   }
   [[nodiscard]] bool draw(Move& move);
   [[nodiscard]] bool draw_within(Move& move, bool swap);
@@ -89,8 +90,8 @@ class RowSearch {
   double best_load_ = 0.0;
   double best_cost_ = 0.0;
   std::vector<double> factor_;
-  std::vector<double> sums_;  // by board, then row
-  std::vector<double> loads_;  // by board: the largest of its sums, corrected
+  std::vector<double> sums_;          // by board, then row
+  std::vector<double> loads_;         // by board: the largest of its sums, corrected
   std::vector<std::vector<int>> on_;  // by board: its tasks
   std::vector<std::size_t> place_;    // by task: where it stands in on_
   std::size_t worst_ = 0;

@@ -11,6 +11,7 @@ namespace {
 // The first round is short, so that a good plan is there early; each later one is longer.
 constexpr std::uint64_t kFirstRound = 100'000;
 constexpr std::uint64_t kRoundPerTask = 40;
+constexpr std::uint64_t kRoundSteps = 2'000;  // that a round costs beside its search
 
 class Solver {
  public:
@@ -20,7 +21,8 @@ class Solver {
         rows_(rows_of(instance)),
         row_search_(rows_, aparts(instance), limits.seed),
         order_search_(instance, limits.seed + 1) {
-    for (const PlannedTask& t : instance.tasks) has_deadlines_ = has_deadlines_ || t.deadline_s < kForever;
+    for (const PlannedTask& t : instance.tasks)
+      has_deadlines_ = has_deadlines_ || t.deadline_s < kForever;
     for (const PlannedBoard& b : instance.boards) has_times_ = has_times_ || !b.closed.empty();
     for (const Choice& c : instance.choices) {
       has_times_ = has_times_ || c.ready_s > 0;
@@ -37,8 +39,13 @@ class Solver {
     offer_assignment(by_prices(instance_, rows_, bound_));
     offer_assignment(by_completion(instance_, rows_, FirstComes::kListed));
     if (has_deadlines_) offer_assignment(by_completion(instance_, rows_, FirstComes::kDeadline));
-    std::uint64_t round = std::max<std::uint64_t>(kFirstRound, kRoundPerTask * instance_.tasks.size());
-    while (!done()) {
+    std::uint64_t round =
+        std::max<std::uint64_t>(kFirstRound, kRoundPerTask * instance_.tasks.size());
+    // One board and sums alone: there is nothing to search.
+    const bool decided = instance_.boards.size() < 2 && sums_suffice();
+    while (!done() && !decided) {
+      // Some rounds end before they begin; they count all the same, or this would never end.
+      if (!steering_.spend(kRoundSteps)) break;
       search_rows(round);
       if (done()) break;
       search_orders(round);
@@ -118,7 +125,8 @@ class Solver {
   void search_orders(std::uint64_t steps) {
     if (sums_suffice()) return;
     order_search_.start(orders_);
-    order_search_.improve(bound_.bound_s, steps, steering_);
+    constexpr double kMissPrices[] = {100.0, 1.0, 0.1};
+    order_search_.improve(bound_.bound_s, kMissPrices[rounds_++ % 3], steps, steering_);
     offer(order_search_.best());
   }
   void economise() {
@@ -146,6 +154,7 @@ class Solver {
   bool has_deadlines_ = false;
   bool has_times_ = false;
   bool has_costs_ = false;
+  std::size_t rounds_ = 0;
   std::vector<Order> orders_;  // of the best plan
   Objective best_ = {INT64_MAX, kForever, INT64_MAX, INT64_MAX};
 };

@@ -1,5 +1,5 @@
-// The planner: an instance in, a plan out that keeps every rule, with a bound that says how far from
-// the best it can be.
+// The planner: an instance in, a plan out that keeps every rule, with a bound that says how far
+// from the best it can be.
 #pragma once
 
 #include "agent/placement/planner/plan.hpp"

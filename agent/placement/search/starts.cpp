@@ -56,7 +56,8 @@ class Filler {
   }
   [[nodiscard]] bool taken(std::size_t task, std::size_t board) const {
     const int group = instance_.tasks[task].apart;
-    return group >= 0 && std::find(apart_[board].begin(), apart_[board].end(), group) != apart_[board].end();
+    return group >= 0 &&
+           std::find(apart_[board].begin(), apart_[board].end(), group) != apart_[board].end();
   }
   void take(std::size_t task, std::size_t board) {
     out_[task] = static_cast<int>(board);
@@ -164,12 +165,12 @@ Order best_rule(const Instance& instance, Timetable& timetable, std::size_t boar
                                        : memory + 1e-9 * time;
     return std::make_tuple(latest_start(instance, t, board), -by_rule, task);
   };
-  const int rules =
-      instance.mode == Mode::kSerial || tasks.size() > kAllRulesTasksMax ? 1 : 4;
+  const int rules = instance.mode == Mode::kSerial || tasks.size() > kAllRulesTasksMax ? 1 : 4;
   Order best;
   for (int rule = 0; rule < rules; ++rule) {
     Order order = tasks;
-    std::sort(order.begin(), order.end(), [&](int a, int b) { return key(a, rule) < key(b, rule); });
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return key(a, rule) < key(b, rule); });
     const BoardResult found = run_order(instance, timetable, board, order);
     if (rule == 0 || better(found, *result)) {
       *result = found;

@@ -1,9 +1,9 @@
 // Assignments to begin with, and orders for the tasks of a board.
 //
-// Sources: MCT and LPT-MCT, minimum completion time in the order given and longest first (Ibarra and
-// Kim, 1977); prices, each task where the bound's prices make it cheapest; shares, the fractional
-// plan of the bound rounded (after Lenstra, Shmoys and Tardos, 1990: all but a few tasks are whole
-// in it).
+// Sources: MCT and LPT-MCT, minimum completion time in the order given and longest first (Ibarra
+// and Kim, 1977); prices, each task where the bound's prices make it cheapest; shares, the
+// fractional plan of the bound rounded (after Lenstra, Shmoys and Tardos, 1990: all but a few tasks
+// are whole in it).
 #pragma once
 
 #include "agent/placement/planner/timetable.hpp"
@@ -13,7 +13,8 @@
 namespace laird::placement {
 
 enum class FirstComes : std::uint8_t { kListed, kLongest, kDeadline };
-[[nodiscard]] Assignment by_completion(const Instance& instance, const Rows& rows, FirstComes first);
+[[nodiscard]] Assignment by_completion(const Instance& instance, const Rows& rows,
+                                       FirstComes first);
 [[nodiscard]] Assignment by_prices(const Instance& instance, const Rows& rows, const Bound& bound);
 [[nodiscard]] Assignment by_shares(const Instance& instance, const Rows& rows, const Bound& bound);
 

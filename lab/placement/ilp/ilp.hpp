@@ -18,9 +18,9 @@ struct IlpRow {
 
 // Minimise the sum of cost times value, all values at least 0.
 struct Ilp {
-  std::vector<double> cost;   // by column
-  std::vector<double> high;   // by column
-  std::vector<bool> whole;    // by column: integers only
+  std::vector<double> cost;  // by column
+  std::vector<double> high;  // by column
+  std::vector<bool> whole;   // by column: integers only
   std::vector<IlpRow> rows;
 
   int add_column(double column_cost, double column_high, bool is_whole) {
