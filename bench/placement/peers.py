@@ -12,21 +12,12 @@ with build/peers/bin/python.
 
 import argparse
 import collections
+import importlib.util
 import json
 import subprocess
 import sys
 import threading
 import time
-
-try:
-    from ortools.sat.python import cp_model
-except ImportError:
-    cp_model = None
-try:
-    import highspy
-    import numpy
-except ImportError:
-    highspy = None
 
 Run = collections.namedtuple("Run", "makespan bound first_s")  # makespan None: no plan
 
@@ -59,18 +50,16 @@ def stop_after_cpu(seconds, stop):
     return gone
 
 
-class FirstPlan(cp_model.CpSolverSolutionCallback if cp_model else object):
-    def __init__(self):
-        super().__init__()
-        self.begun = time.process_time()
-        self.first_s = None
-
-    def on_solution_callback(self):
-        if self.first_s is None:
-            self.first_s = time.process_time() - self.begun
-
-
 def cp_sat(instance, mode, seconds):
+    from ortools.sat.python import cp_model
+
+    class FirstPlan(cp_model.CpSolverSolutionCallback):
+        first_s = None
+
+        def on_solution_callback(self):
+            if self.first_s is None:
+                self.first_s = time.process_time() - begun
+
     begun = time.process_time()
     model = cp_model.CpModel()
     horizon = sum(max(t["time_s"]) for t in instance["tasks"])
@@ -103,7 +92,6 @@ def cp_sat(instance, mode, seconds):
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     callback = FirstPlan()
-    callback.begun = begun
     # Building the model is part of its time, as it is of the others'.
     gone = stop_after_cpu(seconds - (time.process_time() - begun), solver.stop_search)
     status = solver.solve(model, callback)
@@ -113,8 +101,11 @@ def cp_sat(instance, mode, seconds):
                callback.first_s)
 
 
-def highs(instance, seconds):
+def highs(instance, _mode, seconds):
     """Mode S as a mixed integer programme."""
+    import highspy
+    import numpy
+
     begun = time.process_time()
     h = highspy.Highs()
     h.setOptionValue("output_flag", False)
@@ -151,12 +142,25 @@ def ours(lab, name, mode, seconds, solver):
     return Run(r["makespan_s"], r["bound_s"], r["trace"][0][0])
 
 
+PEERS = {"CP-SAT": ("ortools", cp_sat), "HiGHS": ("highspy", highs)}
+
+
+def installed(who):
+    return importlib.util.find_spec(PEERS[who][0]) is not None
+
+
+def in_own_process(who, instance, mode, seconds):
+    """The peers' libraries do not bear each other in one process, and so each is timed alone."""
+    done = subprocess.run([sys.executable, __file__, "--peer", who, mode, str(seconds)],
+                          input=json.dumps(instance), capture_output=True, text=True, check=True)
+    return Run(*json.loads(done.stdout.splitlines()[-1]))
+
+
 def solvers(lab, mode, seconds):
     out = {"laird": lambda name, _: ours(lab, name, mode, seconds, "search")}
-    if cp_model:
-        out["CP-SAT"] = lambda _, instance: cp_sat(instance, mode, seconds)
-    if mode == "S" and highspy:
-        out["HiGHS"] = lambda _, instance: highs(instance, seconds)
+    for who in PEERS:
+        if installed(who) and (mode == "S" or who == "CP-SAT"):
+            out[who] = lambda _, instance, who=who: in_own_process(who, instance, mode, seconds)
     if mode == "S":
         out["CBC"] = lambda name, _: ours(lab, name, mode, seconds, "cbc")
     return out
@@ -192,6 +196,10 @@ def print_case(case, boards, runs):
 
 
 def main():
+    if len(sys.argv) == 5 and sys.argv[1] == "--peer":
+        solve = PEERS[sys.argv[2]][1]
+        print(json.dumps(solve(json.load(sys.stdin), sys.argv[3], float(sys.argv[4]))))
+        return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lab", default="build/release/bin/laird-lab")
     parser.add_argument("--seconds", type=float, default=1.0)
@@ -200,9 +208,9 @@ def main():
     parser.add_argument("--cases", default="S20,S50,S100,S1000,C20,C50,C100,C1000")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    for name, there in (("ortools (CP-SAT)", cp_model), ("highspy (HiGHS)", highspy)):
-        if not there:
-            print("skipped: %s is not installed; see --help" % name, file=sys.stderr)
+    for who in PEERS:
+        if not installed(who):
+            print("skipped: %s, since %s is not installed" % (who, PEERS[who][0]), file=sys.stderr)
     everything = {}
     for case in options.cases.split(","):
         runs = run_case(options.lab, case, options.boards, options.seconds, options.seeds)

@@ -2,6 +2,8 @@
 // files.
 #include "lab/placement/command.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 
@@ -15,6 +17,7 @@
 #include "lab/placement/gap.hpp"
 #include "lab/placement/instances.hpp"
 #include "lab/placement/runs.hpp"
+#include "lab/placement/study.hpp"
 
 namespace laird::lab {
 namespace {
@@ -33,6 +36,7 @@ struct SolveOptions {
   RunOptions run;
   std::string plan;
   std::string explain;
+  std::string page;
   bool json = false;
 };
 
@@ -115,6 +119,10 @@ int solve_one(SolveOptions o) {
     const std::string text =
         json::to_pretty_text(placement::plan_json(read->instance, read->hash, r->plan));
     if (const Status ok = config::write_file(o.plan, text); !ok) return complain(ok.error());
+  }
+  if (!o.page.empty()) {
+    const Status ok = config::write_file(o.page, plan_page(read->instance, r->plan));
+    if (!ok) return complain(ok.error());
   }
   if (o.json) {
     std::printf("%s\n", json::to_text(solve_json(read->instance, *r)).c_str());
@@ -259,6 +267,7 @@ void add_solve(cli::Command& parent, ExitCode& code) {
       ->check(cli::one_of({"search", "membatch", "baseline", "fcfs", "cbc"}))
       ->show_default();
   cmd->add_option("--plan", o->plan, "Write the plan to this file");
+  cmd->add_option("--page", o->page, "Write a page that draws the plan to this file");
   cmd->add_option("--explain", o->explain,
                   "Say why this task is where it is, and what else it could be");
   cmd->add_flag("--json", o->json, "One line of JSON");
@@ -286,6 +295,62 @@ void add_instance(cli::Command& parent, ExitCode& code) {
   cmd->callback([name, &code] { code.value = print_instance(*name); });
 }
 
+struct StudyWords {
+  StudyOptions study;
+  std::string of = "paper";
+  std::string time = "1s";
+  std::string page;
+  int boards = 7;
+  bool json = false;
+};
+
+int run_the_study(StudyWords o) {
+  const Result<DurationNs> time = config::parse_duration(o.time);
+  if (!time) return complain(time.error());
+  o.study.seconds = static_cast<double>(*time) * 1e-9;
+  o.study.paper = o.of == "paper";
+  o.study.boards = static_cast<std::size_t>(o.boards);
+  const bool show = isatty(STDERR_FILENO) != 0;
+  void (*const say)(const std::string&) = [](const std::string& what) {
+    std::fprintf(stderr, "\r\033[K%s", what.c_str());
+  };
+  const auto rows = run_study(o.study, show ? say : nullptr);
+  if (show) std::fprintf(stderr, "\r\033[K");
+  if (!rows) return complain(rows.error());
+  const std::string text = o.json ? json::to_text(study_json(*rows)) + "\n" : study_text(*rows);
+  std::fputs(text.c_str(), stdout);
+  if (o.page.empty()) return 0;
+  const Status ok = config::write_file(o.page, study_page(o.study, *rows));
+  return ok ? 0 : complain(ok.error());
+}
+
+void add_study(cli::Command& parent, ExitCode& code) {
+  const auto o = std::make_shared<StudyWords>();
+  cli::Command* cmd =
+      parent.add_subcommand("study",
+                            "Solvers beside each other on the paper's tasks or on generated ones.\n"
+                            "Example: laird-lab placement study --of gen --tasks 50,100 --boards 8 "
+                            "--seeds 10 --solver search,fcfs");
+  cmd->add_option("--of", o->of, "paper: its five workloads in turn; gen: drawn from them by seed")
+      ->check(cli::one_of({"paper", "gen"}))
+      ->show_default();
+  cmd->add_option("--tasks", o->study.tasks, "Numbers of tasks, with commas between")
+      ->delimiter(',');
+  cmd->add_option("--boards", o->boards, "Boards: 7 as the paper's workers, 8 with its head")
+      ->check(cli::range(1, 1000))
+      ->show_default();
+  cmd->add_option("--mode", o->study.modes, "S, C or both")->delimiter(',');
+  cmd->add_option("--solver", o->study.solvers, "Which; all that this program has if not given")
+      ->delimiter(',');
+  cmd->add_option("--seeds", o->study.seeds, "Instances and searches of each kind")->show_default();
+  cmd->add_option("--time", o->time, "CPU time of a search, or of each integer programme")
+      ->show_default();
+  cmd->add_flag("--deadlines", o->study.deadlines, "Give the tasks deadlines and weights");
+  cmd->add_option("--page", o->page, "Write a page with the table and plots to this file");
+  cmd->add_flag("--json", o->json, "JSON instead of a table");
+  cmd->callback([o, &code] { code.value = run_the_study(*o); });
+}
+
 }  // namespace
 
 void add_placement(cli::Command& app, ExitCode& code) {
@@ -298,6 +363,7 @@ void add_placement(cli::Command& app, ExitCode& code) {
   add_check(*cmd, code);
   add_instance(*cmd, code);
   add_gap(*cmd, code);
+  add_study(*cmd, code);
 }
 
 }  // namespace laird::lab
