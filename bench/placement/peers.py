@@ -125,9 +125,10 @@ def highs(instance, _mode, seconds):
     for row in loads.values():
         h.addRow(-inf, 0, len(row) + 1, numpy.array([0] + [c for c, _ in row], dtype=numpy.int32),
                  numpy.array([-1.0] + [s for _, s in row]))
-    # HiGHS knows wall time only; on a busy machine it gets less CPU than the others.
-    h.setOptionValue("time_limit", max(0.01, seconds - (time.process_time() - begun)))
+    h.HandleUserInterrupt = True
+    gone = stop_after_cpu(seconds - (time.process_time() - begun), h.cancelSolve)
     h.run()
+    gone.set()
     info = h.getInfo()
     found = info.primal_solution_status == 2
     return Run(round(info.objective_function_value) if found else None, info.mip_dual_bound, None)
