@@ -73,8 +73,8 @@ class Filler {
   std::vector<std::vector<int>> apart_;  // by board: the groups that have a task there
 };
 
-// Each task in the group where the bound's prices make it cheapest; then, while a group has more per
-// board than another could take over, the task whose change costs least for what it takes off.
+// Each task in the group where the bound's prices make it cheapest; then, while a group has more
+// per board than another could take over, the task whose change costs least for what it takes off.
 class Levelled {
  public:
   Levelled(const Rows& rows, const Bound& bound)
@@ -102,7 +102,9 @@ class Levelled {
  private:
   static constexpr std::size_t kLevelWork = 20'000'000;
 
-  [[nodiscard]] double size(std::size_t g) const { return static_cast<double>(rows_.boards[g].size()); }
+  [[nodiscard]] double size(std::size_t g) const {
+    return static_cast<double>(rows_.boards[g].size());
+  }
   // The largest row of a group per board, with `sign` times a task more.
   [[nodiscard]] double load(std::size_t g, std::size_t task, double sign) const {
     double most = 0.0;
@@ -150,7 +152,7 @@ class Levelled {
 
   const Rows& rows_;
   std::size_t count_ = 0;
-  std::vector<double> sums_;  // by group, then row: per board
+  std::vector<double> sums_;   // by group, then row: per board
   std::vector<double> costs_;  // by task, then group
   std::vector<std::size_t> at_;
 };
