@@ -4,7 +4,6 @@
 
 #include "agent/placement/planner/verify.hpp"
 #include "agent/placement/search/order_search.hpp"
-#include "base/exact_math.hpp"
 
 namespace laird::placement {
 namespace {
@@ -107,11 +106,10 @@ class Solver {
 
   void search_rows(std::uint64_t steps) {
     row_search_.start(assignment());
-    // Many tasks are nearly right from the start and want a cold round first; few want hot ones.
-    const double cold = std::clamp(20.0 / static_cast<double>(instance_.tasks.size()), 0.01, 1.0);
-    const double warmths[] = {cold, 1.0, exact::sqrt(cold)};
+    // Many tasks are nearly right from the start and want cold rounds; few want hot ones.
+    constexpr double kWarmths[] = {0.02, 0.5, 0.1, 1.0};
     row_search_.level(static_cast<double>(std::max<Seconds>(bound_.bound_s, 1)),
-                      warmths[rounds_ % 3], steps, steering_);
+                      kWarmths[rounds_ % 4], steps, steering_);
     std::vector<Order> orders = orders_for(instance_, row_search_.best());
     if (!sums_suffice()) learn_factors(orders);
     offer(std::move(orders));
