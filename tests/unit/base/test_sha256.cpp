@@ -22,7 +22,7 @@ TEST(pieces_of_any_size_give_the_hash_of_the_whole) {
   for (int i = 0; i < 500; ++i) text.push_back(static_cast<char>(i * 7));
   for (std::size_t length = 0; length < text.size(); length += 13) {
     const std::string_view whole = std::string_view(text).substr(0, length);
-    for (const std::size_t piece : {1, 55, 63, 64, 65, 200}) {
+    for (const std::size_t piece : {1U, 55U, 63U, 64U, 65U, 200U}) {
       Sha256 hash;
       for (std::size_t at = 0; at < length; at += piece) hash.add(whole.substr(at, piece));
       TEST_ASSERT_EQUAL_STRING(sha256_of(whole).c_str(), hash.hex().c_str());
