@@ -351,9 +351,8 @@ Status Agent::write_batch() {
   const std::size_t count = std::min(queue_.size(), kBatchMax);
   durable_ = false;
   for (std::size_t i = 0; i < count; ++i) {
-    const Result<std::uint64_t> seq = journal_->append(queue_[i].event);
-    LAIRD_TRY(seq);
-    if (i == 0) first_seq_ = *seq;
+    const std::uint64_t seq = journal_->append(queue_[i].event);
+    if (i == 0) first_seq_ = seq;
     durable_ = durable_ || core::is_promise(queue_[i].event.body);
   }
   LAIRD_TRY(journal_->commit(false));

@@ -142,13 +142,13 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
     kept[task.spec.name] = std::move(groups_[task.spec.name]);
   }
   std::size_t told = kept.size();
-  for (auto task = state.ended.rbegin(); task != state.ended.rend() && told < kWordTasksMax;
-       ++task) {
+  for (auto at = state.ended.rbegin(); at != state.ended.rend() && told < kWordTasksMax; ++at) {
+    const core::Task& task = *at;
     const bool as_planned =
-        task->outcome == core::Outcome::kSucceeded || task->outcome == core::Outcome::kExhausted;
-    if (!as_planned || now > told_until(*task) || !task->spec.cotrain) continue;
-    if (kept.count(task->spec.name) != 0) continue;
-    tasks.set(task->spec.name, kDone);
+        task.outcome == core::Outcome::kSucceeded || task.outcome == core::Outcome::kExhausted;
+    if (!as_planned || now > told_until(task) || !task.spec.cotrain) continue;
+    if (kept.count(task.spec.name) != 0) continue;
+    tasks.set(task.spec.name, kDone);
     ++told;
   }
   groups_ = std::move(kept);

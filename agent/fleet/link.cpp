@@ -372,25 +372,28 @@ void FleetLink::publish_report() {
 void FleetLink::publish_tasks() {
   const TimeNs now = agent_.now();
   std::size_t sent = 0;
-  for (TaskRow& row : task_rows(agent_.state(), now)) {
-    row.fleet_boards = groups_->boards(row.name);
-    PublishedTask& last = tasks_[row.name];
-    const bool changed = last.state != row.state;
-    if (!changed && (row.ended || now - last.at < kTaskEvery)) continue;
+  for (const core::Task* task : tasks_in_order(agent_.state())) {
+    PublishedTask& last = tasks_[task->spec.name];
+    last.known = true;
+    const bool changed = last.state != state_word(*task);
+    const bool ended = task->state == core::TaskState::kEnded;
+    if (!changed && (ended || now - last.at < kTaskEvery)) continue;
     if (!changed && sent >= kTasksPerSecond) continue;
+    TaskRow row = task_row(agent_.state(), *task, now);
+    row.fleet_boards = groups_->boards(row.name);
     ++sent;
     last.state = row.state;
     last.at = now;
     last.clear_at = row.ended ? now + kTaskKeptAfterEnd : kNever;
-    Value task = task_json(row);
-    task.set("s", "laird.task/1.0");
-    task.set("epoch", epoch_);
-    task.set("seq", ++seq_);
-    task.set("ts", mqtt::time_text(wall_ms()));
-    publish_state(TopicKind::kTask, row.name, json::to_text(task));
+    Value text = task_json(row);
+    text.set("s", "laird.task/1.0");
+    text.set("epoch", epoch_);
+    text.set("seq", ++seq_);
+    text.set("ts", mqtt::time_text(wall_ms()));
+    publish_state(TopicKind::kTask, row.name, json::to_text(text));
   }
   for (auto task = tasks_.begin(); task != tasks_.end();) {
-    const bool kept = agent_.state().find_named(task->first) != nullptr;
+    const bool kept = std::exchange(task->second.known, false);
     if (now < task->second.clear_at && kept) {
       ++task;
       continue;

@@ -46,6 +46,7 @@ class FleetLink {
     std::string state;
     TimeNs at = 0;
     TimeNs clear_at = kNever;
+    bool known = false;  // to the state, as of the round under way
   };
 
   FleetLink(Loop& loop, Agent& agent, Machine& machine, const Settings& settings,

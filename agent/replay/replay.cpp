@@ -1,5 +1,6 @@
 #include "agent/replay/replay.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "agent/core/step/step.hpp"
@@ -10,13 +11,6 @@ namespace laird::lab {
 namespace {
 
 constexpr std::uint64_t kProgressEvery = 100'000;
-
-Bytes bytes_of(core::Effects& commands) {
-  Bytes out;
-  Archive ar = Archive::writer(out);
-  ar.sequence(commands, commands.size());
-  return out;
-}
 
 std::vector<std::string> words(const core::Effects& commands) {
   std::vector<std::string> out;
@@ -70,19 +64,29 @@ class Replayer {
     ++result_.events;
     result_.commands += commands_.size();
     if (progress_ && result_.events % kProgressEvery == 0) progress_(result_.events);
-    if (!record.has_outcome) {
+    const bool same_commands = record.has_outcome && are_as(record.commands);
+    if (same_commands && state_.digest() == record.state_hash) return true;
+    const std::optional<core::Effects> recorded =
+        record.has_outcome ? journal::commands_of(record) : std::nullopt;
+    if (!recorded) {
       ++result_.unverified;
       return true;
     }
-    const bool same_commands = bytes_of(commands_) == bytes_of(record.commands);
-    if (same_commands && state_.digest() == record.state_hash) return true;
     result_.difference = Difference{path,
                                     record.seq,
                                     core::describe(record.event.body),
-                                    words(record.commands),
+                                    words(*recorded),
                                     words(commands_),
                                     same_commands};
     return false;
+  }
+
+  bool are_as(std::string_view recorded) {
+    bytes_.clear();
+    Archive ar = Archive::writer(bytes_);
+    ar.sequence(commands_, commands_.size());
+    return std::equal(bytes_.begin(), bytes_.end(), recorded.begin(), recorded.end(),
+                      [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
   }
 
   ReplayResult& result_;
@@ -90,6 +94,7 @@ class Replayer {
   const ReplayWatch& watch_;
   core::State state_;
   core::Effects commands_;
+  Bytes bytes_;  // of them
   bool started_ = false;
   bool whole_ = true;
 };

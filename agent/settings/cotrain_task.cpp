@@ -10,12 +10,12 @@ bool has_cotrain_mark(const json::Value& params) {
 }
 
 void mark_cotrain_tasks(core::State& state) {
-  for (std::vector<core::Task>* tasks : {&state.live, &state.ended}) {
-    for (core::Task& task : *tasks) {
-      const Result<json::Value> params = json::parse(task.spec.params, "params");
-      task.spec.cotrain = params && has_cotrain_mark(*params);
-    }
-  }
+  const auto mark = [](core::Task& task) {
+    const Result<json::Value> params = json::parse(task.spec.params, "params");
+    task.spec.cotrain = params && has_cotrain_mark(*params);
+  };
+  for (core::Task& task : state.live) mark(task);
+  for (Part<core::Task>& task : state.ended) mark(task.change());
 }
 
 std::string cotrain_task_problem(const core::TaskSpec& spec,

@@ -22,13 +22,29 @@ void add_forecast(const core::Task& task, TaskRow& row) {
   row.forecast_high = forecast->high;
 }
 
-TaskRow row_of(const core::Task& task, TimeNs now) {
+}  // namespace
+
+std::vector<const core::Task*> tasks_in_order(const core::State& state) {
+  std::vector<const core::Task*> out;
+  out.reserve(state.live.size() + state.ended.size());
+  for (const core::Task& task : state.live) out.push_back(&task);
+  for (const core::Task& task : state.ended) out.push_back(&task);
+  std::sort(out.begin(), out.end(),
+            [](const core::Task* a, const core::Task* b) { return a->key < b->key; });
+  return out;
+}
+
+std::string_view state_word(const core::Task& task) {
+  return task.outcome != core::Outcome::kNone ? name(task.outcome) : name(task.state);
+}
+
+TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
   TaskRow row;
   row.name = task.spec.name;
   row.lane = name(task.spec.lane);
   row.ended = task.state == core::TaskState::kEnded;
   row.succeeded = task.outcome == core::Outcome::kSucceeded;
-  row.state = task.outcome != core::Outcome::kNone ? name(task.outcome) : name(task.state);
+  row.state = state_word(task);
   row.samples = task.samples;
   row.planned_samples = task.planned_samples;
   row.loss_known = task.loss_known;
@@ -42,6 +58,10 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
   row.share = static_cast<double>(row.busy_ns) / static_cast<double>(row.took_ns);
   row.switches = task.switches;
   row.energy_uj = task.energy_uj;
+  const power::TaskEnergy* used = row.ended ? nullptr : state.meter.task(task.key);
+  if (used != nullptr && state.meter.totals().readings > 0) {
+    row.energy_uj = used->dynamic.uj() + used->idle.uj();
+  }
   row.need = placement::need_of(task, task.rate, now);
   if (!row.ended) add_forecast(task, row);
   row.reason = task.reason;
@@ -49,23 +69,11 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
   return row;
 }
 
-}  // namespace
-
 std::vector<TaskRow> task_rows(const core::State& state, TimeNs now) {
-  std::vector<std::pair<core::TaskKey, TaskRow>> keyed;
-  for (const core::Task& task : state.live) {
-    keyed.emplace_back(task.key, row_of(task, now));
-    const power::TaskEnergy* used = state.meter.task(task.key);
-    if (used != nullptr && state.meter.totals().readings > 0) {
-      keyed.back().second.energy_uj = used->dynamic.uj() + used->idle.uj();
-    }
-  }
-  for (const core::Task& task : state.ended) keyed.emplace_back(task.key, row_of(task, now));
-  std::sort(keyed.begin(), keyed.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  const std::vector<const core::Task*> tasks = tasks_in_order(state);
   std::vector<TaskRow> rows;
-  rows.reserve(keyed.size());
-  for (auto& [key, row] : keyed) rows.push_back(std::move(row));
+  rows.reserve(tasks.size());
+  for (const core::Task* task : tasks) rows.push_back(task_row(state, *task, now));
   return rows;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/core/state/state.hpp"
@@ -38,7 +39,13 @@ struct TaskRow {
   std::size_t fleet_boards = 0;  // that take part, this one included; 0: not known
 };
 
-// Live tasks in order of acceptance, then the ended ones, newest last.
+// Live and ended tasks in order of acceptance.
+[[nodiscard]] std::vector<const core::Task*> tasks_in_order(const core::State& state);
+// The outcome of a task once there is one, else its state: what its row says.
+[[nodiscard]] std::string_view state_word(const core::Task& task);
+// One task of the state. A forecast is part of it, so a row costs more than a look.
+[[nodiscard]] TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now);
+// All tasks in order of acceptance.
 [[nodiscard]] std::vector<TaskRow> task_rows(const core::State& state, TimeNs now);
 [[nodiscard]] json::Value task_json(const TaskRow& row);
 

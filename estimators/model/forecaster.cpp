@@ -161,6 +161,7 @@ double Forecaster::clip(double r, double step, Observed& observed) {
 Observed Forecaster::observe(double samples, double loss) {
   Observed observed = check(samples_, samples, loss);
   if (!accepted(observed)) return observed;
+  digest_.forget();
   const double r = exact::log(loss);
   if (reports_ == 0) {
     samples_ = samples_first_ = samples;
@@ -402,13 +403,15 @@ bool Forecaster::all_finite() const {
 }
 
 void Forecaster::archive(Archive& ar) {
-  ar.run([this](auto& to) {
-    to(reports_, samples_, samples_first_, interval_, log_time_);
-    to(r_first_, loss_best_, loss_last_, surprise_, clipped_in_row_);
-    for (Memory& m : memories_) {
-      to(m.weight, m.weight_squared, m.r_mean, m.rr);
-      for (Regression& b : m.bends) to(b.x_mean, b.xx, b.xr);
-    }
+  ar.part(digest_, [this](Archive& alone) {
+    alone.run([this](auto& to) {
+      to(reports_, samples_, samples_first_, interval_, log_time_);
+      to(r_first_, loss_best_, loss_last_, surprise_, clipped_in_row_);
+      for (Memory& m : memories_) {
+        to(m.weight, m.weight_squared, m.r_mean, m.rr);
+        for (Regression& b : m.bends) to(b.x_mean, b.xx, b.xr);
+      }
+    });
   });
   if (ar.reading() && !all_finite()) ar.fail();
 }

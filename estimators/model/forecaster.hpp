@@ -166,6 +166,7 @@ class Forecaster {
   double surprise_ = 0.0;  // running mean square of one-step errors, for clipping
   std::int32_t clipped_in_row_ = 0;
   std::array<Memory, kMemories> memories_{};
+  KnownDigest digest_;  // of all of them, until the next report
 };
 
 }  // namespace laird::estimators

@@ -225,7 +225,7 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
                                                    graph_of_members(budget), 0);
     }
   }
-  if (ledger) ar(*ledger);
+  if (ledger) ar(ledger);
   if (!ar.since(3)) return;
   ar(program);
   ar(left_fleet);

@@ -17,6 +17,7 @@
 #include "base/archive.hpp"
 #include "base/enum_array.hpp"
 #include "base/error.hpp"
+#include "base/part.hpp"
 #include "base/time.hpp"
 #include "consensus/ledger/ledger.hpp"
 
@@ -89,9 +90,9 @@ struct FleetCounters {
 
 struct Fleet {
   FleetBudget budget;
-  std::unique_ptr<consensus::Ledger> ledger;  // none until the board has joined
-  std::uint64_t machine_boot = 0;             // which boot of the machine the ledger lived in
-  std::uint64_t program = 0;                  // which build of the agent stepped it
+  PartPtr<consensus::Ledger> ledger;  // none until the board has joined
+  std::uint64_t machine_boot = 0;     // which boot of the machine the ledger lived in
+  std::uint64_t program = 0;          // which build of the agent stepped it
   bool left_fleet = false;  // drained, and its account is closed: no ledger until it is undrained
   std::uint32_t incarnation_left = 0;  // of the account that was closed
   TimeNs start_at = 0;  // the board joins no earlier: leases of an earlier founding must end

@@ -34,7 +34,7 @@ const Task* State::find_named(std::string_view task) const {
     if (t.spec.name == task) return &t;
   }
   for (auto t = ended.rbegin(); t != ended.rend(); ++t) {
-    if (t->spec.name == task) return &*t;
+    if ((*t)->spec.name == task) return &**t;
   }
   return nullptr;
 }

@@ -14,6 +14,7 @@
 #include "agent/policies/policy.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
+#include "base/part.hpp"
 #include "power/model/meter.hpp"
 
 namespace laird::core {
@@ -47,9 +48,9 @@ struct State {
   TaskKey next_key = 1;
   CoreConfig config;
   std::vector<Lane> lanes;
-  std::vector<Task> live;       // ascending by key
-  std::vector<Task> ended;      // in the order they ended, the oldest dropped first
-  std::vector<TaskKey> wanted;  // chosen by a policy, waiting for memory to start
+  std::vector<Task> live;         // ascending by key
+  std::vector<Part<Task>> ended;  // in the order they ended, the oldest dropped first
+  std::vector<TaskKey> wanted;    // chosen by a policy, waiting for memory to start
   std::unique_ptr<policies::Policy> policy;
   Counters counters;
   power::Meter meter;  // energy of the board and of each task

@@ -2,6 +2,7 @@
 // shares, and carries out the operators' commands. The ledger itself is in consensus/ledger;
 // docs/ledger.md explains it.
 #include <algorithm>
+#include <utility>
 
 #include "agent/core/step/fleet_need.hpp"
 #include "agent/core/step/stepper.hpp"
@@ -307,7 +308,8 @@ void Stepper::enforce_shares() {
   const TimeNs until = s_.now + fence_margin(s_.config.slice, s_.config.fleet.lease);
   const bool on_floor = fleet.on_floor(until);
   const bool fenced = fleet.fenced(until);
-  const consensus::Shares shares = on_floor ? consensus::Shares{} : fleet.ledger->effective(s_.now);
+  const consensus::Shares shares =
+      on_floor ? consensus::Shares{} : std::as_const(fleet.ledger)->effective(s_.now);
   const FleetMember* self = fleet.budget.member(s_.config.node);
   for (std::size_t r = 0; r < kResources; ++r) {
     const std::int64_t divided = fleet.budget.divided_at(static_cast<Resource>(r), wall_now());

@@ -116,8 +116,9 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
 // A trainer finishes what it was granted even when its agent hangs. So no grant of a board that
 // uses a share may last beyond the fence, whatever slice the policy wishes for.
 DurationNs Stepper::slice_max() const {
-  if (!s_.fleet.member() || s_.fleet.on_floor(s_.now)) return kSliceMax;
-  return std::clamp(s_.fleet.ledger->fence_deadline() - s_.now, kSliceMin, kSliceMax);
+  const Fleet& fleet = s_.fleet;
+  if (!fleet.member() || fleet.on_floor(s_.now)) return kSliceMax;
+  return std::clamp(fleet.ledger->fence_deadline() - s_.now, kSliceMin, kSliceMax);
 }
 
 void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, DurationNs slice) {

@@ -50,7 +50,7 @@ def inside(text, word):
 
 
 def parse_type(text):
-    """A type as a tuple: ("list", "some" or "short", element, limit), ("opt", element), ("array", element, count),
+    """A type as a tuple: ("list", "some" or "short", element, limit), ("opt" or "part", element), ("array", element, count),
     ("text", "bytes" or "varint", limit), ("choice", name), ("policy", name or None), or ("name", a primitive, a structure
     or an enumeration)."""
     text = text.strip()
@@ -58,8 +58,9 @@ def parse_type(text):
         if (part := inside(text, word)) is not None:
             element, limit = part.rsplit(",", 1)
             return (word, parse_type(element), int(limit))
-    if (part := inside(text, "opt")) is not None:
-        return ("opt", parse_type(part))
+    for word in ("opt", "part"):
+        if (part := inside(text, word)) is not None:
+            return (word, parse_type(part))
     for word in ("text", "bytes", "varint"):
         if (part := inside(text, word)) is not None:
             return (word, int(part))
@@ -129,7 +130,7 @@ class Schema:
                 self.check_type(name, kind)
 
     def check_type(self, field, kind):
-        if kind[0] in ("list", "some", "short", "opt", "array"):
+        if kind[0] in ("list", "some", "short", "opt", "part", "array"):
             self.check_type(field, kind[1])
         elif kind[0] == "choice":
             assert kind[1] in self.choices, f"{field}: no choice {kind[1]}"

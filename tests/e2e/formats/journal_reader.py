@@ -122,6 +122,12 @@ class Decoder:
     def take_opt(self, element):
         return self.value(element) if self.take_name("bool") else None
 
+    def take_part(self, element):
+        before, self.words = self.words, []
+        value = self.value(element)
+        self.words = before + ([digest(self.words)] if self.format >= 4 else self.words)
+        return value
+
     def take_list(self, element, limit):
         return [self.value(element) for _ in range(self.count(limit))]
 
@@ -184,6 +190,9 @@ class Encoder:
         self.out.append(0 if value is None else 1)
         if value is not None:
             self.put(element, value)
+
+    def put_part(self, value, element):
+        self.put(element, value)
 
     def put_list(self, value, element, _limit):
         self.out += struct.pack("<I", len(value))

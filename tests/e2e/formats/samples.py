@@ -45,6 +45,9 @@ class Sampler:
     def make_opt(self, element):
         return None if self.bare else self.value(element)
 
+    def make_part(self, element):
+        return self.value(element)
+
     def make_list(self, element, limit):
         count = self.size(limit, min(limit, 2))
         # One element made anew and then repeated: the longest lists are long.

@@ -380,7 +380,7 @@ class Written(unittest.TestCase):
         return any(self.type_uses(kind, name) for _, kind, _ in fields)
 
     def type_uses(self, kind, name):
-        if kind[0] in ("list", "opt", "array"):
+        if kind[0] in ("list", "opt", "part", "array"):
             return self.type_uses(kind[1], name)
         return kind == ("name", name) or (
             kind[0] == "name" and kind[1] in TABLES.structures

@@ -177,6 +177,28 @@ TEST(the_sum_of_what_is_enforced_never_exceeds_the_budget) {
   }
 }
 
+TEST(what_is_kept_of_a_ledgers_digest_is_true_after_every_step) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 9);
+  FakeBoard& board = *fleet.boards[1];
+  std::string wrong;
+  board.after_step = [&](const Event& event, const Effects&) {
+    const std::uint64_t digest = board.state.digest();
+    if (test::read_back(board.state).digest() != digest) wrong = describe(event.body);
+  };
+  fleet.join_all();
+  board.submit(test::small_task("t", kMinute, 0.1));
+  fleet.run(30);
+  fleet.cut[1] = true;
+  fleet.run(25);
+  fleet.cut[1] = false;
+  fleet.run(30);
+  board.tell(DrainRequested{1, true});
+  fleet.run(40);
+  board.tell(DrainRequested{2, false});
+  fleet.run(20);
+  TEST_ASSERT_EQUAL_STRING("", wrong.c_str());
+}
+
 TEST(a_board_cut_off_falls_to_its_floor_within_the_lease) {
   FakeFleet fleet(plan_of(4, 20'000, 1'000), 3);
   fleet.join_all();

@@ -16,6 +16,8 @@ using test::FakeTrainer;
 
 namespace {
 
+constexpr int kStepsPerLook = 16;
+
 std::string broken;  // the first promise found broken
 
 void expect(bool holds, const char* promise) {
@@ -135,8 +137,13 @@ void live_one_life(std::uint64_t seed) {
   FakeBoard board(random_config(random));
   std::map<std::string, bool> accepted;
   std::map<std::string, Outcome> outcomes;
+  int steps = 0;
   board.after_step = [&](const Event&, const Effects& commands) {
     check_state(board.state);
+    const std::uint64_t digest = board.state.digest();
+    if (++steps % kStepsPerLook == 0) {
+      expect(test::read_back(board.state).digest() == digest, "what is kept of a digest is true");
+    }
     for (const Effect& command : commands) {
       const auto* changed = std::get_if<TaskChanged>(&command.body);
       if (changed == nullptr || changed->state != TaskState::kEnded) continue;
@@ -214,5 +221,5 @@ TEST(a_life_ends_in_the_same_state_on_every_architecture) {
   board.run_for(50 * kSecond);
   // Forecasts, rates and the meter are all in it; it changes only with the core's behaviour, and
   // then so do recorded journals.
-  TEST_ASSERT_EQUAL_HEX64(0x8A007DC3F7ED1005ULL, board.state.digest());
+  TEST_ASSERT_EQUAL_HEX64(0xD9F8915572B70548ULL, board.state.digest());
 }

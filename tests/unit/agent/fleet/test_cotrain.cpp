@@ -153,7 +153,7 @@ TEST(a_task_that_ended_as_planned_is_told_as_done_and_other_tasks_are_not_told) 
   rig.refresh();
   TEST_ASSERT_EQUAL_STRING(R"({"shared":"done"})", rig.words.back().c_str());
   // Whoever was away hears it until the deadline, and no longer.
-  rig.state.ended[0].deadline_at = 5 * kHour;
+  rig.state.ended[0].change().deadline_at = 5 * kHour;
   rig.groups.refresh(rig.state, 5 * kHour);
   TEST_ASSERT_EQUAL_STRING(R"({"shared":"done"})", rig.words.back().c_str());
   rig.groups.refresh(rig.state, 6 * kHour);
@@ -232,13 +232,13 @@ TEST(a_fleet_task_is_known_by_the_section_fleet_of_its_params) {
   state.live = {fleet_task(core::TaskState::kQueued), fleet_task(core::TaskState::kQueued)};
   state.live[1].spec.params = R"({"note":"fleet","fleet":true})";
   state.ended = {fleet_task(core::TaskState::kEnded), fleet_task(core::TaskState::kEnded)};
-  state.ended[1].spec.params = "{ not JSON \"fleet\"";
-  state.live[0].spec.cotrain = state.ended[0].spec.cotrain = false;
+  state.ended[1].change().spec.params = "{ not JSON \"fleet\"";
+  state.live[0].spec.cotrain = state.ended[0].change().spec.cotrain = false;
   mark_cotrain_tasks(state);
   TEST_ASSERT_TRUE(state.live[0].spec.cotrain);
   TEST_ASSERT_FALSE(state.live[1].spec.cotrain);
-  TEST_ASSERT_TRUE(state.ended[0].spec.cotrain);
-  TEST_ASSERT_FALSE(state.ended[1].spec.cotrain);
+  TEST_ASSERT_TRUE(state.ended[0]->spec.cotrain);
+  TEST_ASSERT_FALSE(state.ended[1]->spec.cotrain);
 }
 
 TEST(a_board_needs_others_words_from_the_acceptance_of_a_fleet_task_to_its_end) {
