@@ -394,9 +394,7 @@ Status Agent::confirm() {
 // machine out of memory, a stopped process. If the board's fence has passed meanwhile its share may
 // already be another's, and nothing decided before is done until the core knows the time.
 bool Agent::overslept() const {
-  const core::Fleet& fleet = state_.fleet;
-  const DurationNs margin = core::fence_margin(state_.config.slice, state_.config.fleet.lease);
-  return !fleet.on_floor(state_.now + margin) && fleet.on_floor(now() + margin);
+  return !core::is_on_floor(state_, state_.now) && core::is_on_floor(state_, now());
 }
 
 void Agent::carry_out_all() {
@@ -415,10 +413,28 @@ void Agent::block(const Error& error) {
   }
   blocked_ = true;
   told_blocked_ = true;
+  watch_fence();
   refuse_waiting();
   if (retry_ == 0) {
     retry_ = loop_.after(kStoreRetryEvery, [this] { unblock(); });
   }
+}
+
+// The fence does not wait for the journal. A grant ends before it by what is known of its trainer's
+// speed; a trainer that is slower, or hangs, is stopped.
+void Agent::watch_fence() {
+  if (fence_ != 0 || !blocked_ || !state_.fleet.member()) return;
+  if (core::is_on_floor(state_, now())) {
+    pool_->hold(true);
+    return;
+  }
+  const DurationNs margin = core::fence_margin(state_.config.slice, state_.config.fleet.lease);
+  const core::Fleet& fleet = state_.fleet;
+  const DurationNs left = fleet.ledger->fence_deadline() - margin - now();
+  fence_ = loop_.after(std::clamp<DurationNs>(left, 1, core::kLeaseMax), [this] {
+    fence_ = 0;
+    watch_fence();
+  });
 }
 
 void Agent::unblock() {
@@ -426,6 +442,8 @@ void Agent::unblock() {
   blocked_ = false;
   process();
   if (blocked_) return;
+  // Only now: the core has heard the time, and nobody goes on with what was granted before.
+  pool_->hold(false);
   told_blocked_ = false;
   log_(LogLevel::kInfo, "journal: writing again");
 }

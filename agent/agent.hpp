@@ -121,6 +121,7 @@ class Agent {
   void carry_out_all();
   void block(const Error& error);
   void refuse_waiting();
+  void watch_fence();
   void unblock();
   void carry_out(const core::Effect& command);
   void set_wake(TimeNs at);
@@ -157,6 +158,7 @@ class Agent {
   bool blocked_ = false;
   bool told_blocked_ = false;  // in the log: once, not at every retry
   Loop::TimerId retry_ = 0;
+  Loop::TimerId fence_ = 0;  // set while the journal is blocked and a share is in use
   bool finished_ = false;
 };
 

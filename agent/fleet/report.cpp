@@ -19,8 +19,8 @@ mqtt::Share share_of(const core::State& state, Resource resource, TimeNs now) {
   const auto r = static_cast<std::size_t>(resource);
   const core::Fleet& fleet = state.fleet;
   mqtt::Share out;
-  if (!fleet.on_floor(now)) out.parts = fleet.ledger->effective(now)[r];
-  out.enforced = fleet.enforced[r];
+  if (!core::is_on_floor(state, now)) out.parts = fleet.ledger->effective(now)[r];
+  out.enforced = core::enforced_at(state, now)[r];
   const core::FleetMember* self = fleet.budget.member(state.config.node);
   out.floor = self == nullptr ? 0 : self->floor[r];
   out.budget = fleet.budget.budget_at(resource, now + state.wall_minus_agent);
@@ -59,6 +59,8 @@ mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
   // The mean of the throttle's bursts where it is known: a reading shows one moment of them.
   report.power_mw_now = state.power.mean_mw ? state.power.mean_mw : state.meter.last_total_mw();
   report.cap_mw = state.power.in_force(state.config.power).mw.value_or(core::kUnlimited);
+  const std::int64_t share_mw = report.power_mw.enforced;
+  if (share_mw != core::kUnlimited && report.cap_mw > share_mw) report.cap_mw = share_mw;
   report.energy_mj = state.meter.totals().board.uj() / 1000;
   for (const core::Task& task : state.live) {
     if (task.state == core::TaskState::kRunning || task.state == core::TaskState::kPreempting) {
@@ -106,7 +108,7 @@ Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
   const auto mw = state.meter.last_total_mw();
   out.set("power_w", mw ? Value::number(static_cast<double>(*mw) / 1e3) : Value());
   out.set("power_mean_w", mean_w ? Value::number(*mean_w) : Value());
-  const std::int64_t cap = state.fleet.enforced[Resource::kPower];
+  const std::int64_t cap = core::enforced_at(state, now)[Resource::kPower];
   out.set("cap_w",
           cap == core::kUnlimited ? Value() : Value::number(static_cast<double>(cap) / 1e3));
   Value curves = Value::array();

@@ -124,11 +124,17 @@ void TrainerPool::set_duty(const core::SetFreezerDuty& command) {
 
 // One half of the cycle ends and the other begins; with nothing to hold back it stays thawed, and
 // without trainers it rests until the next one starts.
+void TrainerPool::hold(bool held) {
+  if (held == held_) return;
+  held_ = held;
+  for (auto& [pid, trainer] : running_) trainer->freeze_for_duty(held_ || duty_frozen_);
+}
+
 void TrainerPool::turn_duty() {
   duty_timer_ = 0;
   const bool rests = run_permille_ >= power::kLevelFull || running_.empty();
   duty_frozen_ = !rests && !duty_frozen_;
-  for (auto& [pid, trainer] : running_) trainer->freeze_for_duty(duty_frozen_);
+  for (auto& [pid, trainer] : running_) trainer->freeze_for_duty(held_ || duty_frozen_);
   if (!rests) plan_duty();
 }
 

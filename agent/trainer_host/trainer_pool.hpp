@@ -41,6 +41,9 @@ class TrainerPool final {
   void limit(const core::LimitTrainer& command);
   void set_duty(const core::SetFreezerDuty& command);
 
+  // Nothing runs until it is let go, whatever it was granted.
+  void hold(bool held);
+
   void on_to_peers(ToPeers shared) { host_.to_peers = std::move(shared); }
   // A line of the fleet for the trainer of a task. One that it has no room for is dropped when it
   // may be: what is missing in a model is asked for again.
@@ -68,6 +71,7 @@ class TrainerPool final {
   // wakes in each period, so it turns only while there is a trainer.
   std::int32_t run_permille_ = power::kLevelFull;
   bool duty_frozen_ = false;
+  bool held_ = false;
   Loop::TimerId duty_timer_ = 0;
 };
 

@@ -169,7 +169,7 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
       count(fleet.budget.rev));
   one(text, "laird_fleet_members", "gauge", "", "Boards of the budget, itself included.",
       count(fleet.budget.members.size()));
-  const std::int64_t share_mw = fleet.enforced[Resource::kPower];
+  const std::int64_t share_mw = core::enforced_at(*in.state, in.now)[Resource::kPower];
   if (share_mw != core::kUnlimited) {
     one(text, "laird_fleet_share_watts", "gauge", "watts", "This board's floor and share.",
         static_cast<double>(share_mw) * 1e-3);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "agent/fleet/report.hpp"
 #include "agent/replay/replay.hpp"
 
 namespace laird::test {
@@ -17,6 +18,11 @@ constexpr DurationNs kComeBack = 45 * kMinute;
 constexpr double kGivenOutMin = 0.97;
 
 bool decides(Board& board) { return !board.frozen() && !board.agent().journal_blocked(); }
+
+// Time has passed that no event has told the core of: the journal cannot be written, or was slow.
+bool is_behind(Board& board) {
+  return !decides(board) || board.agent().now() - board.state().now > kMinute;
+}
 
 std::string seconds_text(TimeNs at) {
   char text[32];
@@ -75,9 +81,16 @@ bool FleetWorld::run() {
     board->on_started([this](Board& started) { watch(started); });
     board->start();
   }
-  plan_fault();
+  if (options_.disk) {
+    plan_trial(*options_.disk);
+  } else {
+    plan_fault();
+  }
   plan_work();
   run_until(options_.faults_for);
+  if (options_.disk) {
+    counts_.trial_writes = FakeDisk::writes(boards_[options_.disk->board]->folder());
+  }
   heal();
   run_until(options_.faults_for + kComeBack);
   if (failure_.empty()) check_end();
@@ -119,13 +132,23 @@ void FleetWorld::watch(Board& board) {
   check_promises(board);
 }
 
-// What a board may use at this moment. The trainers of a dead agent are dead; those of an agent
-// that is frozen or cannot write its journal work on to the end of their grants.
+// What a board may use at this moment, and what it says of it. The trainers of a dead agent are
+// dead; those of an agent that stands still work on to the end of their grants; those of one that
+// cannot write its journal do too, but not beyond the fence.
 void FleetWorld::check_use(Board& board) {
   std::int64_t uses = kFloorMw;
-  if (board.running() && (decides(board) || board.trainers().any_working())) {
+  if (board.running() && (!board.frozen() || board.trainers().any_working())) {
     const std::int64_t enforced = board.state().fleet.enforced[kPower];
     if (enforced != core::kUnlimited) uses = std::max(uses, enforced);
+  }
+  if (board.running() && !board.frozen() && is_behind(board)) {
+    const std::int64_t told =
+        agent::report_of(board.state(), board.agent().now()).power_mw.enforced;
+    if (told < uses && board.trainers().any_working()) {
+      fail(board.name() + " tells of " + std::to_string(told) + " mW, and its trainers work with " +
+           std::to_string(uses));
+    }
+    uses = std::max(kFloorMw, told);
   }
   std::int64_t& before = uses_mw_[&board];
   uses_all_mw_ += uses - before;
@@ -178,9 +201,25 @@ void FleetWorld::check_replay() {
   for (auto& board : boards_) {
     const std::string folder = board->folder() + "/state/journal";
     board->kill();
-    const Result<lab::ReplayResult> replayed = lab::replay(folder, [](std::uint64_t) {});
+    std::map<std::string, int> done;
+    std::uint64_t commands = 0;
+    std::uint64_t repeated = 0;
+    std::string twice;
+    const auto watch = [&](const core::Event& event, const core::State& state) {
+      const bool carried_out = state.fleet.counters.commands > commands;
+      commands = state.fleet.counters.commands;
+      repeated = state.fleet.counters.commands_repeated;
+      const auto* command = std::get_if<core::OperatorCommand>(&event.body);
+      if (command == nullptr || !carried_out) return;
+      ++counts_.commands_done;
+      if (++done[command->id] > 1) twice = command->id;
+    };
+    const Result<lab::ReplayResult> replayed = lab::replay(
+        folder, [](std::uint64_t) {}, watch);
+    if (!twice.empty()) return fail(board->name() + " did the command " + twice + " twice");
     if (!replayed) return fail(board->name() + ": " + replayed.error().text());
     counts_.replayed_events += replayed->events;
+    counts_.commands_repeated += repeated;
     if (replayed->difference) return fail(board->name() + ": " + lab::report(*replayed));
   }
 }

@@ -29,6 +29,7 @@ inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 50;
 inline constexpr std::size_t kMembersMax = 1024;
 inline constexpr std::size_t kCommandIdBytesMax = 64;
 inline constexpr std::size_t kCommandsSeenMax = 1024;           // remembered until they expire
+inline constexpr std::size_t kCommandsKept = 64;                // and the last ones for longer
 inline constexpr std::size_t kPeerMessagesMax = 256;            // heard between two ticks
 inline constexpr std::size_t kPeerMessageBytesMax = 60 * 1024;  // one MQTT message
 inline constexpr std::int64_t kAmountMax = 1'000'000'000'000;   // of any resource: a gigawatt
@@ -46,6 +47,7 @@ inline constexpr DurationNs kSliceMax = kHour;
 // A submission must fit one journal row and one line of the control socket with room to spare.
 static_assert(kParamsBytesMax + 4 * 1024 <= 64 * 1024);
 static_assert(kTasksEndedKept < kTasksLiveMax);
+static_assert(kCommandsKept < kCommandsSeenMax);
 static_assert(kSliceMin < kSliceMax);
 static_assert(kTimeMax + kDeadlineMax <= INT64_MAX - kTimeMax);
 static_assert(kMemoryBytesMax <= INT64_MAX / static_cast<std::int64_t>(kTasksLiveMax + 1));

@@ -75,6 +75,8 @@ void State::archive(Archive& ar) {
   ar(draining);
   ar(agent_minus_machine);
   fleet.archive(ar, config.fleet, config.node);
+  // Agents of before did not note it, but forgot nothing that had not expired.
+  if (!ar.since(4)) fleet.forgotten_until_wall = now + wall_minus_agent;
   bool has_policy = policy != nullptr;
   ar(has_policy);
   if (ar.failed()) return;
@@ -96,6 +98,20 @@ std::uint64_t State::digest() {
   Archive ar = Archive::hasher();
   archive(ar);
   return ar.digest();
+}
+
+bool is_on_floor(const State& state, TimeNs now) {
+  return state.fleet.on_floor(now + fence_margin(state.config.slice, state.config.fleet.lease));
+}
+
+Amounts enforced_at(const State& state, TimeNs now) {
+  Amounts out = state.fleet.enforced;
+  if (!state.fleet.member() || !is_on_floor(state, now)) return out;
+  const FleetMember* self = state.fleet.budget.member(state.config.node);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (out[r] != kUnlimited) out[r] = self == nullptr ? 0 : self->floor[r];
+  }
+  return out;
 }
 
 Bytes encode(State& state) {

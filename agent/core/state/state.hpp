@@ -84,6 +84,11 @@ struct State {
   policies::Decision decision_;
 };
 
+// Whether at `now`, which may be later than the state, the board may use its floor and no more.
+[[nodiscard]] bool is_on_floor(const State& state, TimeNs now);
+// What it enforces at `now`. A share ends with the fence, whether an event has said so or not.
+[[nodiscard]] Amounts enforced_at(const State& state, TimeNs now);
+
 [[nodiscard]] Bytes encode(State& state);
 // `format`: of the journal it comes from (agent/journal/reader.hpp).
 [[nodiscard]] Result<State> decode_state(std::string_view bytes,

@@ -237,17 +237,24 @@ void Stepper::send(const consensus::Out& out) {
 void Stepper::on(const OperatorCommand& e) {
   Fleet& fleet = s_.fleet;
   const TimeNs wall = wall_now();
-  std::erase_if(fleet.seen, [wall](const SeenCommand& c) { return c.expires_wall < wall; });
+  fleet.forget_commands(wall);
   if (e.expires_wall < wall) {
     ++fleet.counters.commands_refused;
     refuse(e.request, Code::kRefused, "the command has expired");
     return;
   }
-  const bool repeated = std::any_of(fleet.seen.begin(), fleet.seen.end(),
-                                    [&](const SeenCommand& c) { return c.id == e.id; });
-  if (repeated) {
+  if (fleet.knows_command(e.id)) {
     ++fleet.counters.commands_repeated;
     out_.push_back({Answer{e.request, true, Code::kInvalid, 0, "done before", true}});
+    return;
+  }
+  if (e.expires_wall <= fleet.forgotten_until_wall) {
+    ++fleet.counters.commands_refused;
+    refuse(e.request, Code::kRefused,
+           "it may have been done before: commands that expire within the next " +
+               std::to_string((fleet.forgotten_until_wall - wall) / kSecond + 1) +
+               " s are forgotten here, because this board's clock was set back; set the clock, "
+               "then send the command anew");
     return;
   }
   if (fleet.seen.size() >= kCommandsSeenMax) {

@@ -55,6 +55,13 @@ class OneBoard {
     Result<std::unique_ptr<agent::Loop>> made = agent::Loop::create(clock);
     TEST_ASSERT_TRUE(made.has_value());
     loop = std::move(*made);
+    start();
+  }
+
+  // The agent, anew after the first time: what it knew it knows from its journal.
+  void start() {
+    config.reset();
+    agent.reset();
     auto created =
         agent::Agent::create(*loop, machine, settings, [](agent::LogLevel, const std::string&) {});
     TEST_ASSERT_TRUE_MESSAGE(created.has_value(), created ? "" : created.error().context.c_str());
