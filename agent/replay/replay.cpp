@@ -52,6 +52,7 @@ class Replayer {
     }
     whole_ = (*reader)->damage().empty();
     if (!whole_) result_.damage.push_back(path + ": " + (*reader)->damage());
+    if (!(*reader)->can_go_on()) result_.lost_events = true;
     result_.state_hash = state_.digest();
     return {};
   }

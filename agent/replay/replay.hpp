@@ -27,6 +27,7 @@ struct ReplayResult {
   std::uint64_t commands = 0;
   std::uint64_t unverified = 0;  // events whose answer was not recorded (the last before a crash)
   std::vector<std::string> damage;
+  bool lost_events = false;        // by damage; a log that ends inside a write has lost none
   std::vector<std::string> older;  // files of an older release, which answered by its own rules
   std::optional<Difference> difference;
   std::uint64_t state_hash = 0;  // after the last event

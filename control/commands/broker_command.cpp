@@ -8,6 +8,7 @@
 #include "control/fleet/exit.hpp"
 #include "control/provision/broker.hpp"
 #include "control/provision/pki.hpp"
+#include "control/screen/output.hpp"
 
 namespace laird::control {
 namespace {
@@ -82,7 +83,7 @@ Status write_config(ConfigOptions& options) {
   for (const File& file : files) {
     const std::string path = out + "/" + file.name;
     LAIRD_TRY(write_file(path, file.content, file.mode, if_there));
-    std::printf("made %s\n", path.c_str());
+    print("made %s\n", path.c_str());
   }
   return {};
 }
@@ -91,7 +92,7 @@ int config(ConfigOptions& options) {
   const auto done = write_config(options);
   if (!done) return complain(done.error());
   const std::string& at = options.broker.folder;
-  std::printf(
+  print(
       "\nNext: on the broker's machine, let its user own the folder %s and start it:\n"
       "      chown -R mosquitto %s && mosquitto -c %s/mosquitto.conf\n"
       "      or, with Debian's service: cp %s/mosquitto.conf /etc/mosquitto/ &&\n"

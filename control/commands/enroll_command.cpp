@@ -71,8 +71,8 @@ Status make_files(const EnrollOptions& options, const std::vector<std::string>& 
     LAIRD_TRY(made);
     const std::string folder = options.out + "/" + id;
     LAIRD_TRY(write_bundle(folder, *config, made->folder, if_there));
-    std::printf("made %s: laird.json, tls/ca.crt, tls/node.crt, tls/node.key\n%s", folder.c_str(),
-                install_commands(folder, id).c_str());
+    print("made %s: laird.json, tls/ca.crt, tls/node.crt, tls/node.key\n%s", folder.c_str(),
+          install_commands(folder, id).c_str());
   }
   return {};
 }

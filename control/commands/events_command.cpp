@@ -40,10 +40,13 @@ class Printer {
     if (!reach_.node.empty() && event.board != reach_.node) return false;
     return options_.kind.empty() || (kind != nullptr && kind->as_string() == options_.kind);
   }
-  void print(const EventView& event) {
+  void show(const EventView& event) {
     ++shown_;
-    std::printf("%s\n", reach_.json() ? json::to_text(event_json(event)).c_str()
-                                      : event_line(event).c_str());
+    if (reach_.json()) {
+      print_json(event_json(event));
+    } else {
+      print("%s\n", harmless(event_line(event)).c_str());
+    }
     std::fflush(stdout);
   }
 
@@ -92,7 +95,7 @@ void catch_up(FleetClient& client, DurationNs timeout, std::int64_t since_ms, Pr
   EventHistory missed;
   if (!fetch(client, live_boards(client.view()), since_ms, timeout, missed)) return;
   for (const EventView& event : missed.in_order()) {
-    if (printer.wants(event) && history.is_new(event)) printer.print(event);
+    if (printer.wants(event) && history.is_new(event)) printer.show(event);
   }
 }
 
@@ -111,7 +114,7 @@ int follow(FleetClient& client, Printer& printer, EventHistory& history, SteadyT
     while (!events.empty() && !printer.full()) {
       const EventView event = std::move(events.front());
       events.pop_front();
-      if (printer.wants(event) && history.is_new(event)) printer.print(event);
+      if (printer.wants(event) && history.is_new(event)) printer.show(event);
     }
     if (std::ferror(stdout) != 0 || printer.full()) return 0;
     if (std::chrono::steady_clock::now() >= until) return 0;
@@ -123,7 +126,7 @@ int follow(FleetClient& client, Printer& printer, EventHistory& history, SteadyT
 void print_array(const std::vector<EventView>& events) {
   Value all = Value::array();
   for (const EventView& event : events) all.add(event_json(event));
-  std::printf("%s\n", json::to_text(all).c_str());
+  print_json(all);
 }
 
 int show_history(FleetClient& client, const Reach& reach, const EventOptions& options,
@@ -145,7 +148,7 @@ int show_history(FleetClient& client, const Reach& reach, const EventOptions& op
   if (reach.json() && !reach.watch) {
     print_array(events);
   } else {
-    for (const EventView& event : events) printer.print(event);
+    for (const EventView& event : events) printer.show(event);
   }
   if (boards.size() > 1 || answered->size() < boards.size()) {
     say("answered " + std::to_string(answered->size()) + " of " + std::to_string(boards.size()));

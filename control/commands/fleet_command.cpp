@@ -136,7 +136,7 @@ int init(const Reach& reach, const InitOptions& options) {
     say("made " + options.out);
   }
   if (options.dry_run) {
-    if (options.out.empty()) std::fputs(text.c_str(), stdout);
+    if (options.out.empty()) print_text(text);
     return 0;
   }
   return put_in_force(client, *budget, where->timeout);
@@ -173,29 +173,29 @@ int status(const Reach& reach) {
   const Verdict verdict = verdict_of(view);
   const std::int64_t now = unix_ms_now();
   if (reach.json()) {
-    std::printf("%s\n", json::to_text(sums_json(sums, verdict, view, now)).c_str());
+    print_json(sums_json(sums, verdict, view, now));
   } else {
     const bool colour = colours_on(stdout);
-    std::printf("fleet      %s\n", where->fleet.fleet.c_str());
-    std::printf("budget     %s, %s\n",
-                sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "power not limited",
-                view.budget() ? ("revision " + std::to_string(view.budget()->rev) + ", signed by " +
-                                 view.budget()->op)
-                                    .c_str()
-                              : "none published: boards use their config files");
-    std::printf("given out  %s (boards that are away count with their floor)\n",
-                fixed(sums.enforced_w, 1, " W").c_str());
-    std::printf("drawn now  %s\n\n", sums.power_w ? fixed(sums.power_w, 1, " W").c_str()
-                                                  : "unknown: no board has a meter");
+    print("fleet      %s\n", where->fleet.fleet.c_str());
+    print("budget     %s, %s\n",
+          sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "power not limited",
+          view.budget() ? ("revision " + std::to_string(view.budget()->rev) + ", signed by " +
+                           view.budget()->op)
+                              .c_str()
+                        : "none published: boards use their config files");
+    print("given out  %s (boards that are away count with their floor)\n",
+          fixed(sums.enforced_w, 1, " W").c_str());
+    print("drawn now  %s\n\n",
+          sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "unknown: no board has a meter");
     Table table(board_columns(reach.wide()));
     for (const auto& [id, board] : view.boards()) {
       table.add(board_row(id, board, reach.wide(), now));
     }
-    std::fputs(table.text().c_str(), stdout);
+    print_text(table.text());
     const Colour tone = verdict.level == Verdict::Level::kOk        ? Colour::kGreen
                         : verdict.level == Verdict::Level::kWarning ? Colour::kYellow
                                                                     : Colour::kRed;
-    std::printf("\n%s\n", painted(verdict.text, tone, colour).c_str());
+    print("\n%s\n", painted(verdict.text, tone, colour).c_str());
   }
   if (verdict.level == Verdict::Level::kBroken) return kFailed;
   return verdict.level == Verdict::Level::kOk ? 0 : kPartial;

@@ -58,7 +58,11 @@ int get_nodes(const Reach& reach) {
     all.add(board_json(id, board, unix_ms_now()));
     table.add(board_row(id, board, reach.wide(), unix_ms_now()));
   }
-  std::fputs(reach.json() ? (json::to_text(all) + "\n").c_str() : table.text().c_str(), stdout);
+  if (reach.json()) {
+    print_json(all);
+  } else {
+    print_text(table.text());
+  }
   if (view.boards().empty()) say("no board has ever spoken to this broker");
   return 0;
 }
@@ -97,10 +101,10 @@ int get_tasks(const Reach& reach) {
   if (reach.json()) {
     Value all = Value::array();
     for (const TaskView& task : tasks) all.add(task_json(task));
-    std::printf("%s\n", json::to_text(all).c_str());
+    print_json(all);
     return 0;
   }
-  std::fputs(tasks_table(tasks, !where->local, reach.wide()).c_str(), stdout);
+  print_text(tasks_table(tasks, !where->local, reach.wide()));
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
 #include "control/provision/pki.hpp"
+#include "control/screen/output.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::control {
@@ -25,9 +26,9 @@ struct PkiOptions {
 
 void show(const PkiMade& made) {
   for (const std::string& file : made.files) {
-    std::printf("made %s/%s\n", made.folder.c_str(), file.c_str());
+    print("made %s/%s\n", made.folder.c_str(), file.c_str());
   }
-  if (!made.aside.empty()) std::printf("what stood there is now %s\n", made.aside.c_str());
+  if (!made.aside.empty()) print("what stood there is now %s\n", made.aside.c_str());
 }
 
 int init(PkiOptions& options) {
@@ -36,7 +37,7 @@ int init(PkiOptions& options) {
   const auto made = pki_init(options.init);
   if (!made) return complain(made.error());
   show(*made);
-  std::printf(
+  print(
       "\nKeep %s/ca.key safe: who has it can make members of the fleet.\n"
       "Next: lairctl pki issue node n-1 n-2 --dir %s\n"
       "      lairctl pki issue operator op-alice --dir %s\n"
@@ -50,21 +51,21 @@ void say_next(const PkiMade& made, const mqtt::Subject& subject) {
   const char* name = subject.name.c_str();
   switch (subject.role) {
     case Role::kNode:
-      std::printf(
+      print(
           "Next: copy %s to the board as /etc/laird/tls (root:laird, key 0640), name its files in\n"
           "      laird.json: \"tls\": {\"ca\": \"/etc/laird/tls/ca.crt\", \"cert\": "
           "\"/etc/laird/tls/node.crt\", \"key\": \"/etc/laird/tls/node.key\"}\n",
           made.folder.c_str());
       break;
     case Role::kOperator:
-      std::printf(
+      print(
           "Next: let the boards know the key, in laird.json:\n"
           "      \"operators\": [{\"name\": \"%s\", \"key\": \"%s\", \"may\": [\"*\"]}]\n"
           "      and the broker the name: lairctl broker config --force, then reload mosquitto\n",
           name, made.signing_public_key.c_str());
       break;
     case Role::kBroker:
-      std::printf("Next: lairctl broker config --force, then restart mosquitto\n");
+      print("Next: lairctl broker config --force, then restart mosquitto\n");
       break;
   }
 }
@@ -87,13 +88,12 @@ int revoke(const PkiOptions& options) {
     const auto count = pki_revoke(options.folder, name);
     if (!count) return complain(count.error());
     if (*count == 0) {
-      std::printf("%s was revoked before\n", name.c_str());
+      print("%s was revoked before\n", name.c_str());
     } else {
-      std::printf("revoked %zu certificate%s of %s\n", *count, *count == 1 ? "" : "s",
-                  name.c_str());
+      print("revoked %zu certificate%s of %s\n", *count, *count == 1 ? "" : "s", name.c_str());
     }
   }
-  std::printf(
+  print(
       "made %s/crl.pem\n"
       "Next: lairctl broker config --force, then restart mosquitto: it reads the list at start,\n"
       "      and a connection that stands is not looked at again.\n",
@@ -104,14 +104,14 @@ int revoke(const PkiOptions& options) {
 int list(const PkiOptions& options) {
   const auto index = pki_index(options.folder);
   if (!index) return complain(index.error());
-  std::printf("%-32s %-8s %-24s %s\n", "NAME", "ROLE", "EXPIRES", "STATE");
+  print("%-32s %-8s %-24s %s\n", "NAME", "ROLE", "EXPIRES", "STATE");
   const std::int64_t now_s = std::time(nullptr);
   for (const PkiEntry& entry : index->entries) {
     const char* state = entry.revoked_at_s != 0      ? "revoked"
                         : entry.not_after_s <= now_s ? "expired"
                                                      : "good";
-    std::printf("%-32s %-8s %-24s %s\n", entry.name.c_str(), std::string(name(entry.role)).c_str(),
-                mqtt::time_text(entry.not_after_s * 1000).c_str(), state);
+    print("%-32s %-8s %-24s %s\n", entry.name.c_str(), std::string(name(entry.role)).c_str(),
+          mqtt::time_text(entry.not_after_s * 1000).c_str(), state);
   }
   return 0;
 }

@@ -111,7 +111,7 @@ int purge(const Reach& reach, const PurgeOptions& options) {
                     "its certificate is not good any more; enroll it again with "
                     "--force, then purge it");
     if (cleared) {
-      std::printf("cleared %zu topics of %s\n", topics.size(), id.c_str());
+      print("cleared %zu topics of %s\n", topics.size(), id.c_str());
     } else {
       say("its topics stay: " + cleared.error().context);
       code = kPartial;
@@ -121,8 +121,8 @@ int purge(const Reach& reach, const PurgeOptions& options) {
   if (code == 0 && good) {
     const auto count = pki_revoke(options.pki, id);
     if (!count) return complain(count.error());
-    std::printf("revoked %zu certificate%s of %s; made %s/crl.pem\n", *count,
-                *count == 1 ? "" : "s", id.c_str(), options.pki.c_str());
+    print("revoked %zu certificate%s of %s; made %s/crl.pem\n", *count, *count == 1 ? "" : "s",
+          id.c_str(), options.pki.c_str());
   }
   if (member) {
     const int taken = put_in_force(**client, without_member(*budget, id), where->timeout);
@@ -131,7 +131,7 @@ int purge(const Reach& reach, const PurgeOptions& options) {
     say("the budget is unknown: " + budget.error().context);
   }
   if (code != 0) return code;
-  std::printf(
+  print(
       "Next: lairctl broker config --force, and restart mosquitto: until then the certificate "
       "still\n"
       "      opens a connection. Wipe /etc/laird and /var/lib/laird on the board, or its disk.\n"

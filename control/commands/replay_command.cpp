@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
+#include "control/screen/output.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::control {
@@ -33,7 +34,7 @@ class Explainer {
     if (*words == last_) return;
     last_ = *words;
     const std::int64_t wall_ms = (state.now + state.wall_minus_agent) / kMillisecond;
-    std::printf("%s  %s\n", mqtt::time_text(wall_ms).c_str(), words->c_str());
+    print("%s  %s\n", mqtt::time_text(wall_ms).c_str(), harmless(*words).c_str());
   }
   [[nodiscard]] bool in_vain() const { return !task_.empty() && !known_; }
 
@@ -59,8 +60,9 @@ int replay(const std::string& path, const std::string& task) {
   if (explainer.in_vain()) {
     return complain({Code::kNotFound, "no decision about a task '" + task + "' is in " + path});
   }
-  std::fputs(lab::report(*result).c_str(), stdout);
-  return result->difference ? kFailed : 0;
+  print_text(lab::report(*result));
+  if (result->difference) return kFailed;
+  return result->lost_events ? kPartial : 0;
 }
 
 }  // namespace

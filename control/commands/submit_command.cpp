@@ -5,6 +5,8 @@
 // only when the one before has refused, or when its command has expired by every clock within the
 // allowed skew and the board has said after that that it does not have the task. When a board stays
 // silent, no other is asked: the command ends as partial and names the board to look at.
+// A board's "accepted" is followed up: if it then does not have the task, it is told to cancel it,
+// and only after its answer the next board is asked.
 #include <algorithm>
 #include <cstdio>
 
@@ -23,6 +25,8 @@ using json::Kind;
 using json::Value;
 
 constexpr std::size_t kTaskFileMax = 1'000'000;
+// How long a board that accepted a task has to begin with it before it is asked.
+constexpr DurationNs kFollowUpAfter = 5 * kSecond;
 
 struct SubmitOptions {
   std::string file;
@@ -75,7 +79,7 @@ std::vector<Offer> shown(const std::map<std::string, mqtt::Reply>& bids, bool js
       if (!row.is(Kind::kObject)) row = Value::object().set("admits", false);
       all.add(row.set("node", offer.board));
     }
-    std::printf("%s\n", json::to_text(all).c_str());
+    print_json(all);
     return offers;
   }
   Table table({{"NODE"},
@@ -92,7 +96,7 @@ std::vector<Offer> shown(const std::map<std::string, mqtt::Reply>& bids, bool js
       table.add({offer.board, "no", "-", "-", "-", harmless(offer.why)});
     }
   }
-  std::fputs(table.text().c_str(), stdout);
+  print_text(table.text());
   return offers;
 }
 
@@ -182,12 +186,44 @@ class Placement {
     if (answered() && client_.replies(sent->id).at(board).code != mqtt::ReplyCode::kReplayed) {
       const mqtt::Reply& reply = client_.replies(sent->id).at(board);
       const int code = exit_code_of(reply);
-      if (code == 0) return show(reply);
+      if (code == 0) return follow_up(reply);
       say(board + " refused it: " + harmless(reply.text));
       if (reply.code == mqtt::ReplyCode::kExists) return code;
       return std::nullopt;
     }
     return look_at(board);
+  }
+
+  // Whether the board's topics say that it has begun with the task.
+  [[nodiscard]] bool has_begun(const std::string& board) {
+    const auto found = client_.view().tasks().find({board, name_});
+    return found != client_.view().tasks().end() && found->second.text("state") != "queued";
+  }
+
+  std::optional<int> follow_up(const mqtt::Reply& accepted) {
+    const std::string board = accepted.node;
+    if (client_.wait(after(kFollowUpAfter), [&] { return has_begun(board); })) {
+      return show(accepted);
+    }
+    const auto told = client_.ask(board, "explain", named(), timeout_);
+    if (told && told->code == mqtt::ReplyCode::kOk) {
+      say(board + " has it and has not begun: " + harmless(told->text));
+      return show(accepted);
+    }
+    if (!told || told->code != mqtt::ReplyCode::kNotFound) {
+      say(board +
+          " accepted it and does not say what became of it, so no other board was asked; "
+          "look with `lairctl get tasks --node " +
+          board + "`");
+      return kPartial;
+    }
+    say(board + " accepted it and does not have it; cancelling it there");
+    const auto cancelled = client_.ask(board, "cancel", named(), timeout_);
+    const bool gone = cancelled && (cancelled->code == mqtt::ReplyCode::kOk ||
+                                    cancelled->code == mqtt::ReplyCode::kNotFound);
+    if (gone) return std::nullopt;
+    say(board + " did not confirm that, so no other board was asked");
+    return kPartial;
   }
 
   // The command has expired, so the board's answer to this cannot become wrong any more.
@@ -207,7 +243,7 @@ class Placement {
   }
 
   int has_it(const std::string& board) {
-    std::printf("%s: accepted\n", board.c_str());
+    print("%s: accepted\n", board.c_str());
     return 0;
   }
 

@@ -57,7 +57,7 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
   const auto reply = (*client)->ask(board, verb, Value::object().set("task", task), where->timeout);
   if (!reply) return complain(reply.error());
   if (verb == "explain" && exit_code_of(*reply) == 0) {
-    std::printf("%s\n", reply->text.c_str());
+    print("%s\n", harmless(reply->text).c_str());
     return 0;
   }
   return show(*reply);

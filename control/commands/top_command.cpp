@@ -12,6 +12,7 @@
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/screen/output.hpp"
 #include "control/screen/screen.hpp"
 #include "control/screen/top_frame.hpp"
 
@@ -55,7 +56,7 @@ int once(FleetClient& client, FrameOptions frame, const TopOptions& options) {
   frame.now_ms = unix_ms_now();
   for (const std::string& line :
        texts(top_frame(client.view(), frame), frame.width, colours_on(stdout))) {
-    std::printf("%s\n", line.c_str());
+    print("%s\n", line.c_str());
   }
   return 0;
 }

@@ -270,7 +270,8 @@ std::string line_text(const Line& line, std::size_t width, bool colour) {
   for (const Piece& piece : line) {
     const std::size_t have = width_of(piece.text);
     if (left == 0) break;
-    out += painted(have <= left ? piece.text : padded(piece.text, left), piece.colour, colour);
+    out += painted(harmless(have <= left ? piece.text : padded(piece.text, left)), piece.colour,
+                   colour);
     left -= std::min(left, have);
   }
   // No spaces at the end, unless a colour ends there.

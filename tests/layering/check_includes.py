@@ -154,6 +154,10 @@ VENDORS = [
     (re.compile(r"^unity\.h$"), re.compile(r"^tests/")),
 ]
 
+# lairctl writes what boards say, and one place sees to it that none of it steers a terminal.
+PRINTS = re.compile(r"\bstd::(printf|puts|fputs|putchar|fwrite|cout)\b")
+PRINTS_IN = re.compile(r"^control/(?!screen/output\.cpp$)")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 # Split so that this file does not hold them itself.
 MARKS = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK|XX" r"X)\b")
@@ -217,6 +221,8 @@ def check_file(path, text, first_folders):
     for number, line in enumerate(lines, 1):
         if MARKS.search(line):
             out.append("%s:%d: a mark of unfinished work" % (path, number))
+        if PRINTS_IN.match(path) and PRINTS.search(line):
+            out.append("%s:%d: lairctl prints by control/screen/output.hpp" % (path, number))
         if PATHS.search(line):
             out.append("%s:%d: a path of one machine: %s" % (path, number, PATHS.search(line)[0]))
     return out
@@ -328,7 +334,9 @@ def self_test():
         ("docs/a.md", "see /ho" + "me/somebody/laird"),
         ("lab/a.cpp", "int x;\n" * (LINES_MAX + 1)),
     ]
+    bad.append(("control/commands/a.cpp", '  std::printf("%s", reply.text.c_str());'))
     good = [
+        ("control/screen/output.cpp", "  std::fwrite(text.data(), 1, text.size(), stdout);"),
         ("base/require.cpp", "#include <cstdlib>"),
         ("agent/core/step/step.cpp", '#include "agent/policies/policy.hpp"\n#include <vector>'),
         ("agent/run.cpp", "#include <spdlog/spdlog.h>\n#include <sys/epoll.h>"),

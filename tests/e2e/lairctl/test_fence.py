@@ -20,6 +20,8 @@ class FakeBoard(threading.Thread):
         self.client = client
         self.fate = {}       # of a task, once its submission has expired
         self.submitted = {}  # task: when
+        self.lies = set()    # tasks that it says it takes, and does not
+        self.cancelled = []
         for kind, body in (("status", {"s": "laird.status/1.0", "state": "ready", "epoch": 1}),
                            ("info", {"s": "laird.info/1.0", "trainers": ["softmax"]})):
             client.publish(TOP + "node/n-1/" + kind, json.dumps(body), kind="state", qos=1,
@@ -45,7 +47,13 @@ class FakeBoard(threading.Thread):
             if verb == "bid":
                 self.reply(event, "ok", {"admits": True, "probability": 1.0, "energy_j": 1.0})
             elif verb == "submit":
-                self.submitted[body["task"]["name"]] = time.monotonic()
+                name = body["task"]["name"]
+                self.submitted[name] = time.monotonic()
+                if name in self.lies:
+                    self.reply(event, "ok")
+            elif verb == "cancel":
+                self.cancelled.append(body["task"])
+                self.reply(event, "not-found")
             elif verb == "explain":
                 silent_since = self.submitted.get(body["task"])
                 fate = self.fate[body["task"]] if silent_since else "not-found"
@@ -53,8 +61,8 @@ class FakeBoard(threading.Thread):
                     self.reply(event, fate)
 
 
-class Silent(OperatedFleet):
-    """The chosen board bids and then does not answer the submission."""
+class WithFakeBoard(OperatedFleet):
+    """n-2 is an agent, n-1 is not."""
 
     boards = ("n-2",)
     nodes = ("n-1", "n-2")
@@ -66,6 +74,27 @@ class Silent(OperatedFleet):
         return subprocess.Popen([LAIRCTL, "submit", "-f", spec, "--any", "--timeout", "1s"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env=self.environment())
+
+
+class Lying(WithFakeBoard):
+    """The chosen board accepts and does nothing."""
+
+    def test_a_board_that_accepts_and_has_nothing_is_told_to_cancel_before_the_next_is_asked(self):
+        fake = FakeBoard(self.up("n-1", subscriptions=[TOP + "ctl/n-1/cmd/+",
+                                                       TOP + "ctl/all/cmd/+"]))
+        fake.fate, fake.lies = {"lied": "not-found"}, {"lied"}
+        fake.start()
+        run = self.start_submission("lied")
+        out, err = [text.decode() for text in run.communicate(timeout=40)]
+        self.assertEqual((run.returncode, out), (0, "n-2: accepted\n"), err)
+        self.assertIn("n-1 accepted it and does not have it", err)
+        self.assertEqual(fake.cancelled, ["lied"])
+        self.assertTrue(wait_until(lambda: self.tasks(node="n-2"), 5, every=0.3))
+        self.assertEqual([t["name"] for t in self.tasks()], ["lied"])
+
+
+class Silent(WithFakeBoard):
+    """The chosen board bids and then does not answer the submission."""
 
     def test_the_next_board_is_asked_only_when_the_first_surely_does_not_have_it(self):
         fake = FakeBoard(self.up("n-1", subscriptions=[TOP + "ctl/n-1/cmd/+",

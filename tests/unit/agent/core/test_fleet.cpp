@@ -199,6 +199,20 @@ TEST(what_is_kept_of_a_ledgers_digest_is_true_after_every_step) {
   TEST_ASSERT_EQUAL_STRING("", wrong.c_str());
 }
 
+TEST(a_share_ends_with_the_fence_whether_an_event_says_so_or_not) {
+  FakeFleet fleet(plan_of(4, 20'000, 1'000), 3);
+  fleet.join_all();
+  fleet.run(20);
+  const FakeBoard& board = *fleet.boards[2];
+  const std::int64_t share = board.state.fleet.enforced[kPowerAt];
+  TEST_ASSERT_GREATER_THAN_INT64(1'000, share);
+  TEST_ASSERT_EQUAL_INT64(share, enforced_at(board.state, board.now())[kPowerAt]);
+  // Nothing was journalled since: the state still says what it said.
+  const TimeNs later = board.now() + board.config.fleet.lease;
+  TEST_ASSERT_EQUAL_INT64(share, board.state.fleet.enforced[kPowerAt]);
+  TEST_ASSERT_EQUAL_INT64(1'000, enforced_at(board.state, later)[kPowerAt]);
+}
+
 TEST(a_board_cut_off_falls_to_its_floor_within_the_lease) {
   FakeFleet fleet(plan_of(4, 20'000, 1'000), 3);
   fleet.join_all();

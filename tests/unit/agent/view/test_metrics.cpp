@@ -132,6 +132,8 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   board.state.fleet.budget.founding_epoch = 1;
   board.state.fleet.budget.rev = 7;
   board.state.fleet.budget.total[2] = 60'000;
+  // Not in the ledger: it has its floor.
+  board.state.fleet.budget.members = {{board.state.config.node, {0, 0, 12'500}}};
   board.state.fleet.enforced[2] = 12'500;
   MetricsInput in = board.input();
   in.ended[core::Outcome::kMissed] = 3;

@@ -25,6 +25,35 @@ TEST(what_boards_say_cannot_steer_the_terminal) {
   TEST_ASSERT_EQUAL_STRING("µ ok", harmless("µ ok").c_str());
 }
 
+TEST(no_format_character_or_broken_utf8_reaches_a_terminal) {
+  for (const char* unsafe : {"\u202a", "\u202e", "\u2066", "\u2069", "\u200b", "\u200f", "\u2028",
+                             "\u061c", "\ufeff", "\U000E0041", "\u0085", "\x7f", "\t", "\a"}) {
+    TEST_ASSERT_EQUAL_STRING("a b", harmless("a" + std::string(unsafe) + "b").c_str());
+  }
+  TEST_ASSERT_EQUAL_STRING("a?b", harmless("a\x9b"
+                                           "b")
+                                      .c_str());
+  TEST_ASSERT_EQUAL_STRING("???x", harmless("\xed\xa0\x80x").c_str());  // a surrogate
+  TEST_ASSERT_EQUAL_STRING("??x", harmless("\xc0\x9bx").c_str());       // longer than it must be
+  TEST_ASSERT_EQUAL_STRING("a??", harmless("a\xe2\x80").c_str());
+  TEST_ASSERT_EQUAL_STRING("日本語 Ω 🙂", harmless("日本語 Ω 🙂").c_str());
+}
+
+TEST(lines_keep_their_ends_and_colours_and_nothing_else) {
+  const std::string red = painted("x", Colour::kRed, true);
+  TEST_ASSERT_EQUAL_STRING((red + "\n\ty\n").c_str(), harmless_lines(red + "\n\ty\n").c_str());
+  TEST_ASSERT_EQUAL_STRING("a [2Jb", harmless_lines("a\033[2Jb").c_str());
+  TEST_ASSERT_EQUAL_STRING("a ]0;t b", harmless_lines("a\033]0;t\ab").c_str());
+  TEST_ASSERT_EQUAL_STRING("a b\n", harmless_lines("a\u202eb\n").c_str());
+  TEST_ASSERT_EQUAL_STRING("a [1;31mb", harmless_lines("a\033[1;31mb").c_str());
+}
+
+TEST(json_says_the_same_in_escapes) {
+  TEST_ASSERT_EQUAL_STRING("{\"a\":\"\\u202e\\u009b\\udb40\\udc41x\"}",
+                           harmless_json("{\"a\":\"\u202e\u009b\U000E0041x\"}").c_str());
+  TEST_ASSERT_EQUAL_STRING("{\n  \"a\": 1\n}", harmless_json("{\n  \"a\": 1\n}").c_str());
+}
+
 TEST(spans_read_well) {
   TEST_ASSERT_EQUAL_STRING("45s", span_text(45.9).c_str());
   TEST_ASSERT_EQUAL_STRING("3m10s", span_text(190.0).c_str());
