@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "agent/core/step/account.hpp"
 #include "base/duration.hpp"
 
 namespace laird::agent {
@@ -22,13 +23,18 @@ void add_forecast(const core::Task& task, TaskRow& row) {
   row.forecast_high = forecast->high;
 }
 
-TaskRow row_of(const core::Task& task, TimeNs now) {
+TaskRow row_of(const core::State& state, const core::Task& task, TimeNs now) {
   TaskRow row;
   row.name = task.spec.name;
   row.lane = name(task.spec.lane);
   row.ended = task.state == core::TaskState::kEnded;
   row.succeeded = task.outcome == core::Outcome::kSucceeded;
-  row.state = task.outcome != core::Outcome::kNone ? name(task.outcome) : name(task.state);
+  row.state = shown_state(state, task);
+  if (const auto held = core::throttled_now(state, task)) {
+    row.throttled_by = core::name(held->by);
+    const bool is_time = held->by == core::Throttler::kFleetTime;
+    row.throttled_limit = static_cast<double>(held->limit) * (is_time ? 1e-6 : 1e-3);
+  }
   row.samples = task.samples;
   row.planned_samples = task.planned_samples;
   row.loss_known = task.loss_known;
@@ -51,16 +57,21 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
 
 }  // namespace
 
+std::string_view shown_state(const core::State& state, const core::Task& task) {
+  if (task.outcome != core::Outcome::kNone) return name(task.outcome);
+  return core::throttled_now(state, task) ? "throttled" : name(task.state);
+}
+
 std::vector<TaskRow> task_rows(const core::State& state, TimeNs now) {
   std::vector<std::pair<core::TaskKey, TaskRow>> keyed;
   for (const core::Task& task : state.live) {
-    keyed.emplace_back(task.key, row_of(task, now));
+    keyed.emplace_back(task.key, row_of(state, task, now));
     const power::TaskEnergy* used = state.meter.task(task.key);
     if (used != nullptr && state.meter.totals().readings > 0) {
       keyed.back().second.energy_uj = used->dynamic.uj() + used->idle.uj();
     }
   }
-  for (const core::Task& task : state.ended) keyed.emplace_back(task.key, row_of(task, now));
+  for (const core::Task& task : state.ended) keyed.emplace_back(task.key, row_of(state, task, now));
   std::sort(keyed.begin(), keyed.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<TaskRow> rows;
@@ -98,6 +109,12 @@ json::Value task_json(const TaskRow& row) {
   out.set("name", row.name);
   out.set("lane", row.lane);
   out.set("state", row.state);
+  if (!row.throttled_by.empty()) {
+    const bool is_time = row.throttled_by == core::name(core::Throttler::kFleetTime);
+    out.set("throttled", Value::object()
+                             .set("by", row.throttled_by)
+                             .set(is_time ? "limit_ratio" : "limit_w", row.throttled_limit));
+  }
   out.set("samples", row.samples);
   out.set("planned_samples", row.planned_samples);
   out.set("loss", row.loss_known ? Value::number(row.loss) : Value());

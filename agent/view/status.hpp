@@ -13,7 +13,9 @@ namespace laird::agent {
 struct TaskRow {
   std::string name;
   std::string lane;
-  std::string state;  // the outcome once there is one
+  std::string state;         // the outcome once there is one; "throttled" while power holds it back
+  std::string throttled_by;  // whose limit that is, "operator" and the like; empty: none
+  double throttled_limit = 0;  // in watts, or as a part of the lane's time
   std::uint64_t samples = 0;
   std::uint64_t planned_samples = 0;
   bool loss_known = false;
@@ -38,6 +40,9 @@ struct TaskRow {
   std::size_t fleet_boards = 0;  // that take part, this one included; 0: not known
 };
 
+// The state that people are told: "throttled" for a task that runs, or would, but for a limit on
+// power or lane time.
+[[nodiscard]] std::string_view shown_state(const core::State& state, const core::Task& task);
 // Live tasks in order of acceptance, then the ended ones, newest last.
 [[nodiscard]] std::vector<TaskRow> task_rows(const core::State& state, TimeNs now);
 [[nodiscard]] json::Value task_json(const TaskRow& row);
