@@ -268,6 +268,8 @@ def check_tree(root):
                                 if name.endswith(SOURCES + (".py",)))
     breaches += ["%s: %d sources; a room has at most %d" % (folder, count, FOLDER_SOURCES_MAX)
                  for folder, count in sorted(crowd.items()) if count > FOLDER_SOURCES_MAX]
+    with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as f:
+        breaches += check_rooms(files, f.read())
     excepted = [key[0] for key in PURE_EXCEPTIONS] + list(PURE_FILES_EXCEPTED)
     breaches += ["%s: an exception for a file that is gone" % name
                  for name in excepted if name not in files]
