@@ -35,6 +35,7 @@ TaskRow row_of(const core::State& state, const core::Task& task, TimeNs now) {
     const bool is_time = held->by == core::Throttler::kFleetTime;
     row.throttled_limit = static_cast<double>(held->limit) * (is_time ? 1e-6 : 1e-3);
   }
+  row.throttled_ns = task.account.of(core::TimeUse::kThrottled);
   row.samples = task.samples;
   row.planned_samples = task.planned_samples;
   row.loss_known = task.loss_known;

@@ -15,7 +15,8 @@ struct TaskRow {
   std::string lane;
   std::string state;         // the outcome once there is one; "throttled" while power holds it back
   std::string throttled_by;  // whose limit that is, "operator" and the like; empty: none
-  double throttled_limit = 0;  // in watts, or as a part of the lane's time
+  double throttled_limit = 0;   // in watts, or as a part of the lane's time
+  DurationNs throttled_ns = 0;  // since its acceptance
   std::uint64_t samples = 0;
   std::uint64_t planned_samples = 0;
   bool loss_known = false;

@@ -201,7 +201,8 @@ void find_live(Finding& f, const core::State& state, const Task& task) {
   const auto due = f.until_due - f.whole;
   f.headline += "; its deadline is in " + spoken(due);
   if (f.need.basis == NeedBasis::kForecast) {
-    f.headline += ", and it reaches its target by then with " + percent(f.need.probability);
+    f.headline += ", and with its whole lane until then it reaches its target with " +
+                  percent(f.need.probability);
   }
 }
 

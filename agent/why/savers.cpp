@@ -54,7 +54,9 @@ void add_cap(Finding& f, const core::State& state, const Times& t, double wanted
   const core::PowerConfig& power = state.config.power;
   const auto idle = static_cast<double>(power.governor.idle_mw);
   const double most = idle + static_cast<double>(power.governor.dynamic_mw);
-  const double cap = static_cast<double>(held->line.limit_low + held->line.limit_high) / 2.0;
+  const double cap =
+      (static_cast<double>(held->line.limit_low) + static_cast<double>(held->line.limit_high)) /
+      2.0;
   if (most <= idle) return;
   const double turns = t.ran + t.throttled;
   double mw = turns > 0.0 ? std::min(most, idle + (most - idle) * wanted_s / turns) : most;

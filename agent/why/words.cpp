@@ -69,7 +69,7 @@ std::string need_text(const Finding& f) {
     out += ", at " + fixed(static_cast<double>(f.full_mw) * 1e-3, 1) + " W of the board";
   }
   if (!f.over && need.basis == placement::NeedBasis::kForecast) {
-    out += "; by its deadline with " + fixed(100.0 * need.probability, 0) + "%";
+    out += "; it has that by its deadline with " + percent(need.probability);
   }
   return out;
 }

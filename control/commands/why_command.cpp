@@ -63,12 +63,12 @@ int why(const Reach& reach, const std::string& task) {
 void add_why(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto task = std::make_shared<std::string>();
-  cli::Command* command = app.add_subcommand(
-      "why",
-      "Why a task met or missed its deadline: the cause, what its whole time went to, what it\n"
-      "still needed, and what would have saved it. Of a journal: lairctl replay JOURNAL --why "
-      "TASK.\n"
-      "Example: lairctl why night-run");
+  cli::Command* command = app.add_subcommand("why",
+                                             "Why a task met or missed its deadline.\n"
+                                             "The cause, what its whole time went to, what it "
+                                             "still needed, and what would have saved it.\n"
+                                             "Of a journal: lairctl replay JOURNAL --why TASK.\n"
+                                             "Example: lairctl why night-run");
   command->add_option("task", *task, "The task's name")->required();
   command->add_option("--node", reach->node,
                       "The board that has it (default: the one whose topics name it)");

@@ -81,8 +81,8 @@ LAYERS = {
                                "agent/agent.hpp", "agent/machine.hpp", "agent/core/state", "agent/os", "agent/placement",
                                "agent/settings", "agent/view", "agent/why"],
     "agent/fleet": PLAIN + ["os", "consensus", "mqtt/codec", "mqtt/client", "agent/agent.hpp",
-                            "agent/core/state", "agent/commands", "agent/os", "agent/settings",
-                            "agent/view", "trainer_protocol"],
+                            "agent/core/state", "agent/core/step/account.hpp", "agent/commands",
+                            "agent/os", "agent/settings", "agent/view", "trainer_protocol"],
     # The driver and one life of it.
     "agent": PLAIN + ["cli", "os", "mqtt/client", "power/boards", "power/commands",
                       "agent/core/state", "agent/core/step", "agent/journal", "agent/os",

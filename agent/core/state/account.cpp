@@ -94,9 +94,12 @@ void TaskAccount::archive(Archive& ar) {
 }
 
 bool TaskAccount::fits_limits() const {
-  return unsaved_ns_ >= 0 && unsaved_ns_ <= of(TimeUse::kRunning) &&
-         std::all_of(lines_.begin(), lines_.end(),
-                     [](const AccountLine& l) { return l.ns >= 0 && l.ns <= kTimeMax; });
+  DurationNs left = kTimeMax;
+  for (const AccountLine& l : lines_) {
+    if (l.ns < 0 || l.ns > left) return false;
+    left -= l.ns;
+  }
+  return unsaved_ns_ >= 0 && unsaved_ns_ <= of(TimeUse::kRunning);
 }
 
 bool is_out_of_memory(std::string_view why) {

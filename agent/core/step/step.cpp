@@ -133,7 +133,7 @@ Result<std::string> explain(const State& state, std::string_view task) {
   if (found->state == TaskState::kEnded) {
     return std::string(name(found->outcome)) + ": " + found->reason;
   }
-  std::string out(name(found->state));
+  std::string out(throttled_now(state, *found) ? "throttled" : name(found->state));
   if (!found->reason.empty()) out += " (" + found->reason + ")";
   if (state.policy != nullptr) out += "; " + state.policy->explain(*found);
   out += "; " + placement::describe(placement::need_of(*found, found->rate, state.now));

@@ -1,6 +1,5 @@
 // What a task's time goes to: every nanosecond once, under the right name.
 #include "agent/core/step/account.hpp"
-
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"
 
@@ -261,4 +260,13 @@ TEST(a_later_moment_is_accounted_without_touching_the_task) {
   const TaskAccount later = account_at(board.state, task, board.state.now + kMinute);
   TEST_ASSERT_EQUAL_INT64(before + kMinute, later.total());
   TEST_ASSERT_EQUAL_INT64(before, task.account.total());
+}
+
+TEST(an_explanation_says_throttled_where_the_table_does) {
+  FakeBoard board(test::small_board());
+  board.submit(endless("held"));
+  board.state.power.set_fleet_ceiling_ppm(LaneKind::kCpu, 250'000);
+  board.tell(Ticked{});
+  board.run_for(5 * kSecond);
+  TEST_ASSERT_EQUAL_STRING("throttled", explain(board.state, "held")->substr(0, 9).c_str());
 }
