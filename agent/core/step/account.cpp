@@ -140,8 +140,11 @@ TaskKey largest_resident(const State& state, TaskKey but) {
 void add_queued(const State& state, Task& task, std::int64_t free_bytes, DurationNs ns) {
   if (task.spec.memory_bytes > free_bytes) {
     task.account.add({TimeUse::kMemory, {}, largest_resident(state, task.key)}, ns);
-  } else if (!state.wanted.empty() && state.wanted.front() != task.key) {
-    task.account.add({TimeUse::kMemory, {}, state.wanted.front()}, ns);
+    return;
+  }
+  const Task* first = state.wanted.empty() ? nullptr : state.find_live(state.wanted.front());
+  if (first != nullptr && first->key != task.key && first->spec.memory_bytes > free_bytes) {
+    task.account.add({TimeUse::kMemory, {}, first->key}, ns);
   } else {
     task.account.add({TimeUse::kQueued}, ns);
   }
