@@ -34,17 +34,17 @@ std::string page(std::string_view title, std::string_view body) {
   static constexpr std::string_view kStyle = R"css(
 :root{color-scheme:light dark;--bg:#fff;--fg:#1c2430;--soft:#5c6675;--line:#e3e7ee;--card:#f6f8fb;
 --c0:#2f6fde;--c1:#e07b2e;--c2:#1f9d6b;--c3:#c0447c;--c4:#7d5bd0;--c5:#a98600;--c6:#1f9fb5;--c7:#75808f;
---m0:#d15c56;--m1:#036453;--m2:#e491e9;--m3:#b87501;--m4:#005f75;--m5:#fe8da0;--m6:#848f02;
---m7:#2b4ea7;--m8:#fc984c;--m9:#019f68;--m10:#6e3692;--m11:#cbb528;--m12:#0d98a4;--m13:#902559;
---m14:#71cd76;--m15:#2f8adc;--m16:#923002;--m17:#0acec7;--m18:#8e71d6;--m19:#6d5001;
---m20:#4ac1fe;--m21:#bf5da2;--m22:#3e6102;--m23:#a5acfe}
+--m0:#2f8adc;--m1:#923002;--m2:#cbb528;--m3:#e491e9;--m4:#036453;--m5:#6e3692;--m6:#0acec7;
+--m7:#b87501;--m8:#019f68;--m9:#bf5da2;--m10:#8e71d6;--m11:#2b4ea7;--m12:#902559;--m13:#71cd76;
+--m14:#d15c56;--m15:#848f02;--m16:#fc984c;--m17:#4ac1fe;--m18:#0d98a4;--m19:#6d5001;
+--m20:#3e6102;--m21:#fe8da0;--m22:#005f75;--m23:#a5acfe}
 @media(prefers-color-scheme:dark){:root{--bg:#12161c;--fg:#e7ebf1;--soft:#98a3b3;--line:#2a313c;
 --card:#1a2029;--c0:#6ea3ff;--c1:#f2a05f;--c2:#4fcf9a;--c3:#ec7fb0;--c4:#ab90f2;--c5:#d8b83a;
 --c6:#56cbdf;--c7:#a3adba;
---m0:#ed756e;--m1:#09816b;--m2:#fbaeff;--m3:#d98b09;--m4:#027b96;--m5:#feb8c1;--m6:#9ca81f;
---m7:#4369c5;--m8:#febe92;--m9:#23ba7d;--m10:#8951af;--m11:#e5cf4b;--m12:#0db3c1;--m13:#ae4273;
---m14:#8be78f;--m15:#4ba3f7;--m16:#b4481e;--m17:#0aece3;--m18:#a689f1;--m19:#8c6802;
---m20:#95d7fe;--m21:#da76bb;--m22:#527e03;--m23:#c4c9fe}}
+--m0:#4ba3f7;--m1:#b4481e;--m2:#e5cf4b;--m3:#fbaeff;--m4:#09816b;--m5:#8951af;--m6:#0aece3;
+--m7:#d98b09;--m8:#23ba7d;--m9:#da76bb;--m10:#a689f1;--m11:#4369c5;--m12:#ae4273;--m13:#8be78f;
+--m14:#ed756e;--m15:#9ca81f;--m16:#febe92;--m17:#95d7fe;--m18:#0db3c1;--m19:#8c6802;
+--m20:#527e03;--m21:#feb8c1;--m22:#027b96;--m23:#c4c9fe}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:28px 20px 60px;max-width:1040px;background:var(--bg);color:var(--fg);
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}

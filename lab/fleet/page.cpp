@@ -114,25 +114,28 @@ std::string spread_text(const Spread& spread) {
          format(" (at %.0f s)", spread.peak_at_s);
 }
 
-// "7.1, at most 12.0": the mean and the peak.
-std::string spread_cell(const Spread& spread, bool known) {
-  return known ? format("%.1f", spread.mean) + format(", at most %.1f", spread.peak) : "-";
-}
-
 // What each board asked for, had and drew, and how long its tasks were throttled.
 std::string boards_table(const FleetRecording& recording) {
   const double end_s = recording.seconds(recording.last_unix_us);
-  std::vector<std::vector<std::string>> rows = {
-      {"board", "asked for, W", "cap, W", "drawn, W", "cap not drawn, W", "tasks throttled"}};
+  std::vector<std::vector<std::string>> rows = {{"board", "asked, mean", "asked, peak", "cap, mean",
+                                                 "cap, peak", "drawn, mean", "drawn, peak",
+                                                 "cap not drawn", "throttled"}};
   for (const auto& [id, node] : recording.nodes) {
     const std::vector<Sample> caps = caps_of(recording, node);
     const Spread cap = spread_of(caps, end_s);
     const Spread drawn = spread_of(node.power_w, end_s, kPowerFreshS);
+    std::vector<std::string> row = {id};
+    const auto add = [&row](const Spread& spread, bool known) {
+      row.push_back(known ? format("%.1f W", spread.mean) : "-");
+      row.push_back(known ? format("%.1f W", spread.peak) : "-");
+    };
+    add(spread_of(node.asked_w, end_s), !node.asked_w.empty());
+    add(cap, !caps.empty());
+    add(drawn, !node.power_w.empty());
     const bool both = !caps.empty() && !node.power_w.empty();
-    rows.push_back({id, spread_cell(spread_of(node.asked_w, end_s), !node.asked_w.empty()),
-                    spread_cell(cap, !caps.empty()), spread_cell(drawn, !node.power_w.empty()),
-                    both ? format("%.1f", std::max(0.0, cap.mean - drawn.mean)) : "-",
-                    spoken_seconds(throttled_s(recording, id))});
+    row.push_back(both ? format("%.1f W", std::max(0.0, cap.mean - drawn.mean)) : "-");
+    row.push_back(spoken_seconds(throttled_s(recording, id)));
+    rows.push_back(std::move(row));
   }
   return plot::html_table(rows);
 }
@@ -222,7 +225,8 @@ constexpr const char* kStyle =
     "text-indent:0}"
     ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));"
     "gap:1.2rem 1rem}"
-    ".said td:last-child,.said th:last-child{text-align:left;white-space:normal;width:60%}</style>";
+    ".said td:last-child,.said th:last-child{text-align:left;white-space:normal;width:60%}"
+    "@media(max-width:700px){.said td:last-child{grid-column:1/-1;width:auto}}</style>";
 
 }  // namespace
 
@@ -245,8 +249,8 @@ std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verd
               "was on its way to it, is nobody's until its lease ends.",
               shares_plot(recording, verdict)) +
       section("What each board drew",
-              "Means of five seconds. In the table the mean over time comes first, then the peak; "
-              "<i>cap not drawn</i> is the mean of what a board held and nobody used.",
+              "Means of five seconds. <i>Cap not drawn</i> is the mean of what a board held and "
+              "nobody used, <i>throttled</i> the time of all its tasks together.",
               power_plot(recording, verdict) + boards_table(recording)) +
       section("Tasks",
               "The higher the blue, the more of the time the task ran; a grey line: it waited; an "

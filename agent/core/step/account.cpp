@@ -106,10 +106,10 @@ void add_ready(const State& state, Task& task, DurationNs ns) {
 
 void add_running(const State& state, Task& task, DurationNs ns) {
   const Lane& lane = state.lanes[static_cast<std::size_t>(task.lane)];
-  std::vector<TaskKey> others = lane.running;
-  std::erase(others, task.key);
   DurationNs left = ns;
-  if (!others.empty() && task.share_ppm < kShareWholePpm) {
+  if (lane.running.size() > 1 && task.share_ppm < kShareWholePpm) {
+    std::vector<TaskKey> others = lane.running;
+    std::erase(others, task.key);
     left = part_of(ns, task.share_ppm, kShareWholePpm);
     add_to_rivals(task.account, TimeUse::kRival, others, ns - left);
   }
