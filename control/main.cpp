@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   add_describe(app, code);
   add_submit(app, code);
   add_task_verbs(app, code);
+  add_why(app, code);
   add_drain(app, code);
   add_cap(app, code);
   add_config(app, code);

@@ -3,6 +3,7 @@
 #include "agent/placement/bid.hpp"
 #include "agent/settings/fleet_budget_json.hpp"
 #include "agent/view/status.hpp"
+#include "agent/why/why.hpp"
 
 namespace laird::agent {
 namespace {
@@ -61,6 +62,13 @@ struct Answerer {
     Result<std::string> why = core::explain(from.agent->state(), query.task);
     LAIRD_TRY(why);
     return QueryAnswer{*why, Value::object().set("text", *why)};
+  }
+
+  Result<QueryAnswer> operator()(const WhyQuery& query) const {
+    const Result<why::Finding> found =
+        why::find_out(from.agent->state(), query.task, from.agent->now());
+    LAIRD_TRY(found);
+    return QueryAnswer{found->headline, why::json_of(*found)};
   }
 
   Result<QueryAnswer> operator()(const BidQuery& query) const {

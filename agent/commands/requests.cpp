@@ -179,6 +179,10 @@ Result<Request> explain(const Value& body) {
   return Request(Query(ExplainQuery{body.find("task")->as_string()}));
 }
 
+Result<Request> why(const Value& body) {
+  return Request(Query(WhyQuery{body.find("task")->as_string()}));
+}
+
 Result<Request> ping(const Value&) { return Request(Query(PingQuery{})); }
 
 Result<Request> events(const Value& body) {
@@ -215,6 +219,9 @@ constexpr Verb kVerbs[] = {
      "lets a paused task go on"},
     {"explain", kBoth, false, &kTaskName, &explain, R"({"task":"<name>"})",
      "why the task has the share it has, in words"},
+    {"why", kBoth, false, &kTaskName, &why, R"({"task":"<name>"})",
+     "what the task's whole time went to, the cause, and what would have saved it "
+     "([schema](schema/why.json))"},
     {"bid", kBoth, false, &kTask, &bid, R"({"task":{...}})",
      "would the board admit the task, and with what probability, by when and at what energy would "
      "it be done; nothing is reserved"},

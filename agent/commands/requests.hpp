@@ -42,11 +42,14 @@ struct EventsQuery {
 struct ExplainQuery {
   std::string task;
 };
+struct WhyQuery {
+  std::string task;
+};
 struct BidQuery {
   core::TaskSpec spec;
 };
 using Query = std::variant<PingQuery, TasksQuery, PowerQuery, StatusQuery, BudgetQuery,
-                           SettingsQuery, EventsQuery, ExplainQuery, BidQuery>;
+                           SettingsQuery, EventsQuery, ExplainQuery, BidQuery, WhyQuery>;
 
 // A change of the board's settings. It is judged against the settings in force, which are not known
 // here: settings_changes.hpp does that.

@@ -375,7 +375,7 @@ void FleetLink::publish_tasks() {
   for (const core::Task* task : tasks_in_order(agent_.state())) {
     PublishedTask& last = tasks_[task->spec.name];
     last.known = true;
-    const bool changed = last.state != state_word(*task);
+    const bool changed = last.state != shown_state(agent_.state(), *task);
     const bool ended = task->state == core::TaskState::kEnded;
     if (!changed && (ended || now - last.at < kTaskEvery)) continue;
     if (!changed && sent >= kTasksPerSecond) continue;

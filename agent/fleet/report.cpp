@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "agent/core/step/account.hpp"
+#include "agent/view/shares.hpp"
+
 namespace laird::agent {
 namespace {
 
@@ -24,6 +27,7 @@ mqtt::Share share_of(const core::State& state, Resource resource, TimeNs now) {
   const core::FleetMember* self = fleet.budget.member(state.config.node);
   out.floor = self == nullptr ? 0 : self->floor[r];
   out.budget = fleet.budget.budget_at(resource, now + state.wall_minus_agent);
+  out.demand = demanded(state, resource, now).value_or(core::kUnlimited);
   return out;
 }
 
@@ -56,14 +60,16 @@ mqtt::NodeReport report_of(const core::State& state, TimeNs now) {
   report.power_mw = share_of(state, Resource::kPower, now);
   report.cpu_milli = share_of(state, Resource::kCpu, now);
   report.gpu_ppm = share_of(state, Resource::kGpu, now);
-  // The mean of the throttle's bursts where it is known: a reading shows one moment of them.
-  report.power_mw_now = state.power.mean_mw ? state.power.mean_mw : state.meter.last_total_mw();
+  report.power_mw_now = drawn_mw(state);
   report.cap_mw = state.power.in_force(state.config.power).mw.value_or(core::kUnlimited);
   const std::int64_t share_mw = report.power_mw.enforced;
   if (share_mw != core::kUnlimited && report.cap_mw > share_mw) report.cap_mw = share_mw;
   report.energy_mj = state.meter.totals().board.uj() / 1000;
   for (const core::Task& task : state.live) {
-    if (task.state == core::TaskState::kRunning || task.state == core::TaskState::kPreempting) {
+    const bool throttled = core::throttled_now(state, task).has_value();
+    if (throttled) ++report.tasks_throttled;
+    if (throttled || task.state == core::TaskState::kRunning ||
+        task.state == core::TaskState::kPreempting) {
       ++report.tasks_running;
     } else {
       ++report.tasks_queued;
@@ -82,6 +88,7 @@ std::string brief_of(const mqtt::NodeReport& report) {
                       static_cast<std::uint64_t>(report.gpu_ppm.enforced),
                       report.tasks_queued,
                       report.tasks_running,
+                      report.tasks_throttled,
                       report.tasks_ended};
   std::string out;
   for (const std::uint64_t word : words) out += std::to_string(word) + ' ';

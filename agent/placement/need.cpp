@@ -124,10 +124,9 @@ std::string describe(const Need& need) {
     case NeedBasis::kReached: return "it has reached its target";
     case NeedBasis::kForecast: break;
   }
-  return "it reaches its target in time with probability " + percent(need.probability) +
-         " (at all with " + percent(need.reach) + "), then after about " +
-         span_text(need.seconds.median) + " of its lane, between " + span_text(need.seconds.low) +
-         " and " + span_text(need.seconds.high);
+  return "it reaches its target by its deadline with " + percent(need.probability) +
+         ", then after about " + span_text(need.seconds.median) + " of its lane, between " +
+         span_text(need.seconds.low) + " and " + span_text(need.seconds.high);
 }
 
 }  // namespace laird::placement

@@ -57,6 +57,8 @@ class Replayer {
     return {};
   }
 
+  [[nodiscard]] core::State take_state() { return std::move(state_); }
+
  private:
   bool step(const std::string& path, journal::Record& record) {
     commands_.clear();
@@ -125,6 +127,7 @@ Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progr
                                     " was written by an older release, which decided by "
                                     "its own rules: replay it with that release");
   }
+  result.state = replayer.take_state();
   return result;
 }
 

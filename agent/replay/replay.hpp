@@ -31,6 +31,7 @@ struct ReplayResult {
   std::vector<std::string> older;  // files of an older release, which answered by its own rules
   std::optional<Difference> difference;
   std::uint64_t state_hash = 0;  // after the last event
+  core::State state;             // the same itself
 };
 
 using ReplayProgress = std::function<void(std::uint64_t events)>;

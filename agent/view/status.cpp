@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "agent/core/step/account.hpp"
 #include "base/duration.hpp"
 
 namespace laird::agent {
@@ -34,8 +35,9 @@ std::vector<const core::Task*> tasks_in_order(const core::State& state) {
   return out;
 }
 
-std::string_view state_word(const core::Task& task) {
-  return task.outcome != core::Outcome::kNone ? name(task.outcome) : name(task.state);
+std::string_view shown_state(const core::State& state, const core::Task& task) {
+  if (task.outcome != core::Outcome::kNone) return name(task.outcome);
+  return core::throttled_now(state, task) ? "throttled" : name(task.state);
 }
 
 TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
@@ -44,7 +46,13 @@ TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
   row.lane = name(task.spec.lane);
   row.ended = task.state == core::TaskState::kEnded;
   row.succeeded = task.outcome == core::Outcome::kSucceeded;
-  row.state = state_word(task);
+  row.state = shown_state(state, task);
+  if (const auto held = core::throttled_now(state, task)) {
+    row.throttled_by = core::name(held->by);
+    const bool is_time = held->by == core::Throttler::kFleetTime;
+    row.throttled_limit = static_cast<double>(held->limit) * (is_time ? 1e-6 : 1e-3);
+  }
+  row.throttled_ns = task.account.of(core::TimeUse::kThrottled);
   row.samples = task.samples;
   row.planned_samples = task.planned_samples;
   row.loss_known = task.loss_known;
@@ -106,6 +114,12 @@ json::Value task_json(const TaskRow& row) {
   out.set("name", row.name);
   out.set("lane", row.lane);
   out.set("state", row.state);
+  if (!row.throttled_by.empty()) {
+    const bool is_time = row.throttled_by == core::name(core::Throttler::kFleetTime);
+    out.set("throttled", Value::object()
+                             .set("by", row.throttled_by)
+                             .set(is_time ? "limit_ratio" : "limit_w", row.throttled_limit));
+  }
   out.set("samples", row.samples);
   out.set("planned_samples", row.planned_samples);
   out.set("loss", row.loss_known ? Value::number(row.loss) : Value());

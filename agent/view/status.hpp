@@ -14,7 +14,10 @@ namespace laird::agent {
 struct TaskRow {
   std::string name;
   std::string lane;
-  std::string state;  // the outcome once there is one
+  std::string state;         // the outcome once there is one; "throttled" while power holds it back
+  std::string throttled_by;  // whose limit that is, "operator" and the like; empty: none
+  double throttled_limit = 0;   // in watts, or as a part of the lane's time
+  DurationNs throttled_ns = 0;  // since its acceptance
   std::uint64_t samples = 0;
   std::uint64_t planned_samples = 0;
   bool loss_known = false;
@@ -41,8 +44,9 @@ struct TaskRow {
 
 // Live and ended tasks in order of acceptance.
 [[nodiscard]] std::vector<const core::Task*> tasks_in_order(const core::State& state);
-// The outcome of a task once there is one, else its state: what its row says.
-[[nodiscard]] std::string_view state_word(const core::Task& task);
+// The state that people are told: the outcome once there is one; "throttled" for a task that runs,
+// or would, but for a limit on power or lane time.
+[[nodiscard]] std::string_view shown_state(const core::State& state, const core::Task& task);
 // One task of the state. A forecast is part of it, so a row costs more than a look.
 [[nodiscard]] TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now);
 // All tasks in order of acceptance.

@@ -10,6 +10,7 @@
 #include "control/provision/secure_files.hpp"
 #include "control/screen/output.hpp"
 #include "control/screen/rows.hpp"
+#include "control/screen/undrawn.hpp"
 
 namespace laird::control {
 namespace {
@@ -147,6 +148,7 @@ Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& 
   Value boards = Value::array();
   for (const auto& [id, board] : view.boards()) boards.add(board_json(id, board, now_ms));
   const auto count = [](std::size_t n) { return Value::integer(static_cast<std::int64_t>(n)); };
+  const std::optional<Undrawn> undrawn = undrawn_of(view);
   return Value::object()
       .set("ok", verdict.level == Verdict::Level::kOk)
       .set("verdict", verdict.text)
@@ -155,8 +157,10 @@ Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& 
       .set("live", count(sums.live))
       .set("fenced", count(sums.fenced))
       .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
+      .set("demand_w", sums.demand_w)
       .set("enforced_w", sums.enforced_w)
       .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value())
+      .set("undrawn", undrawn ? json_of(*undrawn) : Value())
       .set("nodes", std::move(boards));
 }
 
@@ -183,6 +187,7 @@ int status(const Reach& reach) {
                            view.budget()->op)
                               .c_str()
                         : "none published: boards use their config files");
+    print("asked for  %s\n", fixed(sums.demand_w, 1, " W").c_str());
     print("given out  %s (boards that are away count with their floor)\n",
           fixed(sums.enforced_w, 1, " W").c_str());
     print("drawn now  %s\n\n",
@@ -192,6 +197,9 @@ int status(const Reach& reach) {
       table.add(board_row(id, board, reach.wide(), now));
     }
     print_text(table.text());
+    if (const auto undrawn = undrawn_of(view)) {
+      print("\n%s\n", painted(text_of(*undrawn), Colour::kYellow, colour).c_str());
+    }
     const Colour tone = verdict.level == Verdict::Level::kOk        ? Colour::kGreen
                         : verdict.level == Verdict::Level::kWarning ? Colour::kYellow
                                                                     : Colour::kRed;
@@ -234,7 +242,8 @@ void add_fleet(cli::Command& app, int& code) {
 
   cli::Command* status_command = fleet->add_subcommand(
       "status",
-      "Budget, what is given out, what is drawn, who is fenced, and a verdict.\n"
+      "Budget, what is asked for, given out and drawn, who is fenced, and a verdict.\n"
+      "It names who holds what nobody uses while tasks are throttled.\n"
       "Exits with 0 when all is well, 5 when boards are away or fenced, 1 when over budget.");
   add_output(status_command, *reach, true);
   add_access(status_command, *reach);

@@ -44,7 +44,7 @@ int get_nodes(const Reach& reach) {
       for (const auto& [id, board] : view.boards()) {
         if (!wanted(id)) continue;
         auto cells = board_row(id, board, reach.wide(), unix_ms_now());
-        cells[9] = "-";  // an age always changes, and would show every row again
+        cells[kAgeColumn] = "-";  // an age always changes, and would show every row again
         Value object = board_json(id, board, unix_ms_now()).set("report_age_s", Value());
         rows[id] = {std::move(cells), std::move(object)};
       }

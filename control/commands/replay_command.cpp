@@ -2,9 +2,11 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "agent/core/step/step.hpp"
 #include "agent/replay/replay.hpp"
+#include "agent/why/why.hpp"
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
@@ -46,21 +48,81 @@ class Explainer {
   bool known_ = false;
 };
 
-int replay(const std::string& path, const std::string& task) {
+// Keeps a task when it ends: the state forgets the oldest of those that have ended.
+class EndWatch {
+ public:
+  explicit EndWatch(std::string task) : task_(std::move(task)) {}
+
+  void see(const core::State& state) {
+    for (auto ended = state.ended.rbegin(); ended != state.ended.rend(); ++ended) {
+      if (ended->key == newest_) break;
+      if (ended->spec.name == task_) kept_ = *ended;
+    }
+    newest_ = state.ended.empty() ? 0 : state.ended.back().key;
+  }
+  // The task in its last state, live or ended; nullptr: the journal has none of that name.
+  [[nodiscard]] const core::Task* last(const core::State& state) const {
+    const core::Task* found = state.find_named(task_);
+    return found != nullptr ? found : kept_ ? &*kept_ : nullptr;
+  }
+
+ private:
+  std::string task_;
+  core::TaskKey newest_ = 0;
+  std::optional<core::Task> kept_;
+};
+
+struct Wishes {
+  std::string journal;
+  std::string explain;  // names of tasks
+  std::string why;
+  bool json = false;
+};
+
+Status show_why(const Wishes& wishes, const EndWatch& watch, const core::State& state) {
+  const core::Task* task = watch.last(state);
+  if (task == nullptr) {
+    return fail(Code::kNotFound, "no task '" + wishes.why + "' is in " + wishes.journal);
+  }
+  const why::Finding finding = why::finding_of(state, *task, state.now);
+  if (wishes.json) {
+    print_json(why::json_of(finding), true);
+  } else {
+    print_text(why::text_of(finding) + "\n");
+  }
+  return {};
+}
+
+int replay(const Wishes& wishes) {
   const bool tty = ::isatty(STDERR_FILENO) != 0;
-  Explainer explainer(task);
+  Explainer explainer(wishes.explain);
+  EndWatch ends(wishes.why);
   const auto result = lab::replay(
-      path,
+      wishes.journal,
       [tty](std::uint64_t events) {
         if (tty) std::fprintf(stderr, "\r%llu events", static_cast<unsigned long long>(events));
       },
-      [&explainer](const core::Event&, const core::State& state) { explainer.see(state); });
+      [&](const core::Event&, const core::State& state) {
+        explainer.see(state);
+        if (!wishes.why.empty()) ends.see(state);
+      });
   if (tty) std::fprintf(stderr, "\r");
   if (!result) return complain(result.error());
   if (explainer.in_vain()) {
-    return complain({Code::kNotFound, "no decision about a task '" + task + "' is in " + path});
+    return complain({Code::kNotFound,
+                     "no decision about a task '" + wishes.explain + "' is in " + wishes.journal});
   }
-  print_text(lab::report(*result));
+  // A journal that cannot be stepped to its end tells nothing of what came after.
+  if (!wishes.why.empty() && !result->difference) {
+    const Status ok = show_why(wishes, ends, result->state);
+    if (!ok) return complain(ok.error());
+  }
+  const std::string report = lab::report(*result);
+  if (wishes.json) {
+    std::fputs(harmless_lines(report).c_str(), stderr);
+  } else {
+    print_text(report);
+  }
   if (result->difference) return kFailed;
   return result->lost_events ? kPartial : 0;
 }
@@ -68,16 +130,19 @@ int replay(const std::string& path, const std::string& task) {
 }  // namespace
 
 void add_replay(cli::Command& app, int& code) {
-  const auto journal = std::make_shared<std::string>();
-  const auto task = std::make_shared<std::string>();
+  const auto wishes = std::make_shared<Wishes>();
   cli::Command* command =
       app.add_subcommand("replay",
                          "Step a journal again: identical, or the first difference.\n"
-                         "Example: lairctl replay /var/lib/laird/journal --explain night-run");
-  command->add_option("journal", *journal, "A journal file, or a folder of them")->required();
-  command->add_option("--explain", *task,
+                         "Example: lairctl replay /var/lib/laird/journal --why night-run");
+  command->add_option("journal", wishes->journal, "A journal file, or a folder of them")
+      ->required();
+  command->add_option("--explain", wishes->explain,
                       "Also tell the numbers behind each decision about a task");
-  command->callback([journal, task, &code] { code = replay(*journal, *task); });
+  command->add_option("--why", wishes->why,
+                      "Also tell why a task met or missed its deadline, as lairctl why does");
+  command->add_flag("--json", wishes->json, "With --why: as JSON, the rest on standard error");
+  command->callback([wishes, &code] { code = replay(*wishes); });
 }
 
 }  // namespace laird::control

@@ -150,6 +150,7 @@ FleetSums sums_of(const FleetView& view) {
     if (const auto drawn = board.number("power_w")) {
       out.power_w = out.power_w.value_or(0.0) + *drawn;
     }
+    out.demand_w += board.number("shares/power/demand_w").value_or(0.0);
     const auto enforced = board.number("shares/power/enforced_w");
     if (enforced) out.enforced_w += *enforced;
     if (!enforced) ++out.unlimited;

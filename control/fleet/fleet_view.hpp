@@ -93,6 +93,7 @@ struct FleetSums {
   std::size_t boards = 0;
   std::size_t live = 0;
   std::size_t fenced = 0;          // live ones that have their floor only
+  double demand_w = 0.0;           // of live boards
   double enforced_w = 0.0;         // live boards as reported, the others at their floor
   std::optional<double> power_w;   // of live boards; nothing: none knows
   std::optional<double> budget_w;  // nothing: not limited

@@ -45,8 +45,10 @@ Colour colour_of_state(std::string_view state) {
   if (state == "lost" || state == "alert" || state == "failed" || state == "missed") {
     return Colour::kRed;
   }
-  if (state == "draining" || state == "drained" || state == "offline" || state == "unknown")
+  if (state == "draining" || state == "drained" || state == "offline" || state == "unknown" ||
+      state == "throttled") {
     return Colour::kYellow;
+  }
   return Colour::kNone;
 }
 

@@ -10,6 +10,7 @@
 namespace laird::control {
 
 [[nodiscard]] std::vector<Column> board_columns(bool wide);
+inline constexpr std::size_t kAgeColumn = 11;
 [[nodiscard]] std::vector<std::string> board_row(const std::string& id, const BoardView& board,
                                                  bool wide, std::int64_t now_ms);
 [[nodiscard]] json::Value board_json(const std::string& id, const BoardView& board,

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "control/screen/rows.hpp"
+#include "control/screen/undrawn.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::control {
@@ -56,7 +57,7 @@ struct Layout {
 constexpr std::size_t kNameMax = 24;
 constexpr std::size_t kBarMin = 6;
 constexpr std::size_t kBoardNumbers = 38;   // state, watts, cap, running, waiting
-constexpr std::size_t kBoardOptional = 20;  // floor, cpu, gpu
+constexpr std::size_t kBoardOptional = 27;  // floor, asked for, cpu, gpu
 constexpr std::size_t kNote = 20;
 constexpr std::size_t kTaskNumbers = 48;  // all but the names and the forecast
 constexpr std::size_t kForecast = 19;     // a gap and two numbers of three digits
@@ -102,13 +103,13 @@ Line budget_line(const FleetSums& sums, const FrameOptions& options) {
 }
 
 Line board_head(const Layout& at) {
-  return {
-      {padded("NODE", at.node) + padded("STATE", 9) + padded("POWER", at.bar + 1) +
-           padded("W", 6, true) + padded("CAP", 7, true) +
-           (at.floor ? padded("FLOOR", 7, true) + padded("CPU", 7, true) + padded("GPU", 6, true)
-                     : std::string()) +
-           padded("RUN", 5, true) + padded("WAIT", 6, true) + "  NOTE",
-       Colour::kDim}};
+  return {{padded("NODE", at.node) + padded("STATE", 9) + padded("POWER", at.bar + 1) +
+               padded("W", 6, true) + padded("CAP", 7, true) +
+               (at.floor ? padded("FLOOR", 7, true) + padded("ASKS", 7, true) +
+                               padded("CPU", 7, true) + padded("GPU", 6, true)
+                         : std::string()) +
+               padded("RUN", 5, true) + padded("WAIT", 6, true) + "  NOTE",
+           Colour::kDim}};
 }
 
 Line board_line(const std::string& id, const BoardView& board, double scale_w, const Layout& at,
@@ -136,6 +137,7 @@ Line board_line(const std::string& id, const BoardView& board, double scale_w, c
       padded(fixed(power, 1), 6, true) + padded(fixed(live ? cap : std::nullopt, 1), 7, true);
   if (at.floor) {
     rest += padded(fixed(board.number("shares/power/floor_w"), 1), 7, true) +
+            padded(fixed(live ? board.number("shares/power/demand_w") : std::nullopt, 1), 7, true) +
             padded(share("shares/cpu/enforced_milli", 1e-3), 7, true) +
             padded(share("shares/gpu/enforced_ppm", 1e-6), 6, true);
   }
@@ -143,6 +145,10 @@ Line board_line(const std::string& id, const BoardView& board, double scale_w, c
           padded(fixed(live ? board.number("tasks/queued") : std::nullopt, 0), 6, true);
   out.push_back({std::move(rest), live ? Colour::kNone : Colour::kDim});
   if (live && board.flag("fenced")) out.push_back({"  fenced: floor only", Colour::kYellow});
+  const auto throttled = live ? board.number("tasks/throttled") : std::nullopt;
+  if (throttled && *throttled > 0.0 && !board.flag("fenced")) {
+    out.push_back({"  " + fixed(throttled, 0) + " throttled", Colour::kYellow});
+  }
   if (!live && !board.since.empty()) {
     const auto since = mqtt::parse_time_ms(board.since);
     if (since) {
@@ -177,7 +183,8 @@ Line task_line(const TaskView& task, const Layout& at) {
                                        : Colour::kGreen;
   return {{padded(harmless(task.text("name")), at.task - 1) + " ", tone},
           {padded(task.board, at.node - 1) + " ", tone},
-          {padded(state, 10), ended && state != "succeeded" ? colour_of_state(state) : tone},
+          {padded(state, 10),
+           (ended && state != "succeeded") || state == "throttled" ? colour_of_state(state) : tone},
           {padded(short_number(task.number("loss")), 8, true) +
                padded(short_number(task.number("target_loss")), 8, true) +
                (at.forecast ? padded(forecast, kForecast, true) : std::string()),
@@ -221,6 +228,9 @@ std::vector<Line> head_lines(const FleetView& view, const FrameOptions& options)
     out.push_back({{verdict.text, tone}});
   } else {
     out.push_back({{"no link to the broker: this is what was heard last", Colour::kRed}});
+  }
+  if (const auto undrawn = undrawn_of(view); undrawn && options.connected) {
+    out.push_back({{text_of(*undrawn), Colour::kYellow}});
   }
   out.push_back({});
   return out;

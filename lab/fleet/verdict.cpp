@@ -161,6 +161,46 @@ bool is_end(std::string_view state) {
   return std::find(kEnds.begin(), kEnds.end(), state) != kEnds.end();
 }
 
+Spread spread_of(const std::vector<Sample>& samples, double end_s, double fresh_s) {
+  Spread out;
+  double sum = 0.0;
+  double known_s = 0.0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const Sample& s = samples[i];
+    if (i == 0 || s.value > out.peak) {
+      out.peak = s.value;
+      out.peak_at_s = s.at_s;
+    }
+    const double next = i + 1 < samples.size() ? samples[i + 1].at_s : end_s;
+    const double held = std::clamp(next - s.at_s, 0.0, fresh_s);
+    sum += s.value * held;
+    known_s += held;
+  }
+  out.mean = known_s > 0.0 ? sum / known_s : out.peak;
+  return out;
+}
+
+std::vector<Stretch> throttled_stretches(const RecordedTask& task, double end_s) {
+  std::vector<Stretch> out;
+  for (std::size_t i = 0; i < task.states.size(); ++i) {
+    if (task.states[i].state != "throttled") continue;
+    const double to = i + 1 < task.states.size() ? task.states[i + 1].at_s : end_s;
+    out.push_back({task.states[i].at_s, to});
+  }
+  return out;
+}
+
+double throttled_s(const FleetRecording& recording, const std::string& node) {
+  double sum = 0.0;
+  for (const RecordedTask& task : recording.tasks) {
+    if (task.node != node) continue;
+    for (const Stretch& s : throttled_stretches(task, recording.seconds(recording.last_unix_us))) {
+      sum += s.to_s - s.from_s;
+    }
+  }
+  return sum;
+}
+
 FleetVerdict judge(const FleetRecording& recording) {
   FleetVerdict out;
   out.whole_parts = consensus::kWhole;
@@ -203,6 +243,9 @@ FleetVerdict judge(const FleetRecording& recording) {
     out.budget_w.push_back({recording.seconds(recording.last_unix_us), out.budget_w.back().value});
   }
   judge_drawn(recording, out);
+  const double end_s = recording.seconds(recording.last_unix_us);
+  out.drawn = spread_of(out.drawn_w, end_s);
+  out.enforced = spread_of(out.enforced_w, end_s);
   judge_tasks(recording, out);
   judge_comebacks(recording, out);
   return out;

@@ -35,6 +35,26 @@ inline constexpr double kPowerFreshS = 3.0;
 // A cap is held on the mean, from readings that come now and then.
 inline constexpr double kDrawnTolerance = 0.03;
 
+// The highest value of a curve and when it was, and its mean over time.
+struct Spread {
+  double peak = 0.0;
+  double peak_at_s = 0.0;
+  double mean = 0.0;
+};
+// Of a value that holds from each sample to the next one, and from the last until `end_s`. Where a
+// sample is more than `fresh_s` old the value is not known, and that time does not count.
+[[nodiscard]] Spread spread_of(const std::vector<Sample>& samples, double end_s,
+                               double fresh_s = 1e18);
+
+// How long the board's tasks were throttled, added up over them.
+[[nodiscard]] double throttled_s(const FleetRecording& recording, const std::string& node);
+// From when to when a task was throttled.
+struct Stretch {
+  double from_s = 0.0;
+  double to_s = 0.0;
+};
+[[nodiscard]] std::vector<Stretch> throttled_stretches(const RecordedTask& task, double end_s);
+
 struct FleetVerdict {
   std::int64_t whole_parts = 0;
   std::int64_t most_parts = 0;    // of the whole, given out at once
@@ -54,6 +74,9 @@ struct FleetVerdict {
   std::uint64_t out_of_reach_succeeded = 0;
   std::uint64_t cuts = 0;  // of the budget
   std::vector<Comeback> comebacks;
+  // The same over all of the time: what a curve shows at its top, and its mean.
+  Spread drawn;
+  Spread enforced;
   std::vector<Sample> enforced_w;  // the sum over time
   std::vector<Sample> budget_w;
   std::vector<Sample> drawn_w;  // at each second, means of kDrawnWindowS

@@ -69,6 +69,7 @@ Value share(const Share& from, std::string_view unit, bool in_thousands) {
   out.set("enforced" + suffix, amount(from.enforced));
   out.set("floor" + suffix, amount(from.floor));
   out.set("budget" + suffix, amount(from.budget));
+  out.set("demand" + suffix, amount(from.demand));
   return out;
 }
 
@@ -234,6 +235,7 @@ Value to_json(const NodeReport& report) {
   Value tasks = Value::object();
   tasks.set("queued", count(report.tasks_queued));
   tasks.set("running", count(report.tasks_running));
+  tasks.set("throttled", count(report.tasks_throttled));
   tasks.set("ended", count(report.tasks_ended));
   out.set("tasks", std::move(tasks));
   Value link = Value::object();

@@ -60,6 +60,7 @@ struct Share {
   std::int64_t enforced = 0;
   std::int64_t floor = 0;
   std::int64_t budget = 0;
+  std::int64_t demand = -1;  // what the board asks for, its floor included; below 0: not known
 };
 
 struct NodeReport {
@@ -77,7 +78,8 @@ struct NodeReport {
   std::int64_t cap_mw = 0;                   // 0 and below: none
   std::int64_t energy_mj = 0;
   std::uint64_t tasks_queued = 0;
-  std::uint64_t tasks_running = 0;
+  std::uint64_t tasks_running = 0;    // throttled ones included
+  std::uint64_t tasks_throttled = 0;  // of them
   std::uint64_t tasks_ended = 0;
   std::uint64_t link_dropped = 0;
   std::uint64_t link_connects = 0;

@@ -61,6 +61,8 @@ LAYERS = {
     "agent/policies": ["base", "agent/core/state", "agent/placement"] + MODELS,
     # What a task still needs, and what a board would make of a new one: below policies and steps.
     "agent/placement": PLAIN + ["agent/core/state", "estimators/model"],
+    # Why a task met or missed its deadline: for the agent and for who reads its journal.
+    "agent/why": ["base", "json", "agent/core/state", "agent/core/step", "agent/placement"],
     "agent/journal": ["base", "os"] + CORE,
     # Who looks at a journal uses its reader; the writer is the agent's.
     "agent/replay": ["base", "agent/journal/file_names.hpp", "agent/journal/reader.hpp"] + CORE,
@@ -77,10 +79,10 @@ LAYERS = {
                            "agent/placement", "agent/settings"],
     "agent/commands": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "mqtt/client/message.hpp",
                                "agent/agent.hpp", "agent/machine.hpp", "agent/core/state", "agent/os", "agent/placement",
-                               "agent/settings", "agent/view"],
+                               "agent/settings", "agent/view", "agent/why"],
     "agent/fleet": PLAIN + ["os", "consensus", "mqtt/codec", "mqtt/client", "agent/agent.hpp",
-                            "agent/core/state", "agent/commands", "agent/os", "agent/settings",
-                            "agent/view", "trainer_protocol"],
+                            "agent/core/state", "agent/core/step/account.hpp", "agent/commands",
+                            "agent/os", "agent/settings", "agent/view", "trainer_protocol"],
     # The driver and one life of it.
     "agent": PLAIN + ["cli", "os", "mqtt/client", "power/boards", "power/commands",
                       "agent/core/state", "agent/core/step", "agent/journal", "agent/os",
@@ -96,7 +98,7 @@ LAYERS = {
                                   "agent/settings/settings.hpp"],
     "control/doctor": PLAIN + ["mqtt/codec", "mqtt/sign", "mqtt/client", "control/fleet",
                                "control/screen"],
-    "control/commands": PLAIN + ["cli", "mqtt/codec", "agent/replay", "agent/core/step/step.hpp",
+    "control/commands": PLAIN + ["cli", "mqtt/codec", "agent/replay", "agent/why", "agent/core/step/step.hpp",
                                  "agent/settings", "control/fleet", "control/screen",
                                  "control/provision", "control/doctor"],
     "control": ["cli", "control/commands", "control/fleet"],
@@ -109,7 +111,7 @@ LAYERS = {
 # Folders and single files that must give the same answer wherever and whenever they run.
 PURE = ["base", "json", "config", "estimators/lane", "estimators/model", "estimators/cpu",
         "consensus", "power/model", "mqtt/codec", "trainer_protocol", "agent/core", "agent/policies",
-        "agent/placement", "agent/settings", "agent/view", "agent/commands/requests.hpp",
+        "agent/placement", "agent/why", "agent/settings", "agent/view", "agent/commands/requests.hpp",
         "agent/commands/requests.cpp"]
 
 # Files of pure folders that touch the machine: why they are there.
@@ -272,6 +274,8 @@ def check_tree(root):
                                 if name.endswith(SOURCES + (".py",)))
     breaches += ["%s: %d sources; a room has at most %d" % (folder, count, FOLDER_SOURCES_MAX)
                  for folder, count in sorted(crowd.items()) if count > FOLDER_SOURCES_MAX]
+    with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as f:
+        breaches += check_rooms(files, f.read())
     excepted = [key[0] for key in PURE_EXCEPTIONS] + list(PURE_FILES_EXCEPTED)
     breaches += ["%s: an exception for a file that is gone" % name
                  for name in excepted if name not in files]

@@ -192,6 +192,13 @@ void Task::archive(Archive& ar) {
   ar(forecast);
   ar(lane, grant_until, grant_from, share_ppm, grant_at, slice_ends_at, rate);
   ar(busy_ns, switches, grants, grants_since_ready, energy_uj);
+  if (ar.since(4)) ar(account);
+}
+
+bool is_waiting_for_peers(const Task& task, TimeNs now) {
+  // A back-off that a restart of the agent cut short is none of this.
+  return task.state == TaskState::kReady && task.crashes == 0 && task.retry_at > now &&
+         task.retry_at <= now + kYieldMax;
 }
 
 }  // namespace laird::core

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/core/state/account.hpp"
 #include "agent/core/state/limits.hpp"
 #include "base/archive.hpp"
 #include "base/enum_array.hpp"
@@ -152,9 +153,13 @@ struct Task {
   std::uint32_t grants = 0;
   std::uint32_t grants_since_ready = 0;
   std::int64_t energy_uj = -1;  // once it has ended; -1: not metered
+  TaskAccount account;          // what its time went to
 
   [[nodiscard]] ProcessRef process() const { return {key, attempt}; }
   void archive(Archive& ar);
 };
+
+// Ready, but its trainer said that it has nothing to do yet: it waits for other boards.
+[[nodiscard]] bool is_waiting_for_peers(const Task& task, TimeNs now);
 
 }  // namespace laird::core

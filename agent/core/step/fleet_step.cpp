@@ -264,6 +264,7 @@ void Stepper::on(const OperatorCommand& e) {
   }
   ++fleet.counters.commands;
   fleet.seen.push_back({e.id, e.expires_wall});
+  by_ = e.by;
   std::visit([this](const auto& body) { on(body); }, e.body);
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "agent/core/step/account.hpp"
 #include "agent/core/step/gate.hpp"
 #include "agent/core/step/stepper.hpp"
 #include "base/require.hpp"
@@ -39,6 +40,10 @@ void Stepper::crash(Task& task, std::string why) {
   task.samples = task.checkpoint_samples;
   task.checkpoint_asked = false;
   task.reason = clipped(std::move(why));
+  task.account.crash = task.reason;
+  const TimeUse use = crash_use(task);
+  task.account.count(use);
+  task.account.lost(use);
   move(task, Trigger::kCrashed);
   const TrainerTiming& timing = s_.config.timing;
   if (task.crashes >= timing.attempts_max) {

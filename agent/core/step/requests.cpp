@@ -124,7 +124,8 @@ void Stepper::on(const CancelRequested& e) {
     }
     return;
   }
-  decide(*task, Outcome::kCancelled, "cancelled by an operator");
+  decide(*task, Outcome::kCancelled,
+         by_.empty() ? "cancelled by an operator" : "cancelled by " + std::string(by_));
   answer(e.request, task->key, "cancelled");
 }
 
@@ -149,7 +150,9 @@ void Stepper::on(const PauseRequested& e) {
   const bool stop_sent = task->state == TaskState::kEvicting;
   leave_lane(*task);
   std::erase(s_.wanted, task->key);
-  task->reason = "paused by an operator";
+  task->reason = clipped(by_.empty() ? "paused by an operator" : "paused by " + std::string(by_));
+  task->account.paused_by = by_.substr(0, kPausedByBytesMax);
+  task->account.count(TimeUse::kPaused);
   move(*task, Trigger::kPause);
   if (process && !stop_sent) out_.push_back({StopTrainer{task->process()}});
   answer(e.request, task->key, "paused");

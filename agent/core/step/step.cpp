@@ -1,5 +1,6 @@
 #include "agent/core/step/step.hpp"
 
+#include "agent/core/step/account.hpp"
 #include "agent/core/step/stepper.hpp"
 #include "agent/placement/need.hpp"
 #include "base/require.hpp"
@@ -36,6 +37,8 @@ void Stepper::on(const Booted& e) {
     task.share_ppm = 0;
     task.checkpoint_asked = false;
     task.samples = task.checkpoint_samples;
+    task.account.count(TimeUse::kAgentDown);
+    task.account.lost(TimeUse::kAgentDown);
     task.deadline_at = deadline_of(task.spec, task.accepted_at);
     move(task, Trigger::kReboot);
   }
@@ -83,6 +86,7 @@ void Stepper::on(const ShutdownRequested&) {
 
 void Stepper::apply(const Event& event) {
   LAIRD_REQUIRE(event.at >= s_.now, "time went back");
+  account_time(s_, event.at, std::holds_alternative<Booted>(event.body));
   s_.now = event.at;
   std::visit([this](const auto& body) { on(body); }, event.body);
   fleet_tick();
@@ -129,7 +133,7 @@ Result<std::string> explain(const State& state, std::string_view task) {
   if (found->state == TaskState::kEnded) {
     return std::string(name(found->outcome)) + ": " + found->reason;
   }
-  std::string out(name(found->state));
+  std::string out(throttled_now(state, *found) ? "throttled" : name(found->state));
   if (!found->reason.empty()) out += " (" + found->reason + ")";
   if (state.policy != nullptr) out += "; " + state.policy->explain(*found);
   out += "; " + placement::describe(placement::need_of(*found, found->rate, state.now));

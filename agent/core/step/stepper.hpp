@@ -115,7 +115,6 @@ class Stepper {
   void note_held_back();
   [[nodiscard]] bool is_wanted(const Lane& lane) const;
   [[nodiscard]] std::int64_t part_of_kind_permille(const Lane& lane) const;
-  [[nodiscard]] std::int64_t other_rungs_permille() const;
   [[nodiscard]] bool continue_turn(std::uint32_t index);
   [[nodiscard]] std::uint32_t quota_of(const Lane& lane, std::uint32_t share_ppm) const;
 
@@ -127,6 +126,7 @@ class Stepper {
   State& s_;
   Effects& out_;
   bool lanes_changed_ = false;
+  std::string_view by_;  // the operator whose signed command is being done; empty: nobody's
 };
 
 }  // namespace laird::core

@@ -11,6 +11,8 @@ namespace {
 // How fast the rate of samples per second follows a new measurement.
 constexpr double kRateGain = 0.25;
 constexpr DurationNs kRateOver = 50 * kMillisecond;
+// The exit code of a process that SIGKILL ended. The agent never sends it without being asked to.
+constexpr std::int32_t kKilled = -9;
 
 // Asked to stop and not expected to do anything else.
 bool is_leaving(TaskState state) {
@@ -37,6 +39,16 @@ void average_in(DurationNs& mean, DurationNs measured) {
   mean = mean == 0 ? measured : mean + (measured - mean) / 2;
 }
 
+// How a trainer ended that nobody had told to.
+std::string end_text(std::int32_t exit_code) {
+  if (exit_code >= 0) {
+    return "its trainer exited by itself with code " + std::to_string(exit_code);
+  }
+  const std::string text =
+      "its trainer was ended by signal " + std::to_string(-std::int64_t{exit_code});
+  return exit_code == kKilled ? text + ", which the kernel sends when memory runs out" : text;
+}
+
 }  // namespace
 
 void Stepper::on(const TrainerReady& e) {
@@ -57,6 +69,7 @@ void Stepper::on(const TrainerReady& e) {
   average_in(task->restore_ns, s_.now - task->state_since);
   task->heard_at = s_.now;
   task->ready_at = s_.now;
+  task->account.saved();
   task->grants_since_ready = 0;
   task->reason.clear();
   move(*task, Trigger::kReady);
@@ -107,6 +120,7 @@ void Stepper::on(const TrainerCheckpointed& e) {
   task->checkpoint_samples = e.samples;
   task->checkpoint_at = s_.now;
   task->checkpoint_asked = false;
+  task->account.saved();
   if (!is_leaving(task->state)) task->heard_at = s_.now;
   if (task->state == TaskState::kPreempting) {
     average_in(task->checkpoint_ns, s_.now - task->state_since);
@@ -146,9 +160,7 @@ void Stepper::on(const TrainerExited& e) {
     move(*task, Trigger::kExited);
     return;
   }
-  crash(*task, e.exit_code < 0
-                   ? "its trainer was ended by signal " + std::to_string(-std::int64_t{e.exit_code})
-                   : "its trainer exited by itself with code " + std::to_string(e.exit_code));
+  crash(*task, end_text(e.exit_code));
 }
 
 void Stepper::on(const TrainerYielded& e) {
@@ -161,10 +173,6 @@ void Stepper::on(const TrainerYielded& e) {
   move(*task, Trigger::kGrantSpent);
 }
 
-bool Stepper::is_waiting(const Task& task) const {
-  // A back-off that a restart of the agent cut short is none of this.
-  return task.state == TaskState::kReady && task.crashes == 0 && task.retry_at > s_.now &&
-         task.retry_at <= s_.now + kYieldMax;
-}
+bool Stepper::is_waiting(const Task& task) const { return is_waiting_for_peers(task, s_.now); }
 
 }  // namespace laird::core

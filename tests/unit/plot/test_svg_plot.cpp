@@ -1,5 +1,9 @@
 #include "plot/svg_plot.hpp"
 
+#include <set>
+
+#include "plot/figures.hpp"
+
 #include "tests/harness/unit.hpp"
 
 using namespace laird::plot;
@@ -66,4 +70,51 @@ TEST(a_page_escapes_its_title_and_works_without_a_network) {
   TEST_ASSERT_TRUE(has(whole, "prefers-color-scheme:dark"));
   TEST_ASSERT_FALSE(has(whole, "http"));
   TEST_ASSERT_EQUAL_STRING("&lt;&amp;&quot;&#39; &gt;", escaped("<&\"'\n>").c_str());
+}
+
+TEST(a_broad_picture_is_drawn_again_for_a_narrow_screen) {
+  Plot plot;
+  plot.series = {line_of({{0, 1, 1, 1}, {10, 2, 2, 2}})};
+  const std::string svg = svg_lines(plot);
+  TEST_ASSERT_TRUE(has(svg, "<div class=broad><svg viewBox=\"0 0 960.0 280.0\""));
+  TEST_ASSERT_TRUE(has(svg, "<div class=narrow><svg viewBox=\"0 0 360.0 260.0\""));
+}
+
+TEST(names_of_moments_that_are_close_take_further_rows_on_a_narrow_screen) {
+  Plot plot;
+  plot.width = kNarrowWidth;
+  plot.series = {line_of({{0, 1, 1, 1}, {100, 2, 2, 2}})};
+  for (const double x : {10.0, 12.0, 14.0}) plot.marks.push_back({x, "something happened"});
+  const std::string svg = svg_lines(plot);
+  // Three names, none at the height of another.
+  std::set<std::string> heights;
+  for (std::size_t at = 0; (at = svg.find("class=\"mark\"", at)) != std::string::npos; ++at) {
+    const std::size_t y = svg.find(" y=", at) + 3;
+    heights.insert(svg.substr(y, svg.find('>', y) - y));
+  }
+  TEST_ASSERT_EQUAL_UINT64(3, heights.size());
+}
+
+TEST(two_dozen_lines_of_a_kind_have_colours_of_their_own_in_light_and_dark) {
+  const std::string style = laird::plot::page("t", "");
+  for (const bool dark : {false, true}) {
+    const std::size_t from = dark ? style.find("prefers-color-scheme:dark") : 0;
+    std::set<std::string> seen;
+    for (int i = 0; i < kManyColours; ++i) {
+      const std::string name = "--m" + std::to_string(i) + ":#";
+      const std::size_t at = style.find(name, from);
+      TEST_ASSERT_TRUE_MESSAGE(at != std::string::npos, name.c_str());
+      seen.insert(style.substr(at + name.size(), 6));
+      TEST_ASSERT_EQUAL_STRING(("var(--m" + std::to_string(i) + ")").c_str(),
+                               colour_of(kMany + i).c_str());
+    }
+    TEST_ASSERT_EQUAL_UINT64(kManyColours, seen.size());
+  }
+  TEST_ASSERT_EQUAL_STRING("var(--fg)", colour_of(kInk).c_str());
+}
+
+TEST(a_table_says_beside_each_value_what_it_is_for_narrow_screens) {
+  const std::string table = html_table({{"task", "loss"}, {"a\"b", "0.5"}});
+  TEST_ASSERT_TRUE(has(table, "<td data-head=\"loss\">0.5</td>"));
+  TEST_ASSERT_TRUE(has(table, "<td data-head=\"task\">a&quot;b</td>"));
 }

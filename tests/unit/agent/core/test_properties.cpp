@@ -52,9 +52,16 @@ void check_state(const State& state) {
            "a live task has an outcome only while it finishes");
     expect(task.outcome != Outcome::kNone || state.now < task.deadline_at,
            "a deadline that has come has been acted on");
+    expect(task.account.total() == state.now - task.accepted_at,
+           "a live task's account is its whole time up to now");
+    expect(task.account.fits_limits(), "an account stays within its limits");
     const bool on_lane = task.lane >= 0;
     expect(on_lane == (task.state == TaskState::kRunning || task.state == TaskState::kPreempting),
            "exactly the running tasks are on lanes");
+  }
+  for (const Task& task : state.ended) {
+    expect(task.account.total() == task.ended_at - task.accepted_at,
+           "an ended task's account is its whole time");
   }
 }
 

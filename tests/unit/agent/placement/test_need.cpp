@@ -210,7 +210,7 @@ TEST(twice_the_speed_is_half_the_time_for_the_same_samples) {
 
 TEST(a_need_is_told_in_words_people_use) {
   const std::string said = describe(judged(followed(power_law, 0.12, 120'000, kPlanned)));
-  TEST_ASSERT_TRUE(said.find("in time with probability 91%") != std::string::npos);
+  TEST_ASSERT_TRUE(said.find("by its deadline with 91%") != std::string::npos);
   TEST_ASSERT_TRUE(said.find("about 89 s of its lane, between 30 s and 3.3 min") !=
                    std::string::npos);
   TEST_ASSERT_TRUE(describe(Need{}).find("too early") != std::string::npos);

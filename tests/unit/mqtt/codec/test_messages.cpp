@@ -123,6 +123,13 @@ TEST(a_report_speaks_in_watts_cores_and_joules) {
   TEST_ASSERT_EQUAL_DOUBLE(14.25, value.find("fence_in_s")->as_double());
   TEST_ASSERT_TRUE(value.find("cap_w")->is(laird::json::Kind::kNull));
   TEST_ASSERT_TRUE(shares->find("gpu")->find("enforced_ppm")->is(laird::json::Kind::kNull));
+  TEST_ASSERT_TRUE(shares->find("power")->find("demand_w")->is(laird::json::Kind::kNull));
+  report.power_mw.demand = 17'250;
+  report.tasks_throttled = 2;
+  const auto asked = laird::mqtt::to_json(report);
+  TEST_ASSERT_EQUAL_DOUBLE(17.25,
+                           asked.find("shares")->find("power")->find("demand_w")->as_double());
+  TEST_ASSERT_EQUAL_INT64(2, asked.find("tasks")->find("throttled")->as_integer());
 }
 
 TEST(peer_messages_travel_together_and_come_apart_again) {
