@@ -64,11 +64,14 @@ LAYERS = {
     "agent/journal": ["base", "os"] + CORE,
     # Who looks at a journal uses its reader; the writer is the agent's.
     "agent/replay": ["base", "agent/journal/file_names.hpp", "agent/journal/reader.hpp"] + CORE,
-    "agent/os": ["base", "config", "os"],
+    "agent/os": ["base", "config", "os", "cell/spec.hpp"],
     "agent/settings": PLAIN + ["os", "power/model", "power/boards", "power/readers/open_reader.hpp",
                                "agent/core/state", "agent/policies/policy.hpp",
                                "agent/journal/limits.hpp"],
-    "agent/trainer_host": PLAIN + ["os", "trainer_protocol", "agent/core/state", "agent/os",
+    # A trainer's cell: what can be guarded, then who makes it. laird-cell is a program of its own.
+    "cell/guards": ["base", "os", "cell/spec.hpp"],
+    "cell": PLAIN + ["os", "cell/guards", "agent/settings"],
+    "agent/trainer_host": PLAIN + ["os", "trainer_protocol", "cell", "agent/core/state", "agent/os",
                                    "agent/settings"],
     "agent/board_power": PLAIN + ["os", "power", "power/model", "power/boards", "power/readers",
                                   "power/helper", "agent/core/state", "agent/os", "agent/settings"],

@@ -192,6 +192,7 @@ void Task::archive(Archive& ar) {
   ar(forecast);
   ar(lane, grant_until, grant_from, share_ppm, grant_at, slice_ends_at, rate);
   ar(busy_ns, switches, grants, grants_since_ready, energy_uj);
+  if (ar.since(4)) ar(agent_deaths);
 }
 
 }  // namespace laird::core
