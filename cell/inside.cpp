@@ -195,6 +195,18 @@ Status confine(const Surrounding& here, Entered& entered) {
   ::_exit(127);
 }
 
+// Why the trainer may not go on; empty when it may.
+std::string too_much(const Surrounding& here) {
+  const std::uint64_t most = here.spec.limits.folder_bytes;
+  if (most == 0 || here.spec.argv.empty()) return "";
+  Used used = folder_used(here.spec.folder());
+  if (here.own_processes) used.bytes += nameless_used("/proc");
+  if (used.all_seen && used.bytes <= most) return "";
+  return (used.all_seen ? "its folder holds " + std::to_string(used.bytes / 1'000'000) + " MB"
+                        : std::string("its folder holds more files than can be counted")) +
+         ", and cell.disk allows " + std::to_string(most / 1'000'000) + " MB";
+}
+
 class FirstProcess {
  public:
   FirstProcess(const Surrounding& here, pid_t trainer, Fd runs)
@@ -259,16 +271,9 @@ class FirstProcess {
   }
 
   void measure() {
-    const std::uint64_t most = here_.spec.limits.folder_bytes;
-    if (most == 0 || here_.spec.argv.empty() || !left_.why.empty()) return;
-    Used used = folder_used(here_.spec.folder());
-    if (here_.own_processes) used.bytes += nameless_used("/proc");
-    if (used.all_seen && used.bytes <= most) return;
-    left_.why =
-        (used.all_seen ? "its folder holds " + std::to_string(used.bytes / 1'000'000) + " MB"
-                       : std::string("its folder holds more files than can be counted")) +
-        ", and cell.disk allows " + std::to_string(most / 1'000'000) + " MB";
-    signal_all(SIGKILL);
+    if (!left_.why.empty()) return;
+    left_.why = too_much(here_);
+    if (!left_.why.empty()) signal_all(SIGKILL);
   }
 
   void signal_all(int signal) const {
@@ -324,6 +329,10 @@ void live_inside(const Surrounding& asked) {
       tell(here.keeper, kNoView, Entered{0, false, made.error().context});
       ::_exit(1);
     }
+  }
+  if (const std::string why = too_much(here); !why.empty()) {
+    tell(here.keeper, kEntered, Entered{0, false, why});
+    ::_exit(1);
   }
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) ::_exit(1);

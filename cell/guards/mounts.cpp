@@ -70,7 +70,9 @@ Status make_folders(const std::string& from, const std::string& to) {
   for (std::size_t at = from.size(); at != std::string::npos;) {
     at = to.find('/', at + 1);
     const std::string folder = to.substr(0, at);
-    if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
+    // The trainer's user passes through, whatever this process's mask.
+    if ((::mkdir(folder.c_str(), 0755) != 0 || ::chmod(folder.c_str(), 0755) != 0) &&
+        errno != EEXIST) {
       return fail_errno(errno, "cannot make " + folder + " in a trainer's cell");
     }
   }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 
 #include "os/child_process.hpp"
 #include "tests/harness/unit.hpp"
@@ -195,6 +196,17 @@ TEST(a_folder_beyond_its_bound_ends_the_trainer_and_says_so) {
   TEST_ASSERT_TRUE(ended.kind == Report::Kind::kEnded);
   TEST_ASSERT_TRUE(ended.text.find("its folder holds 5 MB, and cell.disk allows 4 MB") !=
                    std::string::npos);
+}
+
+TEST(a_folder_that_is_full_starts_no_trainer) {
+  OneCell one("echo started", [](Spec& spec) {
+    std::filesystem::create_directories(spec.folder());
+    std::ofstream(spec.folder() + "/old") << std::string(5'000'000, 'x');
+    spec.limits.folder_bytes = 4'000'000;
+  });
+  const Report failed = one.next();
+  TEST_ASSERT_TRUE(failed.kind == Report::Kind::kFailed);
+  TEST_ASSERT_TRUE(failed.text.find("its folder holds 5 MB") != std::string::npos);
 }
 
 TEST(one_file_grows_no_further_than_the_bound) {
