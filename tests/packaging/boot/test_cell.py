@@ -63,8 +63,8 @@ class Cell(Stepwise):
         }
         task = {"name": name, "trainer": "tries", "deadline": "1h", "target_loss": -1,
                 "memory": "200MB", "report_every": 10, "params": params}
-        put(self.board, "/root/task.json", json.dumps(task))
-        self.board.run("lairctl submit -f /root/task.json --local", code=0)
+        put(self.board, "/srv/task.json", json.dumps(task))
+        self.board.run("lairctl submit -f /srv/task.json --local", code=0)
         return name
 
     def said(self, name):

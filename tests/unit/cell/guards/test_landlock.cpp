@@ -19,9 +19,9 @@ namespace {
 // A file system of three levels.
 std::vector<std::string> entries(const std::string& folder) {
   static const std::map<std::string, std::vector<std::string>> kAll = {
-      {"/", {"usr", "home", "etc"}},
-      {"/home", {"ann", "bob"}},
-      {"/home/ann", {"state", "data", "state2"}},
+      {"/", {"usr", "srv", "etc"}},
+      {"/srv", {"ann", "bob"}},
+      {"/srv/ann", {"state", "data", "state2"}},
       {"/etc", {"key", "passwd"}}};
   const auto found = kAll.find(folder);
   return found == kAll.end() ? std::vector<std::string>() : found->second;
@@ -37,9 +37,9 @@ std::string joined(const std::vector<std::string>& all) {
 
 TEST(everything_is_open_but_what_is_hidden) {
   TEST_ASSERT_EQUAL_STRING("/", joined(all_but({}, entries)).c_str());
-  TEST_ASSERT_EQUAL_STRING("/usr /home/ann/data /home/ann/state2 /home/bob /etc/passwd",
-                           joined(all_but({"/etc/key", "/home/ann/state"}, entries)).c_str());
-  TEST_ASSERT_EQUAL_STRING("/usr /etc", joined(all_but({"/home", "/home/ann"}, entries)).c_str());
+  TEST_ASSERT_EQUAL_STRING("/usr /srv/ann/data /srv/ann/state2 /srv/bob /etc/passwd",
+                           joined(all_but({"/etc/key", "/srv/ann/state"}, entries)).c_str());
+  TEST_ASSERT_EQUAL_STRING("/usr /etc", joined(all_but({"/srv", "/srv/ann"}, entries)).c_str());
 }
 
 TEST(a_confined_process_reads_and_writes_only_what_is_open_to_it) {
