@@ -7,7 +7,6 @@
 #include <cerrno>
 
 #include "agent/settings/settings_loader.hpp"
-#include "os/child_process.hpp"
 
 namespace laird::cell {
 namespace {
@@ -53,7 +52,7 @@ void set_environment(const agent::Settings& settings, const agent::TrainerProgra
     spec.environment.push_back(key + "=" + value);
     has_tmp = has_tmp || key == "TMPDIR";
   }
-  spec.environment.push_back("LAIRD_FD=" + std::to_string(ChildSpec::kExtraFd));
+  spec.environment.push_back("LAIRD_FD=" + std::to_string(kTrainerSocket));
   spec.environment.push_back("LAIRD_DATA_ROOTS=" + joined(settings.data_roots));
   if (!has_tmp && !spec.private_tmp) spec.environment.push_back("TMPDIR=" + spec.folder());
 }

@@ -32,7 +32,6 @@ namespace laird::cell {
 namespace {
 
 constexpr int kMeasureEveryMs = 2'000;
-constexpr int kTrainerSocket = 3;
 constexpr int kLowestSource = 9;
 
 template <class T>

@@ -13,8 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 
 #include "cell/guards/privileges.hpp"
@@ -90,6 +92,18 @@ std::vector<Fd> open_groups(const std::vector<Fd>& received, uid_t agent) {
   return out;
 }
 
+// The folder of tasks by its real path, where what is above it may be reached through links. It is
+// no link itself: what is in the state folder is the agent's to change, what leads there is root's.
+Result<std::string> without_links(const std::string& tasks_folder) {
+  const std::size_t slash = tasks_folder.rfind('/');
+  char* above =
+      ::realpath(tasks_folder.substr(0, std::max<std::size_t>(slash, 1)).c_str(), nullptr);
+  if (above == nullptr) return fail_errno(errno, "cannot find " + tasks_folder);
+  std::string out(above);
+  std::free(above);
+  return out + tasks_folder.substr(slash);
+}
+
 class Keeper {
  public:
   explicit Keeper(const Keeping& keeping) : keeping_(keeping) {}
@@ -129,6 +143,9 @@ class Keeper {
     if (may_change_user()) person_ = find_person(spec_.user);
     if (spec_.argv.empty()) return {};
     if (got->fds.size() < kStreams) return fail(Code::kInvalid, "a descriptor is missing");
+    Result<std::string> tasks = without_links(spec_.tasks_folder);
+    LAIRD_TRY(tasks);
+    spec_.tasks_folder = std::move(*tasks);
     received_ = std::move(got->fds);
     groups_ = open_groups(received_, keeping_.agent.uid);
     const Owner to = person_ ? Owner{person_->uid, person_->gid} : keeping_.agent;

@@ -69,6 +69,9 @@ inline constexpr int kAttempts = 14;
 // cannot be traced, and it watches the size of every task's folder.
 [[nodiscard]] bool is_refused(Attempt attempt, Guards guards);
 
+// The descriptor under which a trainer finds its agent, and what LAIRD_FD says.
+inline constexpr int kTrainerSocket = 3;
+
 struct Limits {
   std::uint64_t processes = 0;     // threads count
   std::uint64_t open_files = 0;    // of each process

@@ -143,6 +143,32 @@ TEST(it_writes_its_folder_and_nothing_else) {
   }
 }
 
+TEST(a_state_folder_behind_a_link_is_hidden_and_the_tasks_own_is_there) {
+  OneCell one("echo x > mine && echo wrote mine; ls ../..; cat ../../secret", [&](Spec& spec) {
+    const std::string state = std::filesystem::path(spec.tasks_folder).parent_path().string();
+    std::filesystem::create_symlink(state, state + "-link");
+    std::ofstream(state + "/secret") << "secret";
+    spec.tasks_folder = state + "-link/tasks";
+    spec.hidden = {state + "-link"};
+  });
+  if (!Guards(one.next().guards).has(Guard::kFiles)) {
+    TEST_IGNORE_MESSAGE("this system has no mount namespaces for this user");
+  }
+  const std::string printed = one.printed();
+  TEST_ASSERT_TRUE(printed.starts_with("wrote mine\ntasks\n"));
+  TEST_ASSERT_TRUE(printed.find("No such file") != std::string::npos);
+}
+
+TEST(a_folder_of_tasks_that_is_a_link_itself_is_refused) {
+  OneCell one("true", [](Spec& spec) {
+    const std::string state = std::filesystem::path(spec.tasks_folder).parent_path().string();
+    std::filesystem::create_directory(state + "/elsewhere");
+    std::filesystem::create_symlink(state + "/elsewhere", state + "/tasks2");
+    spec.tasks_folder = state + "/tasks2";
+  });
+  TEST_ASSERT_TRUE(one.next().kind == Report::Kind::kFailed);
+}
+
 TEST(whoever_a_trainer_leaves_behind_ends_with_it) {
   for (const bool strong : {true, false}) {
     OneCell one("setsid sh -c 'setsid sleep 1000 & sleep 1000' >/dev/null 2>&1 & echo started",
