@@ -104,8 +104,8 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
   agent->in_fleet_ = !settings.fleet.name.empty();
   Agent* self = agent.get();
   agent->pool_ = std::make_unique<TrainerPool>(
-      loop, machine.processes, settings.trainers, settings.state_dir + "/tasks",
-      agent->groups_.get(), [self](core::EventBody body) { self->post(std::move(body)); },
+      loop, machine.processes, settings.trainers, settings.state_dir, agent->groups_.get(),
+      settings.cell.processes, [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(LogLevel::kDebug, text); });
   Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
       loop, settings.power, settings.board, agent->state_,

@@ -94,6 +94,8 @@ class Agent {
   // Since the start: how long the mean power was above the cap.
   [[nodiscard]] DurationNs over_cap_ns() const { return cap_watch_.over_ns(); }
   [[nodiscard]] bool journal_blocked() const { return blocked_; }
+  // What keeps trainers apart from this agent, once it is known.
+  [[nodiscard]] std::optional<cell::Guards> guards() const { return pool_->guards(); }
 
  private:
   Agent(Loop& loop, Clock& clock, Log log) : loop_(loop), clock_(clock), log_(std::move(log)) {}

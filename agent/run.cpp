@@ -7,6 +7,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "agent/os/notify.hpp"
 #include "agent/running_agent.hpp"
 #include "agent/settings/settings_loader.hpp"
+#include "agent/trainer_host/cell_processes.hpp"
 #include "agent/view/display.hpp"
 #include "os/clock.hpp"
 #include "power/boards/catalogue.hpp"
@@ -139,6 +141,7 @@ class AgentProcess {
         store_(store),
         view_(view_of(options.view)),
         log_(log_into(make_log(view_, settings_))),
+        processes_(settings_, absolute_path(layers.config_path), log_),
         machine_(this_machine(clock_, processes_)) {}
 
   [[nodiscard]] int run() {
@@ -160,6 +163,9 @@ class AgentProcess {
   [[nodiscard]] Status open() {
     LAIRD_TRY(put_into(signals_, open_signals()));
     LAIRD_TRY(put_into(loop_, Loop::create(clock_)));
+    // Nobody of the same user traces this process or reads its memory. Each start needs it anew.
+    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    processes_.try_guards();
     const char* no_colour = std::getenv("NO_COLOR");
     const bool colour = view_ == View::kTable && (no_colour == nullptr || *no_colour == '\0');
     display_.emplace(view_, stdout, colour);
@@ -168,7 +174,23 @@ class AgentProcess {
       display_->changed(task, change, life_->agent().now());
     });
     LAIRD_TRY(life_->open());
+    tell_guards();
     return loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signals(); });
+  }
+
+  void tell_guards() {
+    const std::optional<cell::Guards> guards = life_->agent().guards();
+    if (!guards) return;
+    std::string open;
+    for (int i = 0; i < cell::kAttempts; ++i) {
+      const auto attempt = static_cast<cell::Attempt>(i);
+      if (!cell::is_refused(attempt, *guards)) {
+        open += (open.empty() ? "" : "; ") + std::string(name(attempt));
+      }
+    }
+    log_(open.empty() ? LogLevel::kInfo : LogLevel::kWarning,
+         "cell: trainers are held by " + cell::describe(*guards) +
+             (open.empty() ? "" : "; a trainer here could: " + open));
   }
 
   void on_signals() {
@@ -234,7 +256,7 @@ class AgentProcess {
   const Log log_;
   const Notifier notifier_;
   SystemClock clock_;
-  SystemProcesses processes_;
+  CellProcesses processes_;
   Machine machine_;
   Fd signals_;
   std::unique_ptr<Loop> loop_;

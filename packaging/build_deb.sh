@@ -29,10 +29,12 @@ bin() {
 }
 for program in laird lairctl laird-train; do bin "$program" usr/bin; done
 bin laird-priv usr/libexec/laird
+bin laird-cell usr/libexec/laird
 
 put() { install -D -m 0644 "$top/$1" "$root/$2"; }
 units=usr/lib/systemd/system
-for unit in laird.service laird.slice laird-priv.socket laird-priv@.service; do
+for unit in laird.service laird.slice laird-priv.socket laird-priv@.service laird-cell.socket \
+    laird-cell@.service; do
   put "packaging/$unit" "$units/$unit"
 done
 put packaging/laird.sysusers usr/lib/sysusers.d/laird.conf
@@ -75,7 +77,7 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/debian"; printf 'Source: laird\n\nPackage: laird\nArchitecture: any\n' > "$work/debian/control"
 if command -v dpkg-shlibdeps >/dev/null; then
   depends=$(cd "$work" && dpkg-shlibdeps -O "$host/bin/laird" "$host/bin/lairctl" \
-    "$host/bin/laird-train" "$host/bin/laird-priv" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+    "$host/bin/laird-train" "$host/bin/laird-priv" "$host/bin/laird-cell" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
 fi
 [ -n "$depends" ] || die "dpkg-shlibdeps found no libraries: install dpkg-dev"
 size=$(du -sk "$root" | cut -f1)

@@ -4,11 +4,27 @@
 #include "agent/settings/fleet_budget_json.hpp"
 #include "agent/view/status.hpp"
 #include "agent/why/why.hpp"
+#include "cell/spec.hpp"
 
 namespace laird::agent {
 namespace {
 
 using json::Value;
+
+// What keeps trainers apart, and what a trainer could do here all the same.
+Value cell_json(cell::Guards guards) {
+  Value held = Value::array();
+  for (int i = 0; i < cell::kGuards; ++i) {
+    const auto guard = static_cast<cell::Guard>(i);
+    if (guards.has(guard)) held.add(Value::string(std::string(name(guard))));
+  }
+  Value open = Value::array();
+  for (int i = 0; i < cell::kAttempts; ++i) {
+    const auto attempt = static_cast<cell::Attempt>(i);
+    if (!is_refused(attempt, guards)) open.add(Value::string(std::string(name(attempt))));
+  }
+  return Value::object().set("guards", std::move(held)).set("open", std::move(open));
+}
 
 struct Answerer {
   const QuerySources& from;
@@ -30,12 +46,14 @@ struct Answerer {
 
   Result<QueryAnswer> operator()(const StatusQuery&) const {
     const core::State& state = from.agent->state();
-    return QueryAnswer{"status", Value::object()
-                                     .set("node", state.config.node)
-                                     .set("policy", state.config.policy)
-                                     .set("live", state.live.size())
-                                     .set("journal", from.agent->journal_path())
-                                     .set("journal_blocked", from.agent->journal_blocked())};
+    Value out = Value::object()
+                    .set("node", state.config.node)
+                    .set("policy", state.config.policy)
+                    .set("live", state.live.size())
+                    .set("journal", from.agent->journal_path())
+                    .set("journal_blocked", from.agent->journal_blocked());
+    if (const auto guards = from.agent->guards()) out.set("cell", cell_json(*guards));
+    return QueryAnswer{"status", std::move(out)};
   }
 
   Result<QueryAnswer> operator()(const BudgetQuery&) const {

@@ -134,6 +134,7 @@ TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_v
                           const Surroundings& around, std::vector<Problem>& problems) {
   TrainerProgram program;
   program.lines_only = text(v, "protocol") == "lines";
+  program.network = boolean(v, "network");
   for (const Value& arg : field(v, "exec").items()) program.argv.push_back(arg.as_string());
   if (!program.argv.empty()) {
     Result<std::string> found = around.find_program(program.argv[0]);
@@ -153,6 +154,27 @@ TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_v
     program.env.emplace_back(key, value.as_string());
   }
   return program;
+}
+
+void read_cell(const Value& cell, std::string_view source, const Surroundings& around,
+               CellSettings& out, std::vector<Problem>& problems) {
+  out.helper = text(cell, "helper");
+  if (!out.helper.empty() && !out.helper.ends_with(".sock")) {
+    if (const Result<std::string> found = around.find_program(out.helper)) {
+      out.helper = *found;
+    } else {
+      problems.push_back(Problem{std::string(source), 0, "/cell/helper", found.error().context});
+    }
+  }
+  out.user = text(cell, "user");
+  out.namespaces = boolean(cell, "namespaces");
+  const auto amount = [&cell](std::string_view name) {
+    return static_cast<std::uint64_t>(integer(cell, name));
+  };
+  out.processes = amount("processes");
+  out.open_files = amount("open_files");
+  out.disk_bytes = amount("disk");
+  out.tmp_bytes = amount("tmp");
 }
 
 core::TrainerTiming timing_of(const Value& v) {
@@ -375,6 +397,10 @@ Settings parse_settings(const Value& raw, const std::string& source, const Surro
   for (const auto& [name, trainer] : field(v, "trainers").members()) {
     out.trainers[name] = trainer_of(name, trainer, source, around, problems);
     out.core.trainers.push_back(name);
+  }
+  read_cell(field(v, "cell"), source, around, out.cell, problems);
+  for (const Value& root : field(v, "data_roots").items()) {
+    out.data_roots.push_back(around.resolve(root.as_string()));
   }
   if (const Value& metrics = field(v, "metrics"); metrics.is(json::Kind::kObject)) {
     out.metrics_listen = text(metrics, "listen");

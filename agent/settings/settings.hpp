@@ -36,6 +36,17 @@ struct FleetSettings {
   std::vector<Operator> operators;
 };
 
+// How trainers are kept apart from the agent and the board (docs/cell.md).
+struct CellSettings {
+  std::string helper;  // a socket (.sock) or a program; empty: as it is found at the start
+  std::string user;
+  bool namespaces = true;
+  std::uint64_t processes = 0;
+  std::uint64_t open_files = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t tmp_bytes = 0;
+};
+
 struct Settings {
   std::string state_dir;
   std::string control_socket;
@@ -46,6 +57,8 @@ struct Settings {
   std::vector<std::string> power_helper;  // program and arguments, or a socket; empty: none
   journal::Limits journal;
   std::map<std::string, TrainerProgram> trainers;
+  CellSettings cell;
+  std::vector<std::string> data_roots;  // where the built-in trainers may read data
   FleetSettings fleet;
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
   bool use_cgroups = true;

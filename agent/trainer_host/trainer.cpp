@@ -41,7 +41,7 @@ std::size_t line_max(bool in_fleet) {
 }  // namespace
 
 Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
-                 std::unique_ptr<Cgroup> group, Process handle, const std::string& folder)
+                 std::unique_ptr<Cgroup> group, Process handle, const std::string& log)
     : host_(host),
       ref_(process),
       spec_(std::move(spec)),
@@ -49,7 +49,7 @@ Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spe
       lines_only_(lines_only),
       group_(std::move(group)),
       handle_(std::move(handle)),
-      log_(folder + "/trainer.log"),
+      log_(log),
       lines_(line_max(in_fleet_), Overlong::kSkip),
       output_lines_(kLogLineMax, Overlong::kCut) {
   refill_allowance();
@@ -63,7 +63,12 @@ Trainer::~Trainer() {
   if (group_ != nullptr) group_->kill_all();
 }
 
-void Trainer::kill_group() { host_.processes.signal_group(handle_.pid, SIGKILL); }
+void Trainer::leave_group() {
+  if (group_ == nullptr) return;
+  group_.reset();
+  // What the group was told is told to the process.
+  if (frozen_) host_.processes.signal_all(handle_.id, SIGSTOP);
+}
 
 void Trainer::begin(const std::string& folder) {
   watch_output();
@@ -127,16 +132,16 @@ void Trainer::stop() {
     return;
   }
   set_frozen(false);
-  host_.processes.signal_group(handle_.pid, SIGTERM);
+  host_.processes.signal_all(handle_.id, SIGTERM);
 }
 
 void Trainer::kill() {
   enter(LifeEvent::kKilled);
-  host_.processes.signal_group(handle_.pid, SIGKILL);
+  host_.processes.signal_all(handle_.id, SIGKILL);
   if (group_ != nullptr) group_->kill_all();
 }
 
-void Trainer::ended(int wait_status) {
+void Trainer::ended(const Ending& ending) {
   refill_at_ = kNever;
   bytes_left_ = 4 * kBytesPerRefill;
   if (handle_.socket) read_socket();
@@ -147,7 +152,9 @@ void Trainer::ended(int wait_status) {
   }
   flush_progress();
   stop_looking();
-  const int code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+  if (!ending.why.empty()) host_.emit(core::TrainerFailed{ref_, core::clipped(ending.why)});
+  const int status = ending.status;
+  const int code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
   // The only way in which a trainer that just prints can say that its work is done.
   if (lines_only_ && code == 0) host_.emit(core::TrainerDone{ref_});
   host_.emit(core::TrainerExited{ref_, code});
@@ -189,7 +196,7 @@ void Trainer::apply_frozen() {
   if (frozen == frozen_) return;
   frozen_ = frozen;
   if (group_ != nullptr && group_->freeze(frozen)) return;
-  host_.processes.signal_group(handle_.pid, frozen ? SIGSTOP : SIGCONT);
+  host_.processes.signal_all(handle_.id, frozen ? SIGSTOP : SIGCONT);
 }
 
 void Trainer::breach(const std::string& why) {

@@ -22,14 +22,14 @@ using trainer_protocol::TrainerMessage;
 
 class Trainer {
  public:
-  // `host` outlives it; `folder` is the task's own.
+  // `host` outlives it; what the trainer prints goes to the file `log`.
   Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
-          std::unique_ptr<Cgroup> group, Process handle, const std::string& folder);
+          std::unique_ptr<Cgroup> group, Process handle, const std::string& log);
 
   ~Trainer();
-  // Ends what the process started and left behind. Only while it is not reaped: until then its
-  // number, which is also its group's, cannot belong to anybody else.
-  void kill_group();
+  // It could not be put into its control group: from now on it is held by signals.
+  void leave_group();
+  // `folder` is the task's own.
   void begin(const std::string& folder);
   void run(const core::RunTrainer& command);
   void limit(std::uint32_t cpu_milli);
@@ -40,12 +40,12 @@ class Trainer {
   void stop();
   void kill();
   // The process is gone: read what it said last, then report its end.
-  void ended(int wait_status);
+  void ended(const Ending& ending);
   // Another board's word, for a trainer that is there to hear it.
   void tell(const std::string& line, bool may_drop);
 
   [[nodiscard]] const core::ProcessRef& ref() const { return ref_; }
-  [[nodiscard]] int pid() const { return handle_.pid; }
+  [[nodiscard]] int news() const { return handle_.news; }
   void replace_by(const core::StartTrainer& next, core::TaskSpec spec);
   [[nodiscard]] bool has_next() const { return has_next_; }
   [[nodiscard]] const core::StartTrainer& next_start() const { return next_start_; }

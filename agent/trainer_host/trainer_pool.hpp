@@ -27,9 +27,11 @@ class TrainerPool final {
   using Log = std::function<void(const std::string&)>;
   using ToPeers = decltype(TrainerHost::to_peers);
 
-  // `tasks_folder` holds one folder per task. `groups` may be null.
+  // `state_folder` gets a folder for each task, below tasks, and a log of what its trainer prints,
+  // below logs. `groups` may be null; each group takes at most `processes_max`.
   TrainerPool(Loop& loop, Processes& processes, std::map<std::string, TrainerProgram> programs,
-              std::string tasks_folder, CgroupTree* groups, Emit emit, Log log);
+              const std::string& state_folder, CgroupTree* groups, std::uint64_t processes_max,
+              Emit emit, Log log);
   ~TrainerPool();
 
   void start(const core::StartTrainer& command, const core::TaskSpec& spec);
@@ -49,24 +51,29 @@ class TrainerPool final {
   // may be: what is missing in a model is asked for again.
   void tell(core::TaskKey key, const std::string& line, bool may_drop);
 
-  // Call on SIGCHLD.
+  // Looks who has ended. By itself, where trainers bring news; else call it on SIGCHLD.
   void reap();
   // Ends every process at once; for an exit that cannot wait.
   void kill_everything();
   [[nodiscard]] bool empty() const { return running_.empty(); }
+  // What keeps trainers apart from the agent, once it is known.
+  [[nodiscard]] std::optional<cell::Guards> guards() const;
 
  private:
   [[nodiscard]] Trainer* find(const core::ProcessRef& process);
   void turn_duty();
   void plan_duty();
+  [[nodiscard]] std::unique_ptr<Cgroup> make_group(const core::TaskSpec& spec);
   void start_now(const core::StartTrainer& command, const core::TaskSpec& spec);
 
   TrainerHost host_;
   std::map<std::string, TrainerProgram> programs_;
-  std::string tasks_folder_;
+  const std::string tasks_folder_;
+  const std::string logs_folder_;
   CgroupTree* groups_;
+  const std::uint64_t processes_max_;
   Log log_;
-  std::map<int, std::unique_ptr<Trainer>> running_;  // by pid
+  std::map<int, std::unique_ptr<Trainer>> running_;  // by the process's id
   // The freezer's duty cycle: all trainers run and are frozen together. It costs the agent two
   // wakes in each period, so it turns only while there is a trainer.
   std::int32_t run_permille_ = power::kLevelFull;

@@ -38,6 +38,12 @@ inline constexpr DurationNs kTickMax = kMinute;
 inline constexpr DurationNs kLeaseMax = kHour;
 inline constexpr int kLeaseTicksMin = 20;         // the ledger needs many tries within a lease
 inline constexpr DurationNs kYieldMax = kSecond;  // of a trainer that waits for other boards
+// A trainer that lived so long after it got ready, or wrote a new checkpoint, has not ended its
+// agent. After two deaths in a row those who were there are tried one at a time; after three a task
+// has failed.
+inline constexpr DurationNs kProvenAfter = 30 * kSecond;
+inline constexpr std::uint32_t kAgentDeathsTrial = 2;
+inline constexpr std::uint32_t kAgentDeathsMax = 3;
 inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
 inline constexpr DurationNs kSliceMax = kHour;
 
@@ -48,6 +54,7 @@ inline constexpr DurationNs kSliceMax = kHour;
 static_assert(kParamsBytesMax + 4 * 1024 <= 64 * 1024);
 static_assert(kTasksEndedKept < kTasksLiveMax);
 static_assert(kCommandsKept < kCommandsSeenMax);
+static_assert(kAgentDeathsTrial < kAgentDeathsMax);
 static_assert(kSliceMin < kSliceMax);
 static_assert(kTimeMax + kDeadlineMax <= INT64_MAX - kTimeMax);
 static_assert(kMemoryBytesMax <= INT64_MAX / static_cast<std::int64_t>(kTasksLiveMax + 1));

@@ -192,7 +192,10 @@ void Task::archive(Archive& ar) {
   ar(forecast);
   ar(lane, grant_until, grant_from, share_ppm, grant_at, slice_ends_at, rate);
   ar(busy_ns, switches, grants, grants_since_ready, energy_uj);
-  if (ar.since(4)) ar(account);
+  if (ar.since(4)) {
+    ar(account);
+    ar(agent_deaths);
+  }
 }
 
 bool is_waiting_for_peers(const Task& task, TimeNs now) {

@@ -154,6 +154,10 @@ struct Task {
   std::uint32_t grants_since_ready = 0;
   std::int64_t energy_uj = -1;  // once it has ended; -1: not metered
   TaskAccount account;          // what its time went to
+  // How often in a row its agent ended while its trainer lived and had not proven itself yet
+  // (limits.hpp). A start is journalled before it happens, so a trainer that ends its agent at once
+  // is counted too.
+  std::uint32_t agent_deaths = 0;
 
   [[nodiscard]] ProcessRef process() const { return {key, attempt}; }
   void archive(Archive& ar);

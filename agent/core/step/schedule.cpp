@@ -166,6 +166,16 @@ void Stepper::start(Task& task) {
   out_.push_back({StartTrainer{task.process()}});
 }
 
+// The task that is alone for now, to find out whether its trainer ends the agent: the first of
+// those that were there at the last two deaths in a row and can run.
+Task* Stepper::on_trial() {
+  for (Task& task : s_.live) {
+    if (task.agent_deaths < kAgentDeathsTrial) continue;
+    if (has_process(task.state) || task.state == TaskState::kQueued) return &task;
+  }
+  return nullptr;
+}
+
 // Starts queued trainers while memory lasts: first what a policy asked for, then in order of
 // acceptance, so that a task is ready by the time its turn comes.
 void Stepper::start_what_fits() {
@@ -179,6 +189,7 @@ void Stepper::start_what_fits() {
     ++starting;
     start(task);
   };
+  if (Task* trial = on_trial()) return try_start(*trial);
   while (!s_.wanted.empty()) {
     const TaskKey key = s_.wanted.front();
     Task* task = s_.find_live(key);

@@ -8,6 +8,8 @@
 namespace laird::core {
 
 void Stepper::on(const Booted& e) {
+  // Not the machine's end, which no trainer is to blame for, nor one that was asked for.
+  const bool agent_died = !s_.shutting_down && e.machine_boot == s_.fleet.machine_boot;
   s_.booted_at = s_.now;
   s_.wall_minus_agent = e.wall_ns - s_.now;
   s_.shutting_down = false;
@@ -40,7 +42,16 @@ void Stepper::on(const Booted& e) {
     task.account.count(TimeUse::kAgentDown);
     task.account.lost(TimeUse::kAgentDown);
     task.deadline_at = deadline_of(task.spec, task.accepted_at);
+    if (agent_died && has_process(task.state) && task.outcome == Outcome::kNone) {
+      ++task.agent_deaths;
+    }
     move(task, Trigger::kReboot);
+    if (task.agent_deaths >= kAgentDeathsMax) {
+      decide(task, Outcome::kFailed,
+             "the agent ended " + std::to_string(task.agent_deaths) +
+                 " times in a row while its trainer was starting, so the trainer is the likely "
+                 "cause");
+    }
   }
 }
 

@@ -81,6 +81,7 @@ class Stepper {
   [[nodiscard]] DurationNs slice_max() const;
   void start(Task& task);
   void start_what_fits();
+  [[nodiscard]] Task* on_trial();
   void make_room();
   [[nodiscard]] TimeNs overrun_at(const Lane& lane) const;
 

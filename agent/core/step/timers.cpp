@@ -15,6 +15,13 @@ bool wants_checkpoint(const Task& task) {
          !task.checkpoint_asked && task.samples > task.checkpoint_samples;
 }
 
+// Its agent died with its trainer there, and the trainer that it has now is young.
+bool is_unproven(const Task& task) {
+  return task.agent_deaths > 0 &&
+         (task.state == TaskState::kReady || task.state == TaskState::kRunning ||
+          task.state == TaskState::kPreempting);
+}
+
 }  // namespace
 
 TimeNs Stepper::deadline_of(const TaskSpec& spec, TimeNs accepted_at) const {
@@ -59,12 +66,14 @@ TimeNs Stepper::due_at(const Task& task) const {
     case TaskState::kPaused:
     case TaskState::kEnded: break;
   }
+  if (is_unproven(task)) due = std::min(due, task.ready_at + kProvenAfter);
   if (wants_checkpoint(task)) due = std::min(due, task.checkpoint_at + timing.checkpoint_every);
   return due;
 }
 
 void Stepper::expire(Task& task) {
   const TrainerTiming& timing = s_.config.timing;
+  if (is_unproven(task) && s_.now >= task.ready_at + kProvenAfter) task.agent_deaths = 0;
   if (task.outcome == Outcome::kNone && s_.now >= task.deadline_at) {
     decide(
         task, Outcome::kMissed,

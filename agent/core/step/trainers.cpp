@@ -116,7 +116,10 @@ void Stepper::on(const TrainerCheckpointed& e) {
     crash(*task, "its trainer spoke of a checkpoint before it was ready");
     return;
   }
-  if (e.samples > task->checkpoint_samples) task->crashes = 0;
+  if (e.samples > task->checkpoint_samples) {
+    task->crashes = 0;
+    task->agent_deaths = 0;
+  }
   task->checkpoint_samples = e.samples;
   task->checkpoint_at = s_.now;
   task->checkpoint_asked = false;

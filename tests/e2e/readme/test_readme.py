@@ -198,7 +198,7 @@ class Story(unittest.TestCase):
             self.wait_for(name + " did not succeed",
                           lambda name=name: self.ends().get(name) == "succeeded")
         # Its batches said how many rows they have.
-        log = read(self.newcomer.path("/var/lib/laird-n-1"), "tasks/first-fit/trainer.log")
+        log = read(self.newcomer.path("/var/lib/laird-n-1"), "logs/first-fit.log")
         self.assertNotIn("warning", log)
 
     def test_a_board_alone_takes_the_same_task(self):

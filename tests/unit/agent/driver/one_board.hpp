@@ -11,6 +11,7 @@
 #include "agent/commands/settings_changes.hpp"
 #include "agent/settings/settings_loader.hpp"
 #include "agent/settings/settings_store.hpp"
+#include "agent/trainer_host/cell_processes.hpp"
 #include "tests/harness/unit.hpp"
 
 namespace laird::test {
@@ -74,9 +75,9 @@ class OneBoard {
 
   TemporaryFolder folder;
   HandClock clock;
-  agent::SystemProcesses processes;
-  agent::Machine machine = agent::this_machine(clock, processes);
   agent::Settings settings;
+  agent::CellProcesses processes{settings, "", [](agent::LogLevel, const std::string&) {}};
+  agent::Machine machine = agent::this_machine(clock, processes);
   std::unique_ptr<agent::Loop> loop;
   std::unique_ptr<agent::Agent> agent;
   agent::LayeredSettings layers;

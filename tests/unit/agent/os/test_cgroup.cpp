@@ -38,8 +38,10 @@ TEST(version_1_controllers_are_used_each_on_its_own) {
   }
   touch(freezer + "/cgroup.procs");
   touch(freezer + "/freezer.state");
-  TEST_ASSERT_TRUE(group->add(4242).has_value());
-  TEST_ASSERT_EQUAL_STRING("4242", read(cpu + "/cgroup.procs").c_str());
+  TEST_ASSERT_EQUAL_UINT64(2, group->folders().size());
+  TEST_ASSERT_EQUAL_STRING(cpu.c_str(), group->folders()[0].c_str());
+  TEST_ASSERT_EQUAL_STRING(freezer.c_str(), group->folders()[1].c_str());
+  TEST_ASSERT_FALSE(group->limit_processes(10));
   TEST_ASSERT_TRUE(group->limit_cpu(250));
   TEST_ASSERT_EQUAL_STRING("25000", read(cpu + "/cpu.cfs_quota_us").c_str());
   TEST_ASSERT_TRUE(group->limit_cpu(0));
@@ -57,9 +59,12 @@ TEST(version_2_is_recognised_by_its_controllers_file) {
   TEST_ASSERT_NOT_NULL(tree.get());
   const auto group = tree->create("task");
   const std::string folder = root.path() + "/unit/laird-n1/task";
-  for (const char* file : {"/cpu.max", "/memory.max", "/cgroup.freeze"}) touch(folder + file);
+  for (const char* file : {"/cpu.max", "/memory.max", "/pids.max", "/cgroup.freeze"})
+    touch(folder + file);
   TEST_ASSERT_TRUE(group->limit_cpu(1500));
   TEST_ASSERT_EQUAL_STRING("150000 100000", read(folder + "/cpu.max").c_str());
+  TEST_ASSERT_TRUE(group->limit_processes(20));
+  TEST_ASSERT_EQUAL_STRING("20", read(folder + "/pids.max").c_str());
   TEST_ASSERT_TRUE(group->limit_memory(5000));
   TEST_ASSERT_EQUAL_STRING("5000", read(folder + "/memory.max").c_str());
   TEST_ASSERT_TRUE(group->freeze(false));
