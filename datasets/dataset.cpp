@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.hpp"
 #include "base/require.hpp"
 
 namespace laird::datasets {
@@ -48,6 +49,14 @@ void Dataset::row(std::uint32_t index, float* out) const {
   for (std::uint32_t i = 0; i < features; ++i) out[i] = (from[i] - shift[i]) * scale[i];
 }
 
+void Dataset::raw_row(std::uint32_t index, float* out) const {
+  LAIRD_REQUIRE(index < rows, "row out of range");
+  const std::size_t start = std::size_t{index} * features;
+  for (std::uint32_t i = 0; i < features; ++i) {
+    out[i] = bytes.empty() ? values[start + i] : static_cast<float>(bytes[start + i]);
+  }
+}
+
 void Dataset::standardise() {
   if (rows == 0) return;
   if (!bytes.empty()) {
@@ -81,6 +90,67 @@ void Dataset::rescale(double shift_by, double scale_by) {
   const std::size_t pairs = bytes.empty() ? features : 1;
   shift.assign(pairs, static_cast<float>(shift_by));
   scale.assign(pairs, static_cast<float>(scale_by));
+}
+
+Status Dataset::scale_as(std::span<const float> other_shift, std::span<const float> other_scale) {
+  const std::size_t pairs = other_shift.size();
+  if (pairs != other_scale.size() || (pairs != 1 && pairs != features)) {
+    return fail(Code::kRefused, "the model was trained on rows of " + std::to_string(pairs) +
+                                    " features, these have " + std::to_string(features));
+  }
+  if (pairs == 1 && bytes.empty()) {
+    shift.assign(features, other_shift[0]);
+    scale.assign(features, other_scale[0]);
+    return {};
+  }
+  if (pairs > 1 && !bytes.empty()) {
+    // Bytes have one pair for all; with one each they are values like any other.
+    values.assign(bytes.begin(), bytes.end());
+    bytes = {};
+  }
+  shift.assign(other_shift.begin(), other_shift.end());
+  scale.assign(other_scale.begin(), other_scale.end());
+  return {};
+}
+
+Dataset Dataset::take_part(double part) {
+  LAIRD_REQUIRE(rows >= 2 && part > 0.0 && part < 1.0, "some rows go and some stay");
+  const auto wanted = static_cast<std::uint32_t>(part * static_cast<double>(rows));
+  const std::uint32_t goes = std::clamp(wanted, 1U, rows - 1);
+  Dataset out;
+  out.features = features;
+  out.classes = classes;
+  // Picks exactly `goes` rows, each as likely (Knuth, vol. 2, algorithm 3.4.2 S), by numbers that
+  // never change: a restarted task holds the same rows out.
+  Random random(0x5EED);
+  std::uint32_t stays = 0;
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    const std::size_t from = std::size_t{r} * features;
+    const bool go = random.below(rows - r) < goes - out.rows;
+    const std::size_t to = std::size_t{stays} * features;
+    const auto move = [&](auto& here, auto& there, std::size_t first, std::size_t put,
+                          std::size_t count) {
+      if (here.empty()) return;
+      const auto begin = here.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = begin + static_cast<std::ptrdiff_t>(count);
+      if (go) {
+        there.insert(there.end(), begin, end);
+      } else {
+        std::copy(begin, end, here.begin() + static_cast<std::ptrdiff_t>(put));
+      }
+    };
+    move(bytes, out.bytes, from, to, features);
+    move(values, out.values, from, to, features);
+    move(labels, out.labels, r, stays, 1);
+    move(targets, out.targets, r, stays, 1);
+    (go ? out.rows : stays) += 1;
+  }
+  rows = stays;
+  if (!bytes.empty()) bytes.resize(std::size_t{rows} * features);
+  if (!values.empty()) values.resize(std::size_t{rows} * features);
+  if (!labels.empty()) labels.resize(rows);
+  if (!targets.empty()) targets.resize(rows);
+  return out;
 }
 
 Status Dataset::keep_classes(std::span<const std::int64_t> kept) {

@@ -32,14 +32,27 @@ struct Dataset {
   std::vector<float> shift;
   std::vector<float> scale;
 
-  // Puts the scaled features of one row into `out` (features long).
+  // A number y to predict is held in `targets` as (y - target_mean) / target_deviation.
+  double target_mean = 0.0;
+  double target_deviation = 1.0;
+
+  // Puts the features of one row into `out` (features long): scaled, or as the source has them.
   void row(std::uint32_t index, float* out) const;
+  void raw_row(std::uint32_t index, float* out) const;
 
   // Sets shift and scale so that inputs have mean 0 and variance 1: over all features together for
   // bytes (pixels share one unit), each feature by itself for values.
   void standardise();
   // The same shift and scale for every feature.
   void rescale(double shift_by, double scale_by);
+
+  // Another data set's, so that a model sees these rows as it saw those: one pair, or one each.
+  [[nodiscard]] Status scale_as(std::span<const float> other_shift,
+                                std::span<const float> other_scale);
+
+  // Moves `part` of the rows (above 0, below 1) into a data set of their own; at least one row
+  // stays and one goes. Which ones depends on their number alone.
+  [[nodiscard]] Dataset take_part(double part);
 
   // Keeps the rows whose class is listed, renumbered in the order of the list.
   [[nodiscard]] Status keep_classes(std::span<const std::int64_t> kept);

@@ -94,6 +94,30 @@ Status write_whole_file(const std::string& path, std::string_view content,
   return options.sync ? sync_folder(folder_of(path)) : done;
 }
 
+Result<StagedFile> StagedFile::open(const std::string& path, mode_t mode) {
+  WholeFileOptions options;
+  options.mode = mode;
+  std::string staged;
+  Result<Fd> file = open_staged(path, options, staged);
+  LAIRD_TRY(file);
+  return StagedFile(path, std::move(staged), std::move(*file));
+}
+
+StagedFile::~StagedFile() {
+  if (file_) ::unlink(staged_.c_str());
+}
+
+Status StagedFile::write(std::string_view content) {
+  return write_all(file_.get(), content, staged_);
+}
+
+Status StagedFile::finish() {
+  if (::fsync(file_.get()) != 0) return fail_errno(errno, "sync " + staged_);
+  LAIRD_TRY(put_in_place(staged_, path_, {}));
+  file_.reset();
+  return sync_folder(folder_of(path_));
+}
+
 Status replace_file(const std::string& path, std::string_view content) {
   const std::string folder = folder_of(path);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {

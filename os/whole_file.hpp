@@ -5,8 +5,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
+#include "os/fd.hpp"
 
 namespace laird {
 
@@ -32,6 +34,27 @@ struct WholeFileOptions {
 // left beside it.
 [[nodiscard]] Status write_whole_file(const std::string& path, std::string_view content,
                                       const WholeFileOptions& options = {});
+
+// The same for content that comes in pieces: written beside, and in its place after `finish` only.
+// Not finished, it leaves nothing.
+class StagedFile {
+ public:
+  [[nodiscard]] static Result<StagedFile> open(const std::string& path, mode_t mode);
+  StagedFile(StagedFile&&) noexcept = default;
+  StagedFile& operator=(StagedFile&&) = delete;
+  ~StagedFile();
+
+  [[nodiscard]] Status write(std::string_view content);
+  [[nodiscard]] Status finish();
+
+ private:
+  StagedFile(std::string path, std::string staged, Fd file)
+      : path_(std::move(path)), staged_(std::move(staged)), file_(std::move(file)) {}
+
+  std::string path_;
+  std::string staged_;
+  Fd file_;
+};
 
 // The same with mode 0600; its folder is made, mode 0700.
 [[nodiscard]] Status replace_file(const std::string& path, std::string_view content);

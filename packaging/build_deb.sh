@@ -27,7 +27,7 @@ bin() {
   install -D -m 0755 "$build/bin/$1" "$root/$2/$1"
   "$strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$root/$2/$1"
 }
-for program in laird lairctl laird-train; do bin "$program" usr/bin; done
+for program in laird lairctl laird-train laird-promote; do bin "$program" usr/bin; done
 bin laird-priv usr/libexec/laird
 bin laird-cell usr/libexec/laird
 
@@ -46,6 +46,7 @@ mkdir -p "$man"/man1 "$man"/man5 "$man"/man8
 "$top/packaging/man/reference.py" "$host/bin/laird" > "$man/man5/laird.json.5"
 put packaging/man/laird.8 usr/share/man/man8/laird.8
 put packaging/man/laird-train.1 usr/share/man/man1/laird-train.1
+put packaging/man/laird-promote.1 usr/share/man/man1/laird-promote.1
 gzip -9n "$man"/man*/*
 
 completions=$root/usr/share/bash-completion/completions
@@ -77,7 +78,8 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/debian"; printf 'Source: laird\n\nPackage: laird\nArchitecture: any\n' > "$work/debian/control"
 if command -v dpkg-shlibdeps >/dev/null; then
   depends=$(cd "$work" && dpkg-shlibdeps -O "$host/bin/laird" "$host/bin/lairctl" \
-    "$host/bin/laird-train" "$host/bin/laird-priv" "$host/bin/laird-cell" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+    "$host/bin/laird-train" "$host/bin/laird-promote" \
+    "$host/bin/laird-priv" "$host/bin/laird-cell" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
 fi
 [ -n "$depends" ] || die "dpkg-shlibdeps found no libraries: install dpkg-dev"
 size=$(du -sk "$root" | cut -f1)

@@ -111,6 +111,10 @@ std::string line_of(Pause) { return "{\"type\":\"pause\"}\n"; }
 std::string line_of(Checkpoint) { return "{\"type\":\"checkpoint\"}\n"; }
 std::string line_of(Stop) { return "{\"type\":\"stop\"}\n"; }
 
+std::string line_of(const Export& request) {
+  return json::to_text(Value::object().set("type", "export").set("path", request.path)) + "\n";
+}
+
 std::string line_of(const Peers& peers) {
   Value list = Value::array();
   for (const auto& [node, weight] : peers.peers) {
@@ -150,6 +154,13 @@ Result<FromAgent> parse_from_agent(std::string_view line) {
   if (name == "pause") return FromAgent(Pause{});
   if (name == "checkpoint") return FromAgent(Checkpoint{});
   if (name == "stop") return FromAgent(Stop{});
+  if (name == "export") {
+    const Value* path = message->find("path", Kind::kString);
+    if (path == nullptr || !path->as_string().starts_with('/')) {
+      return bad("export: \"path\" must be an absolute path");
+    }
+    return FromAgent(Export{path->as_string()});
+  }
   if (name == "peers") return parse_peers(*message);
   if (name == "peer") return parse_peer(*message);
   return fail(Code::kNotFound, "unknown type " + json::quoted(name.substr(0, 40)));

@@ -29,6 +29,10 @@ struct Run {
 struct Pause {};
 struct Checkpoint {};
 struct Stop {};
+// Since 1.1: hand the model over, as files beside `path`; answered by `exported`.
+struct Export {
+  std::string path;
+};
 struct Neighbour {
   std::string node;
   double weight = 0.0;
@@ -46,7 +50,7 @@ struct Peer {
   std::string bytes;
 };
 
-using FromAgent = std::variant<Start, Run, Pause, Checkpoint, Stop, Peers, Peer>;
+using FromAgent = std::variant<Start, Run, Pause, Checkpoint, Stop, Peers, Peer, Export>;
 
 // One line with its newline.
 [[nodiscard]] std::string line_of(const Start& start);
@@ -54,6 +58,7 @@ using FromAgent = std::variant<Start, Run, Pause, Checkpoint, Stop, Peers, Peer>
 [[nodiscard]] std::string line_of(Pause);
 [[nodiscard]] std::string line_of(Checkpoint);
 [[nodiscard]] std::string line_of(Stop);
+[[nodiscard]] std::string line_of(const Export& request);
 [[nodiscard]] std::string line_of(const Peers& peers);
 [[nodiscard]] std::string peer_line(std::string_view from, std::string_view bytes);
 

@@ -174,6 +174,21 @@ Value number_or_null(std::optional<double> v) { return v ? Value::number(*v) : V
 
 std::string line_of(const Value& v) { return json::to_text(v) + "\n"; }
 
+// A message whose text is too long for a line is cut.
+std::string fitted_line(Value message, std::string_view key, std::string text) {
+  for (;;) {
+    message.set(std::string(key), text);
+    std::string line = line_of(message);
+    if (line.size() <= kLineToAgentMax || text.empty()) return line;
+    // Escapes make a line longer than its text, so cut by steps; never inside a UTF-8 character.
+    text.resize(text.size() - text.size() / 8 - 1);
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80U) != 0) {
+      text.pop_back();
+    }
+    text += "...";
+  }
+}
+
 }  // namespace
 
 Result<TrainerMessage> parse_trainer_line(std::string_view line) {
@@ -280,16 +295,48 @@ std::string share_line(std::string_view to, std::string_view bytes) {
 }
 
 std::string error_line(std::string message) {
-  for (;;) {
-    std::string line = line_of(typed("error").set("message", message));
-    if (line.size() <= kLineToAgentMax) return line;
-    // Escapes make a line longer than its text, so cut by steps; never inside a UTF-8 character.
-    message.resize(message.size() - message.size() / 8 - 1);
-    while (!message.empty() && (static_cast<unsigned char>(message.back()) & 0x80U) != 0) {
-      message.pop_back();
-    }
-    message += "...";
+  return fitted_line(typed("error"), "message", std::move(message));
+}
+
+std::string exported_line(const Exported& exported) {
+  Value message = typed("exported");
+  message.set("samples", count(exported.samples));
+  if (!exported.problem.empty()) {
+    return fitted_line(std::move(message), "problem", exported.problem);
   }
+  message.set("sha256", exported.sha256).set("bytes", count(exported.bytes));
+  return fitted_line(std::move(message), "path", exported.path);
+}
+
+Result<Exported> parse_exported_line(std::string_view line) {
+  json::ParseLimits limits;
+  limits.bytes_max = kLineToAgentMax;
+  limits.depth_max = 4;
+  limits.values_max = 64;
+  const Result<Value> message = json::parse(line, "trainer", limits);
+  LAIRD_TRY(message);
+  const Value* type = message->find("type", Kind::kString);
+  if (type == nullptr || type->as_string() != "exported") {
+    return fail(Code::kNotFound, "no \"exported\"");
+  }
+  Exported out;
+  const Result<std::uint64_t> samples = count_of(*message, "samples");
+  LAIRD_TRY(samples);
+  out.samples = *samples;
+  if (const Value* problem = message->find("problem", Kind::kString)) {
+    out.problem = problem->as_string().empty() ? "no reason given" : problem->as_string();
+    return out;
+  }
+  const Value* path = message->find("path", Kind::kString);
+  const Value* sha256 = message->find("sha256", Kind::kString);
+  const Result<std::uint64_t> bytes = count_of(*message, "bytes");
+  if (path == nullptr || sha256 == nullptr || sha256->as_string().size() != 64 || !bytes) {
+    return fail(Code::kInvalid, "exported: needs \"path\", \"sha256\" and \"bytes\"");
+  }
+  out.path = path->as_string();
+  out.sha256 = sha256->as_string();
+  out.bytes = *bytes;
+  return out;
 }
 
 }  // namespace laird::trainer_protocol

@@ -40,6 +40,17 @@ struct TrainerMessage {
 // For trainers that cannot cooperate: "laird: samples=1200 loss=0.35" on standard output.
 [[nodiscard]] std::optional<TrainerMessage> parse_progress_line(std::string_view line);
 
+// The answer to `export`, since 1.1: the files are there, or why they are not. It comes only when
+// asked for, and is none of the messages above.
+struct Exported {
+  std::string path;  // of the ONNX file
+  std::string sha256;
+  std::uint64_t bytes = 0;
+  std::uint64_t samples = 0;
+  std::string problem;  // empty: it went well
+};
+[[nodiscard]] Result<Exported> parse_exported_line(std::string_view line);
+
 // Each gives one line with its newline, at most kLineToAgentMax bytes.
 [[nodiscard]] std::string ready_line(std::uint64_t samples, std::optional<double> loss,
                                      bool resumed, std::optional<std::uint64_t> planned);
@@ -50,6 +61,7 @@ struct TrainerMessage {
 [[nodiscard]] std::string yield_line(DurationNs for_ns);
 // To a node, or to every neighbour when `to` is empty. At most kToPeersLineMax bytes.
 [[nodiscard]] std::string share_line(std::string_view to, std::string_view bytes);
+[[nodiscard]] std::string exported_line(const Exported& exported);
 // A message too long for a line is cut.
 [[nodiscard]] std::string error_line(std::string message);
 

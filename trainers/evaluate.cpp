@@ -43,12 +43,25 @@ Result<FloatVector> parameters_of(std::string_view payload, Eigen::Index size) {
   return out;
 }
 
+Status fits(const ModelInfo& info, const Params& params, const datasets::Dataset& data) {
+  const bool same = info.kind == params.kind && data.features == info.sizes.front() &&
+                    data.classes <= info.classes && (data.classes == 0) == (info.classes == 0);
+  if (same) return {};
+  return fail(Code::kRefused, "is of a model of another size; are kind and params the same?");
+}
+
 }  // namespace
 
 Result<Evaluation> evaluate(const Params& params, std::string_view payload) {
-  const Result<datasets::Dataset> data = load_data(params);
+  const Result<Payload> start = read_info(payload);
+  LAIRD_TRY(start);
+  payload.remove_prefix(start->state_at);
+  const bool known = start->info.has_value();
+  const Result<datasets::Dataset> data = load_data(params, known ? &start->info->scaling : nullptr);
   LAIRD_TRY(data);
-  const Shape shape = shape_of(params, *data);
+  if (known) LAIRD_TRY(fits(*start->info, params, *data));
+  // Rows that do not show every class are of the same model.
+  const Shape shape = known ? start->info->shape() : shape_of(params, *data);
   if (weights_of(shape) > static_cast<double>(kParametersMax)) {
     return fail(Code::kInvalid, "params: the model would have too many weights");
   }
@@ -58,11 +71,12 @@ Result<Evaluation> evaluate(const Params& params, std::string_view payload) {
   network.parameters() = *parameters;
   BatchLoader loader(params.batch);
   Evaluation out;
+  out.scaled_as_trained = known;
   std::uint64_t right = 0;
   for (std::uint32_t at = 0; at < data->rows; at += params.batch) {
     const std::uint32_t count = std::min(params.batch, data->rows - at);
     for (std::uint32_t c = 0; c < count; ++c) loader.put(*data, at + c, c, network);
-    out.loss += network.loss_and_gradient(count, loader.targets(*data, count));
+    out.loss += network.loss(count, loader.targets(*data, count));
     for (std::uint32_t c = 0; data->classes > 0 && c < count; ++c) {
       right += network.predicted(c) == data->labels[at + c] ? 1 : 0;
     }
@@ -90,6 +104,12 @@ int run_evaluate(Kind kind, const std::string& params_path, const std::string& f
   if (!result) {
     std::fprintf(stderr, "laird-train: %s: %s\n", path.c_str(), result.error().context.c_str());
     return kExitError;
+  }
+  if (!result->scaled_as_trained) {
+    std::fprintf(stderr,
+                 "laird-train: %s is of an earlier release and does not hold the training's shift "
+                 "and scale; the rows were scaled by themselves, and the result is off by that\n",
+                 path.c_str());
   }
   std::printf("rows=%u loss=%.6g", result->rows, result->loss);
   if (result->accuracy) std::printf(" accuracy=%.5f", *result->accuracy);

@@ -13,6 +13,8 @@ struct Evaluation {
   std::uint32_t rows = 0;
   double loss = 0.0;
   std::optional<double> accuracy;  // 0 to 1; none for numbers to predict
+  // The rows entered as the training's did. A checkpoint of an earlier release does not say how.
+  bool scaled_as_trained = true;
 };
 
 // `payload` is what a checkpoint holds, of a run by itself or of a co-training task; the data is

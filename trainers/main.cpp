@@ -8,7 +8,9 @@
 #include <iostream>
 
 #include "cli/command.hpp"
+#include "trainers/check_command.hpp"
 #include "trainers/evaluate.hpp"
+#include "trainers/export_command.hpp"
 #include "trainers/model/params.hpp"
 #include "trainers/session.hpp"
 #include "trainers/standalone.hpp"
@@ -71,17 +73,19 @@ void add_kind(laird::cli::Command& app, Kind kind, const char* what, StandaloneO
   return kind;
 }
 
-void add_check(laird::cli::Command& app, std::string& kind_name, std::string& path, int& code) {
-  laird::cli::Command* check =
-      app.add_subcommand("check", "check a params file; every problem at once");
+void add_check(laird::cli::Command& app, std::string& kind_name, std::string& path, bool& no_data,
+               int& code) {
+  laird::cli::Command* check = app.add_subcommand("check",
+                                                  "check a params file, every problem at once, and "
+                                                  "its data; print the memory a training needs");
+  check->add_flag("--no-data", no_data, "look at the file alone, not at the data it names");
   check->add_option("kind", kind_name, "linear, svm, softmax or mlp")->required();
   check->add_option("file", path, "JSON file with the params of a task")->required();
   check->callback([&] {
     const std::optional<Kind> kind = known_kind(kind_name);
     code = kExitUsage;
     if (!kind) return;
-    code = read_params_file(*kind, path) ? kExitStopped : kExitError;
-    if (code == kExitStopped) std::printf("%s: ok\n", path.c_str());
+    code = run_check(*kind, path, !no_data);
   });
 }
 
@@ -100,6 +104,37 @@ void add_evaluate(laird::cli::Command& app, std::string& kind_name, std::string&
     code = kExitUsage;
     if (!kind) return;
     code = run_evaluate(*kind, path, folder);
+  });
+}
+
+void add_export(laird::cli::Command& app, std::string& kind_name, ExportCommand& out, int& code) {
+  laird::cli::Command* command = app.add_subcommand(
+      "export",
+      "the model of a checkpoint as ONNX, with model.json and rows to check it by.\n"
+      "Example: laird-train export /var/lib/laird/tasks/shared -o model.onnx");
+  command->add_option("checkpoint", out.checkpoint, "a checkpoint's file, or a task's folder")
+      ->required();
+  command->add_option("-o,--out", out.out, "the ONNX file; the others go beside it")
+      ->show_default();
+  command->add_option("--data", out.data_path,
+                      "JSON file of params whose data are the rows to check with; the task's own "
+                      "if not given");
+  command->add_option("--rows", out.rows_max, "how many rows go with the model at most")
+      ->check(laird::cli::range(1, static_cast<int>(kExportRowsMax)))
+      ->show_default();
+  command->add_flag("--no-fp16", out.no_half, "no file in half precision");
+  command->add_option("--task", out.task,
+                      "the task's name, for model.json; the folder's if not given");
+  command->add_option("--kind", kind_name,
+                      "with --params: what a checkpoint of an earlier release does not say");
+  command->add_option("--params", out.params_path, "JSON file with the params of its task");
+  command->callback([&] {
+    code = kExitUsage;
+    if (!kind_name.empty()) {
+      out.kind = known_kind(kind_name);
+      if (!out.kind) return;
+    }
+    code = run_export(out);
   });
 }
 
@@ -125,9 +160,12 @@ int main(int argc, char** argv) {
   add_kind(app, Kind::kSvm, "hinge loss", options, code);
   add_kind(app, Kind::kSoftmax, "softmax regression, cross-entropy", options, code);
   add_kind(app, Kind::kMlp, "layers with ReLU, cross-entropy", options, code);
-  add_check(app, kind_name, path, code);
+  bool no_data = false;
+  add_check(app, kind_name, path, no_data, code);
   std::string folder;
   add_evaluate(app, kind_name, path, folder, code);
+  ExportCommand handed_over;
+  add_export(app, kind_name, handed_over, code);
   app.add_subcommand("reference", "print the reference of the params as Markdown")->callback([] {
     std::fputs(laird::config::reference(params_schema()).c_str(), stdout);
   });

@@ -14,6 +14,7 @@
 #include "os/line_splitter.hpp"
 #include "trainer_protocol/from_agent.hpp"
 #include "trainer_protocol/to_agent.hpp"
+#include "trainers/export/export_model.hpp"
 #include "trainers/model/checkpoint.hpp"
 #include "trainers/model/cotrain.hpp"
 #include "trainers/model/training.hpp"
@@ -185,10 +186,39 @@ class Session {
     if (const auto* run = std::get_if<protocol::Run>(&*message)) return set_limit(run->until);
     if (const auto* peers = std::get_if<protocol::Peers>(&*message)) return set_peers(*peers);
     if (const auto* peer = std::get_if<protocol::Peer>(&*message)) return hear(*peer);
+    if (const auto* request = std::get_if<protocol::Export>(&*message)) return hand_over(*request);
     const bool pausing = std::holds_alternative<protocol::Pause>(*message);
     if (pausing) limit_ = 0;
     if (!write_checkpoint(pausing)) return;
     if (std::holds_alternative<protocol::Stop>(*message) && !exit_) exit_ = kExitStopped;
+  }
+
+  void hand_over(const protocol::Export& request) {
+    const datasets::Dataset* held_out = training_->held_out_rows();
+    const TrainingRun& run = *training_;
+    const ExportSource source{.info = run.info(),
+                              .read = [&run](std::uint64_t first, std::span<float> out) -> Status {
+                                run.read_weights(first, out);
+                                return {};
+                              },
+                              .task = task_,
+                              .samples = run.samples(),
+                              .loss = run.loss(),
+                              .rows = held_out != nullptr ? held_out : &run.training_rows(),
+                              .rows_from = held_out != nullptr ? "held-out" : "training"};
+    const Result<Exported> done = export_model(source, {.path = request.path});
+    protocol::Exported answer;
+    answer.samples = run.samples();
+    if (done) {
+      for (const std::string& note : done->notes) notes_.add(note);
+      answer.path = request.path;
+      answer.sha256 = done->model.onnx.sha256;
+      answer.bytes = done->model.onnx.bytes;
+    } else {
+      answer.problem = done.error().context;
+      notes_.add("no model was exported: " + answer.problem);
+    }
+    send(protocol::exported_line(answer));
   }
 
   void set_peers(const protocol::Peers& peers) {
@@ -234,6 +264,7 @@ class Session {
     static_cast<void>(training_->tick(steady_now()));
     folder_ = std::make_unique<CheckpointFolder>(start.folder);
     report_every_ = start.report_every;
+    task_ = start.task;
     std::vector<std::string> passed_over;
     const bool resumed = folder_->load(
         [this](std::string_view payload) { return training_->restore(payload); }, passed_over);
@@ -296,6 +327,7 @@ class Session {
   std::unique_ptr<TrainingRun> training_;
   std::optional<std::uint64_t> saved_;  // digest of the checkpoint on the disk
   std::unique_ptr<CheckpointFolder> folder_;
+  std::string task_;
   std::uint64_t report_every_ = 1;
   std::uint64_t limit_ = 0;
   TimeNs waiting_since_ = kNever;  // with an allowance, for other boards

@@ -53,8 +53,16 @@ LAYERS = {
     # Both directions of the lines between the agent and a trainer.
     "trainer_protocol": ["base", "json", "mqtt/codec"],
     "datasets": ["base", "os"],
-    "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "trainer_protocol"],
-    "trainers": PLAIN + ["cli", "datasets", "os", "trainer_protocol", "trainers/model"],
+    # What travels with a model: model.json, rows, how answers are judged.
+    "models": ["base", "json"],
+    "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "models",
+                               "trainer_protocol"],
+    "trainers/export": PLAIN + ["datasets", "models", "os", "trainers/model"],
+    "trainers": PLAIN + ["cli", "datasets", "models", "os", "trainer_protocol", "trainers/export",
+                         "trainers/model"],
+    # Engines of models: a program by itself, which knows neither the agent nor the trainers.
+    "promote": PLAIN + ["cli", "models", "os", "promote/tensorrt"],
+    "promote/tensorrt": [],
     # The core: words and memory, then the steps. Policies see the words.
     "agent/core/state": ["base", "agent/policies/policy.hpp"] + MODELS,
     "agent/core/step": ["base", "agent/core/state", "agent/placement", "agent/policies"] + MODELS,
@@ -113,7 +121,7 @@ LAYERS = {
 
 # Folders and single files that must give the same answer wherever and whenever they run.
 PURE = ["base", "json", "config", "estimators/lane", "estimators/model", "estimators/cpu",
-        "consensus", "power/model", "mqtt/codec", "trainer_protocol", "agent/core", "agent/policies",
+        "consensus", "models", "power/model", "mqtt/codec", "trainer_protocol", "agent/core", "agent/policies",
         "agent/placement", "agent/why", "agent/settings", "agent/view", "agent/commands/requests.hpp",
         "agent/commands/requests.cpp"]
 
@@ -155,6 +163,7 @@ VENDORS = [
     (re.compile(r"^openssl/"), re.compile(r"^mqtt/sign/")),
     (re.compile(r"^zlib\.h$"), re.compile(r"^(datasets/byte_source\.cpp$|tests/)")),
     (re.compile(r"^Eigen/"), re.compile(r"^(trainers/|estimators/|lab/|bench/|tests/)")),
+    (re.compile(r"^(Nv[A-Z]|cuda)"), re.compile(r"^(promote/tensorrt/|estimators/cuda/|bench/|tests/)")),
     (re.compile(r"^benchmark/"), re.compile(r"^bench/")),
     (re.compile(r"^unity\.h$"), re.compile(r"^tests/")),
 ]
@@ -290,7 +299,7 @@ def check_tree(root):
 
 def self_test():
     first = {"base", "json", "config", "cli", "agent", "consensus", "control", "power", "mqtt", "lab",
-             "trainer_protocol", "datasets"}
+             "trainer_protocol", "datasets", "promote", "trainers", "models"}
     bad = [
         ("base/a.hpp", '#include "json/value.hpp"'),
         ("json/a.cpp", '#include "config/schema.hpp"'),
@@ -334,6 +343,10 @@ def self_test():
         ("trainer_protocol/to_agent.cpp", '#include "agent/core/state/limits.hpp"'),
         ("trainer_protocol/to_agent.cpp", "#include <unistd.h>"),
         ("datasets/idx.cpp", '#include "json/value.hpp"'),
+        ("promote/main.cpp", '#include "agent/core/state/limits.hpp"'),
+        ("promote/main.cpp", '#include "trainers/session.hpp"'),
+        ("promote/trtexec.cpp", "#include <NvInfer.h>"),
+        ("models/metric.cpp", "#include <fstream>"),
         ("lab/cotrain/a.cpp", "#include <zlib.h>"),
         ("garage/a.cpp", '#include "base/error.hpp"'),
         ("lab/a.cpp", '#include "sibling.hpp"'),

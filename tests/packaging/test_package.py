@@ -11,7 +11,7 @@ import unittest
 
 BIN = os.path.abspath(os.environ.get("LAIRD_BIN", "build/release/bin"))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROGRAMS = ("laird", "lairctl", "laird-train", "laird-priv", "laird-cell")
+PROGRAMS = ("laird", "lairctl", "laird-train", "laird-promote", "laird-priv", "laird-cell")
 
 
 @unittest.skipUnless(shutil.which("dpkg-shlibdeps") and shutil.which("dpkg-deb"),
@@ -34,7 +34,7 @@ class Package(unittest.TestCase):
         return os.path.join(self.root, *parts)
 
     def test_every_file_is_there(self):
-        for path in ("usr/bin/laird", "usr/bin/lairctl", "usr/bin/laird-train",
+        for path in ("usr/bin/laird", "usr/bin/lairctl", "usr/bin/laird-train", "usr/bin/laird-promote",
                      "usr/libexec/laird/laird-priv", "usr/libexec/laird/laird-cell",
                      "usr/lib/systemd/system/laird.service", "usr/lib/systemd/system/laird-cell.socket",
                      "usr/lib/systemd/system/laird-cell@.service",

@@ -30,7 +30,7 @@ class ManualPages(unittest.TestCase):
         reference = said(os.path.join(PACKAGING, "man", "reference.py"), os.path.join(BIN, "laird"))
         self.assertEqual(reference.returncode, 0, reference.stderr)
         pages = {"lairctl.1": lairctl("completion", "man"), "laird.json.5": reference.stdout}
-        for name in ("laird.8", "laird-train.1"):
+        for name in ("laird.8", "laird-train.1", "laird-promote.1"):
             with open(os.path.join(PACKAGING, "man", name), encoding="utf-8") as page:
                 pages[name] = page.read()
         for name, text in pages.items():

@@ -9,8 +9,9 @@ namespace laird::trainers {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x504B434452494C01ULL;
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kHeaderBytes = 8 + 4 + 8 + 8;
+// 2: the payload begins with what the model is (model_info.hpp). 1 did not; both are read.
+constexpr std::uint32_t kVersion = 2;
+constexpr std::size_t kHeaderBytes = kCheckpointHeadBytes;
 
 struct Header {
   std::uint64_t magic = kMagic;
@@ -44,22 +45,28 @@ Bytes pack_checkpoint(const Bytes& payload) {
   return out;
 }
 
-Result<std::string_view> unpack_checkpoint(std::string_view file) {
+Result<CheckpointHead> read_checkpoint_head(std::string_view file) {
   Header header;
   Archive ar = Archive::reader(file);
   ar(header);
   if (ar.failed()) return fail(Code::kCorrupt, "is cut inside its header");
   if (header.magic != kMagic) return fail(Code::kCorrupt, "is not a checkpoint");
-  if (header.version != kVersion) {
+  if (header.version < 1 || header.version > kVersion) {
     return fail(Code::kRefused, "is of checkpoint version " + std::to_string(header.version) +
-                                    ", this trainer reads " + std::to_string(kVersion));
+                                    ", this trainer reads up to " + std::to_string(kVersion));
   }
+  return CheckpointHead{header.length, header.digest};
+}
+
+Result<std::string_view> unpack_checkpoint(std::string_view file) {
+  const Result<CheckpointHead> header = read_checkpoint_head(file);
+  LAIRD_TRY(header);
   file.remove_prefix(kHeaderBytes);
-  if (header.length != file.size()) {
+  if (header->length != file.size()) {
     return fail(Code::kCorrupt, "is cut: " + std::to_string(file.size()) + " of " +
-                                    std::to_string(header.length) + " bytes");
+                                    std::to_string(header->length) + " bytes");
   }
-  if (header.digest != digest_of(file)) return fail(Code::kCorrupt, "is damaged");
+  if (header->digest != digest_of(file)) return fail(Code::kCorrupt, "is damaged");
   return file;
 }
 

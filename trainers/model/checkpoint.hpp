@@ -22,6 +22,14 @@ inline constexpr std::size_t kCheckpointBytesMax = std::size_t{1} << 30;
 [[nodiscard]] Bytes pack_checkpoint(const Bytes& payload);
 [[nodiscard]] Result<std::string_view> unpack_checkpoint(std::string_view file);
 
+// The head of a file alone, for who reads a large one in pieces.
+struct CheckpointHead {
+  std::uint64_t length = 0;  // of the payload
+  std::uint64_t digest = 0;
+};
+inline constexpr std::size_t kCheckpointHeadBytes = 8 + 4 + 8 + 8;
+[[nodiscard]] Result<CheckpointHead> read_checkpoint_head(std::string_view file);
+
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::string folder) : folder_(std::move(folder)) {}

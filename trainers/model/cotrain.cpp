@@ -51,9 +51,9 @@ void CoTrainingState::archive(Archive& ar) {
 
 Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std::uint64_t seed) {
   LAIRD_REQUIRE(params.fleet.has_value(), "a co-training task has its section");
-  Result<datasets::Dataset> data = load_data(params);
+  Result<TaskData> data = load_task_data(params);
   LAIRD_TRY(data);
-  const Shape shape = shape_of(params, *data);
+  const Shape shape = shape_of(params, data->training);
   const double count = weights_of(shape);
   if (count > static_cast<double>(consensus::kRoundsDimensionMax) ||
       Network<float>::parameter_count(shape) > consensus::kRoundsDimensionMax) {
@@ -61,14 +61,16 @@ Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std
                                     std::to_string(consensus::kRoundsDimensionMax) +
                                     " weights; this one would have more: use fewer features");
   }
-  const std::uint64_t digest = digest_of_shape(params, shape, *data);
+  const std::uint64_t digest = digest_of_shape(params, shape, data->training);
   return std::unique_ptr<CotrainRun>(new CotrainRun(params, std::move(*data), shape, digest, seed));
 }
 
-CotrainRun::CotrainRun(const Params& params, datasets::Dataset data, const Shape& shape,
+CotrainRun::CotrainRun(const Params& params, TaskData data, const Shape& shape,
                        std::uint64_t digest, std::uint64_t seed)
     : params_(params),
-      data_(std::move(data)),
+      data_(std::move(data.training)),
+      held_out_(std::move(data.held_out)),
+      info_(info_of(params, shape, data_)),
       network_(shape, params.batch),
       loader_(params.batch) {
   Random random(seed);
@@ -147,15 +149,24 @@ Bytes CotrainRun::save() const {
   if (rounds_ != nullptr) {
     state.round = rounds_->round();
     state.epoch = rounds_->epoch();
-    state.parameters = rounds_->y();
+    state.parameters = parameters();
   }
-  Bytes out;
+  Bytes out = begin_payload(info_, state.parameters.size() * 8 + 256);
   Archive ar = Archive::writer(out);
   ar(state);
   return out;
 }
 
+void CotrainRun::read_weights(std::uint64_t first, std::span<float> out) const {
+  const std::vector<double>& from = parameters();
+  LAIRD_REQUIRE(first + out.size() <= from.size(), "weights that are there");
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(from[first + i]);
+}
+
 Status CotrainRun::restore(std::string_view bytes) {
+  const Result<Payload> payload = read_info(bytes);
+  LAIRD_TRY(payload);
+  bytes.remove_prefix(payload->state_at);
   CoTrainingState read;
   Archive ar = Archive::reader(bytes);
   ar(read);

@@ -61,16 +61,28 @@ class CotrainRun final : public TrainingRun {
   [[nodiscard]] TimeNs tick(TimeNs now) override;
   [[nodiscard]] std::vector<Share> take_shares() override;
 
+  [[nodiscard]] const ModelInfo& info() const override { return info_; }
+  void read_weights(std::uint64_t first, std::span<float> out) const override;
+  [[nodiscard]] const datasets::Dataset& training_rows() const override { return data_; }
+  [[nodiscard]] const datasets::Dataset* held_out_rows() const override {
+    return held_out_ ? &*held_out_ : nullptr;
+  }
+
   [[nodiscard]] const consensus::CoTrainRounds* rounds() const { return rounds_.get(); }
 
  private:
-  CotrainRun(const Params& params, datasets::Dataset data, const Shape& shape, std::uint64_t digest,
+  CotrainRun(const Params& params, TaskData data, const Shape& shape, std::uint64_t digest,
              std::uint64_t seed);
+  [[nodiscard]] const std::vector<double>& parameters() const {
+    return rounds_ != nullptr ? rounds_->y() : state_.parameters;
+  }
   void begin_round();
   [[nodiscard]] Status end_round();
 
   Params params_;
   datasets::Dataset data_;
+  std::optional<datasets::Dataset> held_out_;
+  ModelInfo info_;
   Network<float> network_;
   BatchLoader loader_;
   CoTrainingState state_;

@@ -46,6 +46,14 @@ Result<datasets::Dataset> load_csv(const Params& params) {
   return datasets::read_csv(**file, layout);
 }
 
+void scale_targets(datasets::Dataset& data, double mean, double scale) {
+  for (float& t : data.targets) {
+    t = static_cast<float>((static_cast<double>(t) - mean) * scale);
+  }
+  data.target_mean = mean;
+  data.target_deviation = 1.0 / scale;
+}
+
 // Numbers to predict come in any unit; models see them with mean 0 and variance 1, so that a step
 // size means the same for every data set.
 void standardise_targets(datasets::Dataset& data) {
@@ -59,9 +67,22 @@ void standardise_targets(datasets::Dataset& data) {
   const double mean = sum / n;
   const double variance = squares / n - mean * mean;
   const double scale = variance > 1e-12 ? 1.0 / std::sqrt(variance) : 1.0;
-  for (float& t : data.targets) {
-    t = static_cast<float>((static_cast<double>(t) - mean) * scale);
+  scale_targets(data, mean, scale);
+}
+
+// Scales by the rows themselves.
+void set_scaling(const Params& params, datasets::Dataset& data) {
+  if (params.target_is_number && !params.fleet) standardise_targets(data);
+  if (params.data.shift || params.data.scale) {
+    data.rescale(params.data.shift.value_or(0.0), params.data.scale.value_or(1.0));
+  } else {
+    data.standardise();
   }
+}
+
+Status scale_like(const Scaling& trained, datasets::Dataset& data) {
+  scale_targets(data, trained.target_mean, 1.0 / trained.target_deviation);
+  return data.scale_as(trained.shift, trained.scale);
 }
 
 Status set_class_count(std::uint32_t count, datasets::Dataset& data) {
@@ -87,7 +108,6 @@ Status fit_to_kind(const Params& params, datasets::Dataset& data) {
       data.labels.clear();
       data.classes = 0;
     }
-    if (!params.fleet) standardise_targets(data);
     return {};
   }
   if (data.classes < 2) {
@@ -111,6 +131,23 @@ Status fit_to_kind(const Params& params, datasets::Dataset& data) {
 std::string real_path(const std::string& path) {
   std::error_code error;
   return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error).string();
+}
+
+// Read or made, with its labels as the kind needs them; nothing is scaled yet.
+Result<datasets::Dataset> read_rows(const Params& params) {
+  Result<datasets::Dataset> data = [&]() -> Result<datasets::Dataset> {
+    switch (params.data.format) {
+      case Format::kIdx: return load_idx(params);
+      case Format::kCsv: return load_csv(params);
+      case Format::kSynthetic: break;
+    }
+    DataParams made = params.data;
+    if (params.limit_rows > 0) made.rows = std::min(made.rows, params.limit_rows);
+    return make_synthetic(made);
+  }();
+  LAIRD_TRY(data);
+  LAIRD_TRY(fit_to_kind(params, *data));
+  return data;
 }
 
 }  // namespace
@@ -166,25 +203,35 @@ datasets::Dataset make_synthetic(const DataParams& params) {
   return data;
 }
 
-Result<datasets::Dataset> load_data(const Params& params) {
-  Result<datasets::Dataset> data = [&]() -> Result<datasets::Dataset> {
-    switch (params.data.format) {
-      case Format::kIdx: return load_idx(params);
-      case Format::kCsv: return load_csv(params);
-      case Format::kSynthetic: break;
+Result<TaskData> load_task_data(const Params& params) {
+  Result<datasets::Dataset> all = read_rows(params);
+  LAIRD_TRY(all);
+  TaskData out;
+  if (params.held_out > 0.0) {
+    if (all->rows < 2) {
+      return fail(Code::kInvalid, "params: /held_out: one row cannot be divided; give more rows");
     }
-    DataParams made = params.data;
-    if (params.limit_rows > 0) made.rows = std::min(made.rows, params.limit_rows);
-    return make_synthetic(made);
-  }();
-  if (!data) return data;
-  LAIRD_TRY(fit_to_kind(params, *data));
-  if (params.data.shift || params.data.scale) {
-    data->rescale(params.data.shift.value_or(0.0), params.data.scale.value_or(1.0));
+    out.held_out = all->take_part(params.held_out);
+  }
+  out.training = std::move(*all);
+  set_scaling(params, out.training);
+  if (out.held_out) LAIRD_TRY(scale_like(scaling_of(out.training), *out.held_out));
+  return out;
+}
+
+Result<datasets::Dataset> load_data(const Params& params, const Scaling* trained) {
+  Result<datasets::Dataset> data = read_rows(params);
+  LAIRD_TRY(data);
+  if (trained != nullptr) {
+    LAIRD_TRY(scale_like(*trained, *data));
   } else {
-    data->standardise();
+    set_scaling(params, *data);
   }
   return data;
+}
+
+Scaling scaling_of(const datasets::Dataset& data) {
+  return {data.shift, data.scale, data.target_mean, data.target_deviation};
 }
 
 }  // namespace laird::trainers

@@ -71,7 +71,7 @@ void Network<Scalar>::initialise(Random& random) {
 }
 
 template <class Scalar>
-double Network<Scalar>::loss_and_gradient(std::uint32_t count, const Targets& targets) {
+double Network<Scalar>::loss(std::uint32_t count, const Targets& targets) {
   const auto n = static_cast<Eigen::Index>(count);
   LAIRD_REQUIRE(n >= 1 && n <= activations_[0].cols(), "a batch holds 1 to `batch` samples");
   for (std::size_t l = 0; l < layers_.size(); ++l) {
@@ -80,7 +80,13 @@ double Network<Scalar>::loss_and_gradient(std::uint32_t count, const Targets& ta
     z.colwise() += biases(layers_[l]);
     if (l + 1 < layers_.size()) z = z.cwiseMax(Scalar(0));
   }
-  const double loss = output_loss(n, targets);
+  return output_loss(n, targets);
+}
+
+template <class Scalar>
+double Network<Scalar>::loss_and_gradient(std::uint32_t count, const Targets& targets) {
+  const double sum = loss(count, targets);
+  const auto n = static_cast<Eigen::Index>(count);
   for (std::size_t l = layers_.size(); l-- > 0;) {
     const Layer& layer = layers_[l];
     const auto delta = deltas_[l].leftCols(n);
@@ -93,7 +99,7 @@ double Network<Scalar>::loss_and_gradient(std::uint32_t count, const Targets& ta
     // The slope of ReLU; 0 at 0.
     below.array() *= (activations_[l].leftCols(n).array() > Scalar(0)).template cast<Scalar>();
   }
-  return loss;
+  return sum;
 }
 
 template <class Scalar>
@@ -189,6 +195,14 @@ double Network<Scalar>::cross_entropy(Eigen::Index count, const Targets& targets
     delta(label, c) -= per_sample_;
   }
   return sum;
+}
+
+double weights_of(const Shape& shape) {
+  double count = 0.0;
+  for (std::size_t l = 0; l + 1 < shape.sizes.size(); ++l) {
+    count += static_cast<double>(shape.sizes[l]) * static_cast<double>(shape.sizes[l + 1]);
+  }
+  return count;
 }
 
 template class Network<float>;

@@ -24,10 +24,11 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "models/metric.hpp"
 
 namespace laird::trainers {
 
-enum class Loss : std::uint8_t { kSquared, kHinge, kCrossEntropy };
+using Loss = models::Loss;
 
 struct Shape {
   std::vector<std::uint32_t> sizes;  // inputs, hidden layers, outputs
@@ -62,6 +63,9 @@ class Network {
   // (that sum / nominal batch size) in gradient().
   [[nodiscard]] double loss_and_gradient(std::uint32_t count, const Targets& targets);
 
+  // The same without a gradient.
+  [[nodiscard]] double loss(std::uint32_t count, const Targets& targets);
+
   // The class that column `column` of the last batch came out as.
   [[nodiscard]] std::uint16_t predicted(std::uint32_t column) const;
 
@@ -70,15 +74,15 @@ class Network {
 
   [[nodiscard]] static std::size_t parameter_count(const Shape& shape);
 
- private:
   struct Layer {
     Eigen::Index in, out;
-    Eigen::Index weights, biases;  // offsets into the parameters
+    Eigen::Index weights, biases;  // offsets into the parameters; weights by column, out x in
   };
+  static std::vector<Layer> layout(const Shape& shape, Eigen::Index& total);
+
+ private:
   using MatrixMap = Eigen::Map<Matrix, Eigen::Aligned16>;
   using VectorMap = Eigen::Map<Vector, Eigen::Aligned16>;
-
-  static std::vector<Layer> layout(const Shape& shape, Eigen::Index& total);
 
   MatrixMap weights(const Layer& layer) {
     return MatrixMap(parameters_.data() + layer.weights, layer.out, layer.in);
@@ -99,6 +103,10 @@ class Network {
   std::vector<Matrix> activations_;  // [0] the input, [l + 1] what layer l gives
   std::vector<Matrix> deltas_;       // [l] gradient by what layer l gives
 };
+
+inline constexpr std::size_t kParametersMax = 50'000'000;
+// In double: the product of sizes may pass 64 bits.
+[[nodiscard]] double weights_of(const Shape& shape);
 
 extern template class Network<float>;
 extern template class Network<double>;

@@ -15,6 +15,7 @@ using json::Value;
 
 constexpr std::string_view kFormats[] = {"idx", "csv", "synthetic"};
 constexpr std::string_view kTargets[] = {"one-hot", "label"};
+constexpr std::string_view kTargetMetrics[] = {"loss", "held-out-loss", "held-out-error"};
 
 constexpr Field kDataFields[] = {
     {.name = "format", .type = Type::kChoice, .why = "What the data is.", .choices = kFormats},
@@ -213,6 +214,19 @@ constexpr Field kParamsFields[] = {
             "one-hot if not given.",
      .fallback = kOptional,
      .choices = kTargets},
+    {.name = "held_out",
+     .type = Type::kNumber,
+     .why = "Part of the rows that the training never sees: for the target metric, and to check "
+            "an exported model with.",
+     .fallback = "0",
+     .max = 0.9},
+    {.name = "target_metric",
+     .type = Type::kChoice,
+     .why = "What is reported as the loss, so what the task's target is about: the training loss, "
+            "or on the rows held out the loss or the error, which is 1 - accuracy (target 0.1: "
+            "accuracy at least 0.9).",
+     .fallback = "\"loss\"",
+     .choices = kTargetMetrics},
     {.name = "fleet",
      .type = Type::kObject,
      .why = "linear, svm, softmax: train one model with the other boards of the fleet.",
@@ -367,6 +381,21 @@ void check_kind_keys(const Value& value, const Params& params, Check& check) {
   }
 }
 
+void check_metric(const Value& value, const Params& params, Check& check) {
+  if (params.target_metric == TargetMetric::kTrainingLoss) return;
+  const Value& at = *value.find("target_metric");
+  if (params.held_out <= 0.0) {
+    check.report(at, "/held_out", "missing; the target metric needs rows that are held out");
+  }
+  if (params.target_is_number && params.target_metric == TargetMetric::kHeldOutError) {
+    check.report(at, "/target_metric",
+                 "numbers to predict have no accuracy; give \"held-out-loss\"");
+  }
+  if (params.fleet) {
+    check.report(at, "/target_metric", "a co-training task's target is the loss of its group");
+  }
+}
+
 double default_rate(const Params& params) {
   if (params.fleet) return 0.02;
   switch (params.kind) {
@@ -387,6 +416,16 @@ std::optional<Kind> kind_of(std::string_view text) {
     if (kKindNames[i] == text) return static_cast<Kind>(i);
   }
   return std::nullopt;
+}
+
+models::Loss loss_of(Kind kind) {
+  switch (kind) {
+    case Kind::kLinear: return models::Loss::kSquared;
+    case Kind::kSvm: return models::Loss::kHinge;
+    case Kind::kSoftmax:
+    case Kind::kMlp: return models::Loss::kCrossEntropy;
+  }
+  return models::Loss::kCrossEntropy;
 }
 
 const Schema& params_schema() { return kParams; }
@@ -425,7 +464,14 @@ Params read_params(Kind kind, const Value& value, std::string_view source,
   if (const Value* target = v.find("target")) {
     out.target_is_number = target->as_string() == "label";
   }
+  out.held_out = v.find("held_out")->as_double();
+  const std::string& metric = v.find("target_metric")->as_string();
+  for (std::size_t i = 0; i < std::size(kTargetMetrics); ++i) {
+    if (metric == kTargetMetrics[i]) out.target_metric = static_cast<TargetMetric>(i);
+  }
+  out.text = json::to_text(value);
   check_kind_keys(v, out, check);
+  check_metric(v, out, check);
   if (out.data.format == Format::kSynthetic) check_synthetic(*v.find("data"), out, check);
   if (out.fleet) {
     check_fleet(v, out, check);

@@ -9,6 +9,7 @@
 
 #include "base/time.hpp"
 #include "config/schema.hpp"
+#include "models/metric.hpp"
 
 namespace laird::trainers {
 
@@ -18,6 +19,9 @@ inline constexpr std::string_view kKindNames[] = {"linear", "svm", "softmax", "m
 
 [[nodiscard]] std::string_view name(Kind kind);
 [[nodiscard]] std::optional<Kind> kind_of(std::string_view name);
+
+// What a kind is trained to make small.
+[[nodiscard]] models::Loss loss_of(Kind kind);
 
 enum class Format : std::uint8_t { kIdx, kCsv, kSynthetic };
 
@@ -45,6 +49,13 @@ struct FleetParams {
   std::uint32_t rows_each = 0;  // 0: the board's own
 };
 
+// What is reported as the loss, and so what a task's target is about.
+enum class TargetMetric : std::uint8_t {
+  kTrainingLoss,
+  kHeldOutLoss,
+  kHeldOutError,  // 1 - accuracy
+};
+
 struct Params {
   Kind kind = Kind::kSoftmax;
   DataParams data;
@@ -60,6 +71,9 @@ struct Params {
   std::optional<std::uint32_t> positive_class;
   bool target_is_number = false;
   std::optional<FleetParams> fleet;
+  double held_out = 0.0;  // part of the rows the training never sees
+  TargetMetric target_metric = TargetMetric::kTrainingLoss;
+  std::string text;  // the JSON it was read from
 };
 
 [[nodiscard]] const config::Schema& params_schema();

@@ -14,6 +14,8 @@ namespace {
 
 using FloatVector = Network<float>::Vector;
 
+constexpr std::uint32_t kMeasuredRowsMax = 2000;
+
 void archive_floats(Archive& ar, FloatVector& v) {
   std::uint32_t n = static_cast<std::uint32_t>(v.size());
   ar(n);
@@ -31,16 +33,6 @@ void archive_floats(Archive& ar, FloatVector& v) {
     if (ar.failed()) return;
     if (ar.reading()) v[i] = std::bit_cast<float>(bits);
   }
-}
-
-Loss loss_of(Kind kind) {
-  switch (kind) {
-    case Kind::kLinear: return Loss::kSquared;
-    case Kind::kSvm: return Loss::kHinge;
-    case Kind::kSoftmax:
-    case Kind::kMlp: return Loss::kCrossEntropy;
-  }
-  return Loss::kCrossEntropy;
 }
 
 }  // namespace
@@ -66,29 +58,25 @@ std::uint64_t digest_of_shape(const Params& params, const Shape& shape,
   return ar.digest();
 }
 
-double weights_of(const Shape& shape) {
-  double count = 0.0;
-  for (std::size_t l = 0; l + 1 < shape.sizes.size(); ++l) {
-    count += static_cast<double>(shape.sizes[l]) * static_cast<double>(shape.sizes[l + 1]);
-  }
-  return count;
-}
-
-void TrainingState::archive(Archive& ar) {
+void TrainingState::archive_head(Archive& ar) {
   ar(shape_digest);
   ar(samples);
   ar(epoch_random);
   ar(pending_loss);
   ar(pending_samples);
   ar(reported_loss);
+}
+
+void TrainingState::archive(Archive& ar) {
+  archive_head(ar);
   archive_floats(ar, parameters);
   archive_floats(ar, velocity);
 }
 
 Result<Training> Training::create(const Params& params, std::uint64_t seed) {
-  Result<datasets::Dataset> data = load_data(params);
+  Result<TaskData> data = load_task_data(params);
   LAIRD_TRY(data);
-  const Shape shape = shape_of(params, *data);
+  const Shape shape = shape_of(params, data->training);
   if (weights_of(shape) > static_cast<double>(kParametersMax)) {
     return fail(Code::kInvalid, "params: the model would have more than " +
                                     std::to_string(kParametersMax) +
@@ -97,10 +85,11 @@ Result<Training> Training::create(const Params& params, std::uint64_t seed) {
   return Training(params, std::move(*data), shape, seed);
 }
 
-Training::Training(const Params& params, datasets::Dataset data, const Shape& shape,
-                   std::uint64_t seed)
+Training::Training(const Params& params, TaskData data, const Shape& shape, std::uint64_t seed)
     : params_(params),
-      data_(std::move(data)),
+      data_(std::move(data.training)),
+      held_out_(std::move(data.held_out)),
+      info_(info_of(params, shape, data_)),
       network_(shape, params.batch),
       loader_(params.batch) {
   Random random(seed);
@@ -155,12 +144,44 @@ Status Training::advance(std::uint64_t limit) {
   return {};
 }
 
+void Training::read_weights(std::uint64_t first, std::span<float> out) const {
+  LAIRD_REQUIRE(first + out.size() <= static_cast<std::uint64_t>(network_.parameters().size()),
+                "weights that are there");
+  std::copy_n(network_.parameters().data() + first, out.size(), out.data());
+}
+
+// Over the first rows only: a report must not keep the agent waiting.
+double Training::held_out_metric() {
+  const std::uint32_t rows = std::min(held_out_->rows, kMeasuredRowsMax);
+  double loss_sum = 0.0;
+  std::uint32_t wrong = 0;
+  for (std::uint32_t at = 0; at < rows; at += params_.batch) {
+    const std::uint32_t count = std::min(params_.batch, rows - at);
+    for (std::uint32_t c = 0; c < count; ++c) loader_.put(*held_out_, at + c, c, network_);
+    loss_sum += network_.loss(count, loader_.targets(*held_out_, count));
+    for (std::uint32_t c = 0; held_out_->classes > 0 && c < count; ++c) {
+      wrong += network_.predicted(c) == held_out_->labels[at + c] ? 0 : 1;
+    }
+  }
+  measured_at_ = state_.samples;
+  const double sum =
+      params_.target_metric == TargetMetric::kHeldOutError ? static_cast<double>(wrong) : loss_sum;
+  return sum / static_cast<double>(rows);
+}
+
 std::optional<double> Training::loss() const {
+  if (params_.target_metric != TargetMetric::kTrainingLoss) return state_.reported_loss;
   if (state_.pending_samples == 0) return state_.reported_loss;
   return state_.pending_loss / static_cast<double>(state_.pending_samples);
 }
 
 Report Training::take_report() {
+  if (params_.target_metric != TargetMetric::kTrainingLoss) {
+    // Not more often than so that looking costs less than learning.
+    const std::uint64_t rows = std::min(held_out_->rows, kMeasuredRowsMax);
+    const bool due = !measured_at_ || state_.samples - *measured_at_ >= rows || finished();
+    if (due) state_.reported_loss = held_out_metric();
+  }
   const std::optional<double> mean = loss();
   LAIRD_REQUIRE(mean.has_value(), "there is no loss before the first sample");
   state_.reported_loss = mean;
@@ -170,8 +191,8 @@ Report Training::take_report() {
 }
 
 Bytes Training::save() const {
-  Bytes out;
-  out.reserve(static_cast<std::size_t>(network_.parameters().size()) * 8 + 256);
+  Bytes out =
+      begin_payload(info_, static_cast<std::size_t>(network_.parameters().size()) * 8 + 256);
   Archive ar = Archive::writer(out);
   TrainingState state = state_;
   // A run that just finished an epoch has not shuffled the next: its numbers go on from here.
@@ -184,6 +205,9 @@ Bytes Training::save() const {
 }
 
 Status Training::restore(std::string_view bytes) {
+  const Result<Payload> payload = read_info(bytes);
+  LAIRD_TRY(payload);
+  bytes.remove_prefix(payload->state_at);
   TrainingState read;
   read.parameters = FloatVector::Zero(network_.parameters().size());
   read.velocity = FloatVector::Zero(network_.parameters().size());

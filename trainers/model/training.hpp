@@ -12,18 +12,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "base/archive.hpp"
 #include "base/random.hpp"
 #include "datasets/dataset.hpp"
 #include "trainers/model/batch_loader.hpp"
+#include "trainers/model/model_info.hpp"
 #include "trainers/model/network.hpp"
 #include "trainers/model/params.hpp"
 #include "trainers/model/training_run.hpp"
 
 namespace laird::trainers {
-
-inline constexpr std::size_t kParametersMax = 50'000'000;
 
 // All of a run that training changes.
 struct TrainingState {
@@ -36,11 +36,10 @@ struct TrainingState {
   Network<float>::Vector parameters, velocity;
 
   void archive(Archive& ar);
+  void archive_head(Archive& ar);  // all but parameters and velocity
 };
 
 [[nodiscard]] Shape shape_of(const Params& params, const datasets::Dataset& data);
-// In double: the product of sizes may pass 64 bits.
-[[nodiscard]] double weights_of(const Shape& shape);
 [[nodiscard]] std::uint64_t digest_of_shape(const Params& params, const Shape& shape,
                                             const datasets::Dataset& data);
 
@@ -65,15 +64,25 @@ class Training final : public TrainingRun {
   [[nodiscard]] Bytes save() const override;
   [[nodiscard]] Status restore(std::string_view bytes) override;
 
+  [[nodiscard]] const ModelInfo& info() const override { return info_; }
+  void read_weights(std::uint64_t first, std::span<float> out) const override;
+  [[nodiscard]] const datasets::Dataset& training_rows() const override { return data_; }
+  [[nodiscard]] const datasets::Dataset* held_out_rows() const override {
+    return held_out_ ? &*held_out_ : nullptr;
+  }
+
   [[nodiscard]] const Network<float>::Vector& parameters() const { return network_.parameters(); }
 
  private:
-  Training(const Params& params, datasets::Dataset data, const Shape& shape, std::uint64_t seed);
+  Training(const Params& params, TaskData data, const Shape& shape, std::uint64_t seed);
 
   void shuffle();
+  [[nodiscard]] double held_out_metric();
 
   Params params_;
   datasets::Dataset data_;
+  std::optional<datasets::Dataset> held_out_;
+  ModelInfo info_;
   Network<float> network_;
   std::optional<std::uint64_t> planned_;
   TrainingState state_;  // but for the parameters, which live in network_
@@ -81,6 +90,7 @@ class Training final : public TrainingRun {
   std::uint64_t shuffled_epoch_ = UINT64_MAX;
   Random next_random_;  // as it is after this epoch was shuffled
   BatchLoader loader_;
+  std::optional<std::uint64_t> measured_at_;  // samples when the held-out rows were last looked at
 };
 
 }  // namespace laird::trainers

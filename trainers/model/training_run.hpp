@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,9 @@
 #include "base/archive.hpp"
 #include "base/error.hpp"
 #include "base/time.hpp"
+#include "datasets/dataset.hpp"
 #include "trainer_protocol/from_agent.hpp"
+#include "trainers/model/model_info.hpp"
 
 namespace laird::trainers {
 
@@ -48,6 +51,12 @@ class TrainingRun {
   [[nodiscard]] virtual Bytes save() const = 0;
   // All or nothing: a state that is damaged, hostile or of another run changes nothing.
   [[nodiscard]] virtual Status restore(std::string_view bytes) = 0;
+
+  // For an export: the model, and rows to check it with.
+  [[nodiscard]] virtual const ModelInfo& info() const = 0;
+  virtual void read_weights(std::uint64_t first, std::span<float> out) const = 0;
+  [[nodiscard]] virtual const datasets::Dataset& training_rows() const = 0;
+  [[nodiscard]] virtual const datasets::Dataset* held_out_rows() const { return nullptr; }
 
   // A run by itself has no neighbours and nothing to say.
   [[nodiscard]] virtual Status set_neighbours(const Neighbours&) {

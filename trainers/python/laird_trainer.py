@@ -21,16 +21,14 @@ A model that depends on the task's parameters is made inside, before resume():
     with laird_trainer.connect() as trainer:
         model = make_model(trainer.params, trainer.seed)
         trainer.resume(save=model.save, load=model.load, planned_samples=60000 * 10)
-        for batch in trainer.batches(model.data):
-            ...
 
 When the agent says stop, the process leaves from inside the loop (exit code 0), so that nothing
 after it takes a half-trained model for a finished one. What should happen once when the work is
-done, like exporting the model, belongs after the loop and inside the `with`.
+done belongs after the loop and inside the `with`: trainer.export("model.onnx"), say, which uses the
+function given as export= (see laird_model.py, to be copied along for it).
 
-Without an agent (no LAIRD_FD in the environment) the same script is a plain loop that prints its
-progress. An exception inside the `with` is told to the agent as the task's error.
-The protocol is described in docs/trainer-protocol.md.
+Without an agent (no LAIRD_FD) the same script is a plain loop that prints its progress. An exception
+inside the `with` is told to the agent as the task's error. Protocol: docs/trainer-protocol.md.
 """
 
 import hashlib
@@ -46,23 +44,18 @@ import time
 __all__ = ["connect", "rows_of", "Trainer", "AgentGone", "ProtocolError"]
 
 PROTOCOL_VERSION = 1
-LINE_FROM_AGENT_MAX = 65536
-LINE_TO_AGENT_MAX = 4096
+LINE_FROM_AGENT_MAX, LINE_TO_AGENT_MAX = 65536, 4096
 NOTES_MAX = 100
-EXIT_USAGE = 2
-EXIT_AGENT_GONE = 3
+EXIT_USAGE, EXIT_AGENT_GONE = 2, 3
 
 # File names in the task's folder.
-NEWEST = "checkpoint.json"
-BEFORE = "checkpoint.before.json"
-DAMAGED = "checkpoint.damaged.json"
-UNFINISHED = "checkpoint.tmp"
+NEWEST, BEFORE = "checkpoint.json", "checkpoint.before.json"
+DAMAGED, UNFINISHED = "checkpoint.damaged.json", "checkpoint.tmp"
 STATE = "state."
 INDEX_MAX = 65536
 
 # A list or tuple with more members than this holds rows, not columns.
-COLUMNS_MAX = 8
-NESTING_MAX = 4
+COLUMNS_MAX, NESTING_MAX = 8, 4
 
 
 class AgentGone(SystemExit):
@@ -77,24 +70,24 @@ class _Stopped(SystemExit):
     """Raised out of the loop when the agent asked to stop; the checkpoint is written."""
 
 
-def connect(save=None, load=None, planned_samples=None, **alone):
+def connect(save=None, load=None, planned_samples=None, export=None, **alone):
     """A Trainer, to be used in a `with` statement, which waits for the agent's start.
 
-    With any of the three given it also resumes, see Trainer.resume. `alone` is what the agent would
+    With any of the four given it also resumes, see Trainer.resume. `alone` is what the agent would
     give, for running without one: params, folder (for checkpoints), report_every, seed.
     """
-    return Trainer(save, load, planned_samples, **alone)
+    return Trainer(save, load, planned_samples, export, **alone)
 
 
 class Trainer(object):
-    def __init__(self, save, load, planned_samples, params=None, folder=None, report_every=0,
-                 seed=1):
+    def __init__(self, save, load, planned_samples, export=None, params=None, folder=None,
+                 report_every=0, seed=1):
         self.params = dict(params or {})
         self.task, self.seed, self.threads = "", seed, 1
         self.samples = 0  # since the start of the task, over all its restarts
         self.epoch, self.resumed = 0, False
         self._batch = 0  # batches done in this epoch
-        self._save, self._load, self._planned = save, load, planned_samples
+        self._save, self._load, self._planned, self._export = save, load, planned_samples, export
         self._store = _Store(folder)
         self._report_every = report_every  # standing alone, 0 is once a second
         self._limit = None  # no allowance yet; standing alone there is no limit
@@ -112,8 +105,8 @@ class Trainer(object):
     def __enter__(self):
         try:
             self._begin()
-            if self._save or self._load or self._planned:
-                self.resume(self._save, self._load, self._planned)
+            if self._save or self._load or self._planned or self._export:
+                self.resume(self._save, self._load, self._planned, self._export)
         except Exception as error:
             self._tell_error(error)
             raise
@@ -131,8 +124,7 @@ class Trainer(object):
         return False
 
     @property
-    def standalone(self):
-        """True when there is no agent."""
+    def standalone(self):  # there is no agent
         return self._channel is None
 
     @property
@@ -142,16 +134,17 @@ class Trainer(object):
             return self._pending_loss / self._pending_samples
         return self._loss
 
-    def resume(self, save=None, load=None, planned_samples=None):
+    def resume(self, save=None, load=None, planned_samples=None, export=None):
         """Loads the last checkpoint if there is one, and tells the agent that work can begin.
 
         save, load       functions of a path; without them a restart begins afresh
         planned_samples  the whole work in samples; None when the loop itself decides when it ends
+        export           function of a path that writes the model there as ONNX (laird_model.py)
         """
         if self._ready:
             raise RuntimeError("resume() is called once, before the first batch")
         self._ready = True
-        self._save, self._load, self._planned = save, load, planned_samples
+        self._save, self._load, self._planned, self._export = save, load, planned_samples, export
         if load is not None and self._store.folder is not None:
             self._load_checkpoint()
         if self._channel is not None:
@@ -218,6 +211,11 @@ class Trainer(object):
             self._print_if_due()
         elif at_limit or self._finished() or self._pending_samples >= self._report_every:
             self._send_progress()
+
+    def export(self, path):
+        """Writes the model to `path` (NAME.onnx) by the function given as export=, and model.json."""
+        import laird_model
+        return laird_model.export(self, self._export, path)
 
     def finish(self):
         """The work is done: says so and waits to be told to stop. Leaving `with` calls it."""
@@ -289,6 +287,9 @@ class Trainer(object):
             self._channel.send({"type": "checkpointed", "samples": self.samples, "loss": self.loss})
             if kind == "stop":
                 raise _Stopped(0)
+        elif kind == "export":
+            import laird_model
+            self._channel.send(laird_model.answer(self, self._export, line))
         elif kind == "start":
             self._note('ignored a second "start"')
 
@@ -457,7 +458,7 @@ class _Channel(object):
         except (ValueError, KeyError, TypeError, RecursionError):
             self._note("ignored a line from the agent: not an object with a \"type\"")
             return None
-        if kind not in ("start", "run", "pause", "checkpoint", "stop"):
+        if kind not in ("start", "run", "pause", "checkpoint", "stop", "export"):
             self._note("ignored a line from the agent: unknown type %.40r" % (kind,))
             return None
         if kind == "run" and not _is_count(message.get("until")):

@@ -93,6 +93,8 @@ TEST(what_the_agent_writes_is_what_a_trainer_reads) {
   TEST_ASSERT_TRUE(std::holds_alternative<Pause>(reread(line_of(Pause{}))));
   TEST_ASSERT_TRUE(std::holds_alternative<Checkpoint>(reread(line_of(Checkpoint{}))));
   TEST_ASSERT_TRUE(std::holds_alternative<Stop>(reread(line_of(Stop{}))));
+  TEST_ASSERT_EQUAL_STRING(
+      "/a \"b\"/m.onnx", std::get<Export>(reread(line_of(Export{"/a \"b\"/m.onnx"}))).path.c_str());
   const FromAgent peers_read = reread(line_of(Peers{"n-1", 9, {{"n-2", 0.25}}, true}));
   const auto& peers = std::get<Peers>(peers_read);
   TEST_ASSERT_EQUAL_STRING("n-1", peers.self.c_str());
@@ -110,4 +112,12 @@ TEST(what_the_agent_writes_is_what_a_trainer_reads) {
 TEST(the_lines_of_the_agent_are_as_documented) {
   TEST_ASSERT_EQUAL_STRING("{\"type\":\"run\",\"until\":500}\n", line_of(Run{500}).c_str());
   TEST_ASSERT_EQUAL_STRING("{\"type\":\"pause\"}\n", line_of(Pause{}).c_str());
+}
+
+TEST(an_export_needs_an_absolute_path) {
+  for (const char* line : {R"({"type":"export"})", R"({"type":"export","path":"m.onnx"})",
+                           R"({"type":"export","path":3})"}) {
+    const auto r = parse_from_agent(line);
+    TEST_ASSERT_TRUE(!r.has_value() && r.error().code == Code::kInvalid);
+  }
 }

@@ -198,3 +198,32 @@ TEST(what_a_trainer_writes_is_what_the_agent_reads) {
   TEST_ASSERT_TRUE(share.type == Type::kToPeers && share.to.empty() && share.bytes == bytes);
   TEST_ASSERT_EQUAL_STRING("n-2", reread(share_line("n-2", "abc")).to.c_str());
 }
+
+TEST(what_a_trainer_says_of_an_export_is_read_back) {
+  const auto reread_exported = [](const Exported& said) {
+    std::string line = exported_line(said);
+    TEST_ASSERT_TRUE(line.size() <= kLineToAgentMax && line.back() == '\n');
+    line.pop_back();
+    const auto read = parse_exported_line(line);
+    TEST_ASSERT_TRUE_MESSAGE(read.has_value(), line.c_str());
+    return *read;
+  };
+  const Exported good = reread_exported({"/t/m.onnx", std::string(64, 'a'), 12, 900, ""});
+  TEST_ASSERT_EQUAL_STRING("/t/m.onnx", good.path.c_str());
+  TEST_ASSERT_EQUAL_STRING(std::string(64, 'a').c_str(), good.sha256.c_str());
+  TEST_ASSERT_TRUE(good.bytes == 12 && good.samples == 900 && good.problem.empty());
+  const Exported bad = reread_exported({"", "", 0, 5, "no \"room\""});
+  TEST_ASSERT_EQUAL_STRING("no \"room\"", bad.problem.c_str());
+  TEST_ASSERT_TRUE(reread_exported({"", "", 0, 5, std::string(9000, '"')}).problem.size() < 4096);
+}
+
+TEST(an_exported_line_that_lacks_something_is_refused) {
+  for (const char* line : {R"({"type":"progress","samples":1,"loss":1})", R"({"type":"exported"})",
+                           R"({"type":"exported","samples":1,"path":"/a","sha256":"12","bytes":1})",
+                           R"({"type":"exported","samples":1,"path":"/a"})", "[]", ""}) {
+    TEST_ASSERT_FALSE_MESSAGE(parse_exported_line(line).has_value(), line);
+  }
+  // Nobody is sent one who did not ask: to the others it is a breach, as before.
+  TEST_ASSERT_FALSE(
+      parse_trainer_line(R"({"type":"exported","samples":1,"problem":"x"})").has_value());
+}

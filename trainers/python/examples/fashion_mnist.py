@@ -3,11 +3,13 @@
 a softmax regression in plain Python on the first 2000 images.
 
 Alone: python3 fashion_mnist.py. Under the agent, it goes on the board's allow-list of trainers.
-Parameters: folder (of the data set), rows, epochs, batch, learning_rate. Without epochs, or with 0, it
-trains under the agent until the task's target loss or deadline, and alone for 5.
+Parameters: folder (of the data set), rows, epochs, batch, learning_rate, export (NAME.onnx: where to
+write the model when the work is done, with PyTorch). Without epochs, or with 0, it trains under the
+agent until the task's target loss or deadline, and alone for 5.
 """
 
 import gzip
+import inspect
 import math
 import os
 import random
@@ -17,10 +19,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import laird_trainer  # noqa: E402
 
 DEFAULTS = {"folder": "/usr/share/datasets/fashion-mnist", "rows": 0, "epochs": 0, "batch": 64,
-            "learning_rate": 0.05}
+            "learning_rate": 0.05, "export": ""}
 EPOCHS_ALONE = 5
 PIXELS = 28 * 28
 CLASSES = 10
+EXPORT_ROWS = 1000
 
 
 def read_data(params, rows_max):
@@ -120,6 +123,33 @@ class TorchNetwork(object):
         self.torch.save({"model": self.model.state_dict(),
                          "optimiser": self.optimiser.state_dict()}, path)
 
+    def export(self, path):
+        """The model as ONNX; the division by 255 goes with it."""
+        torch = self.torch
+
+        class Whole(torch.nn.Module):
+            def __init__(self, model):
+                super().__init__()
+                self.model = model
+
+            def forward(self, pixels):
+                return self.model(pixels / 255.0)
+
+        whole = Whole(self.model).cpu().eval()
+        rows = self.images[:EXPORT_ROWS].float()
+        # Newer releases have two exporters; this one needs no further package.
+        exporter = inspect.signature(torch.onnx.export).parameters
+        with torch.no_grad():
+            answers = whole(rows)
+            torch.onnx.export(whole, (rows[:1],), path, opset_version=13,
+                              input_names=["input"], output_names=["logits"],
+                              dynamic_axes={"input": {0: "batch"}, "logits": {0: "batch"}},
+                              **({"dynamo": False} if "dynamo" in exporter else {}))
+        self.model.to(self.device).train()
+        return {"features": PIXELS, "outputs": CLASSES, "kind": "fashion-mnist",
+                "weights": sum(p.numel() for p in self.model.parameters()),
+                "rows": (rows, self.labels[:EXPORT_ROWS], answers), "rows_from": "training"}
+
     def load(self, path):
         state = self.torch.load(path, map_location=self.device)
         self.model.load_state_dict(state["model"])
@@ -146,10 +176,13 @@ def main():
         learner = kind(images, labels, rows, params, trainer)
         epochs = params["epochs"] or (EPOCHS_ALONE if trainer.standalone else 0)
         trainer.resume(save=learner.save, load=learner.load,
+                       export=getattr(learner, "export", None),
                        planned_samples=rows * epochs if epochs else None)
         for batch in trainer.batches(
                 lambda epoch: batches_of(epoch, rows, params["batch"], trainer.seed)):
             trainer.report(loss=learner.step(batch))
+        if params["export"]:
+            trainer.export(os.path.abspath(params["export"]))
 
 
 if __name__ == "__main__":

@@ -205,3 +205,48 @@ TEST(a_model_that_would_not_fit_is_refused) {
   TEST_ASSERT_FALSE(training.has_value());
   TEST_ASSERT_NOT_NULL(std::strstr(training.error().context.c_str(), "make \"hidden\" smaller"));
 }
+
+TEST(held_out_rows_are_not_trained_on_and_measure_the_target) {
+  Params params = params_for(Kind::kMlp);
+  params.held_out = 0.2;
+  params.target_metric = TargetMetric::kHeldOutError;
+  Training training = make(params);
+  TEST_ASSERT_EQUAL_UINT32(400, training.training_rows().rows);
+  TEST_ASSERT_EQUAL_UINT32(100, training.held_out_rows()->rows);
+  TEST_ASSERT_FALSE(training.loss().has_value());
+  run_to(training, 400);
+  const double early = training.take_report().loss;
+  run_to(training, 1600);
+  const double late = training.take_report().loss;
+  // An error is a part of the 100 rows.
+  TEST_ASSERT_TRUE(early >= late && late < 0.5);
+  TEST_ASSERT_TRUE(std::abs(late * 100 - std::round(late * 100)) < 1e-9);
+  // Looking does not learn: a run that reports its training loss has the same weights.
+  params.target_metric = TargetMetric::kTrainingLoss;
+  Training plain = make(params);
+  run_to(plain, 1600);
+  TEST_ASSERT_TRUE(same_weights(training, plain));
+}
+
+TEST(the_same_rows_are_held_out_after_a_restart) {
+  Params params = params_for(Kind::kSoftmax);
+  params.held_out = 0.3;
+  const Training first = make(params, 1);
+  const Training second = make(params, 2);
+  TEST_ASSERT_TRUE(first.held_out_rows()->values == second.held_out_rows()->values);
+  TEST_ASSERT_TRUE(first.training_rows().scale == first.held_out_rows()->scale);
+}
+
+TEST(a_checkpoint_of_the_release_before_resumes) {
+  const Params params = params_for(Kind::kSvm);
+  Training first = make(params);
+  run_to(first, 320);
+  const Bytes now = first.save();
+  const Result<Payload> payload = read_info(view(now));
+  TEST_ASSERT_TRUE(payload.has_value() && payload->info.has_value());
+  // Then a payload was the state alone.
+  Training second = make(params, 9);
+  TEST_ASSERT_TRUE(second.restore(view(now).substr(payload->state_at)).has_value());
+  TEST_ASSERT_EQUAL_UINT64(320, second.samples());
+  TEST_ASSERT_TRUE(same_weights(first, second));
+}
