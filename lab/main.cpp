@@ -4,6 +4,7 @@
 #include "lab/cotrain/command.hpp"
 #include "lab/governor/command.hpp"
 #include "lab/ledger/command.hpp"
+#include "lab/placement/command.hpp"
 
 int main(int argc, char** argv) {
   laird::cli::Command app{
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   laird::lab::add_ledger(app, code);
   laird::lab::add_cotrain(app, code);
   laird::lab::add_laira(app, code);
+  laird::lab::add_placement(app, code);
   laird::lab::add_robustness(app, code);
   if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
   return code.value;

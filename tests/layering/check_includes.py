@@ -69,6 +69,9 @@ LAYERS = {
     "agent/policies": ["base", "agent/core/state", "agent/placement"] + MODELS,
     # What a task still needs, and what a board would make of a new one: below policies and steps.
     "agent/placement": PLAIN + ["agent/core/state", "estimators/model"],
+    # Which board runs which task: what a plan is and whether it is one, then how it is found.
+    "agent/placement/planner": ["base", "json"],
+    "agent/placement/search": ["base", "agent/placement/planner"],
     # Why a task met or missed its deadline: for the agent and for who reads its journal.
     "agent/why": ["base", "json", "agent/core/state", "agent/core/step", "agent/placement"],
     "agent/journal": ["base", "os"] + CORE,
@@ -116,7 +119,8 @@ LAYERS = {
     # Experiments: the core and the models, never the agent's processes.
     "lab": PLAIN + ["cli", "datasets", "os", "plot", "estimators/model", "consensus", "consensus/voting",
                     "consensus/ledger", "consensus/cotrain", "mqtt/codec", "power/model",
-                    "power/boards", "power/readers", "power/report", "agent/placement", "agent/replay"] + CORE,
+                    "power/boards", "power/readers", "power/report", "agent/placement",
+                    "agent/placement/planner", "agent/placement/search", "agent/replay"] + CORE,
 }
 
 # Folders and single files that must give the same answer wherever and whenever they run.
@@ -161,6 +165,7 @@ VENDORS = [
     (re.compile(r"^spdlog/"), re.compile(r"^agent/run\.cpp$|(^|/)main\.cpp$")),
     (re.compile(r"^mqtt/[a-z_]+\.h$|^MQTT"), re.compile(r"^(mqtt/client/paho_link\.cpp$|bench/)")),
     (re.compile(r"^openssl/"), re.compile(r"^mqtt/sign/")),
+    (re.compile(r"^coin/"), re.compile(r"^lab/placement/ilp/")),
     (re.compile(r"^zlib\.h$"), re.compile(r"^(datasets/byte_source\.cpp$|tests/)")),
     (re.compile(r"^Eigen/"), re.compile(r"^(trainers/|estimators/|lab/|bench/|tests/)")),
     (re.compile(r"^(Nv[A-Z]|cuda)"), re.compile(r"^(promote/tensorrt/|estimators/cuda/|bench/|tests/)")),
@@ -308,6 +313,9 @@ def self_test():
         ("agent/core/state/state.cpp", '#include "agent/core/step/stepper.hpp"'),
         ("agent/placement/need.cpp", '#include "agent/policies/policy.hpp"'),
         ("agent/placement/bid.cpp", '#include "agent/core/step/step.hpp"'),
+        ("agent/placement/planner/verify.cpp", '#include "agent/placement/search/solve.hpp"'),
+        ("agent/placement/search/solve.cpp", "#include <chrono>"),
+        ("lab/placement/runs.cpp", "#include <coin/Cbc_C_Interface.h>"),
         ("agent/core/state/state.cpp", '#include "agent/placement/need.hpp"'),
         ("agent/policies/a.cpp", "  #  include <chrono>"),
         ("agent/core/step/a.cpp", "#include <sys/socket.h>"),
