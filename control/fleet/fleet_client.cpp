@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "mqtt/codec/limits.hpp"
+#include "mqtt/sign/tls_files.hpp"
 
 namespace laird::control {
 namespace {
@@ -91,6 +92,12 @@ Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen lis
   mqtt::Options options;
   options.brokers = self->access_.brokers;
   options.client_id = name;
+  options.name = self->access_.op;
+  if (!self->access_.cert.empty()) {
+    auto certified = mqtt::common_name(self->access_.cert);
+    LAIRD_TRY(certified);
+    options.name = std::move(*certified);
+  }
   options.ca = self->access_.ca;
   options.cert = self->access_.cert;
   options.key = self->access_.key;
