@@ -21,6 +21,9 @@ constexpr DurationNs kTaskEvery = 2 * kSecond;
 constexpr std::size_t kTasksPerSecond = 32;
 constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
 constexpr std::uint32_t kModelExpiryS = 5;
+constexpr std::uint32_t kKeepAliveOfManyS = 4;
+constexpr std::size_t kLossesOfUnsteady = 3;  // in a minute
+constexpr DurationNs kTellUnsteadyEvery = 10 * kMinute;
 constexpr DurationNs kGoodbye = 2 * kSecond;
 // Messages are worked off in turns of about this length, and ticks come between two turns.
 constexpr DurationNs kTurn = 3 * kMillisecond;
@@ -75,6 +78,8 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   options.cert = settings.fleet.cert;
   options.key = settings.fleet.key;
   options.insecure_lab = settings.fleet.insecure_lab;
+  // With another broker to go to, a silent one is given up sooner.
+  if (options.brokers.size() > 1) options.keep_alive_s = kKeepAliveOfManyS;
   options.will.topic = link->topic(TopicKind::kStatus);
   options.will.payload =
       mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kLost, link->epoch_, link->wall_ms()});
@@ -216,7 +221,11 @@ bool FleetLink::take_some() {
     log_(batch.connected ? LogLevel::kInfo : LogLevel::kWarning,
          std::string(batch.connected ? "joined the broker" : "no broker") +
              (batch.why.empty() ? "" : ": " + batch.why));
-    if (batch.connected) on_connected();
+    if (batch.connected) {
+      on_connected();
+    } else {
+      note_lost_link();
+    }
   }
   for (mqtt::Incoming& message : batch.messages) on_message(message);
   return batch.messages.size() == kMessagesAtOnce;
@@ -287,7 +296,25 @@ void FleetLink::on_taken_over(const std::string& why) {
   seen_before_ = true;
 }
 
+// A broker that throws a client off for another of its id need not say so. Only who has this
+// board's private key knows the id.
+void FleetLink::note_lost_link() {
+  const TimeNs now = agent_.now();
+  if (was_connected_) lost_at_.push_back(now);
+  was_connected_ = false;
+  while (!lost_at_.empty() && now - lost_at_.front() > kMinute) lost_at_.pop_front();
+  if (lost_at_.size() < kLossesOfUnsteady || now - told_unsteady_at_ < kTellUnsteadyEvery) return;
+  told_unsteady_at_ = now;
+  const std::string text = "the link was lost " + std::to_string(lost_at_.size()) +
+                           " times within a minute, though the broker answers: the network is bad, "
+                           "or somebody has this board's key and connects with it; if so, revoke "
+                           "its certificate";
+  log_(LogLevel::kWarning, "fleet: " + text);
+  publish_event("link", text);
+}
+
 void FleetLink::on_connected() {
+  was_connected_ = true;
   // At once: another agent of this name that comes back must see that there is a later one.
   publish_status();
   if (joined_ || join_planned_) return;

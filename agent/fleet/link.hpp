@@ -5,6 +5,7 @@
 // operators say goes through SignedCommands, what is published is read from the state.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -61,6 +62,7 @@ class FleetLink {
   void on_revocations(std::string_view payload);
   void open_peers(const Settings& settings, std::optional<mqtt::PeerIdentity> identity);
   void on_connected();
+  void note_lost_link();
   void on_taken_over(const std::string& why);
   void join();
   void publish_all();
@@ -105,9 +107,12 @@ class FleetLink {
   std::uint64_t epoch_ = 0;  // of this run of the agent
   std::uint64_t seq_ = 0;
   bool seen_before_ = false;
+  bool was_connected_ = false;
   bool joined_ = false;
   bool join_planned_ = false;
-  bool hears_others_ = false;  // subscribed to all boards' states and co-training
+  bool hears_others_ = false;   // subscribed to all boards' states and co-training
+  std::deque<TimeNs> lost_at_;  // when the link was lost, of the last minute
+  TimeNs told_unsteady_at_ = -kHour;
   std::string last_status_;
   std::string last_report_;
   TimeNs report_at_ = 0;

@@ -128,6 +128,7 @@ int purge(const Reach& reach, const PurgeOptions& options) {
     if (!count) return complain(count.error());
     std::printf("revoked %zu certificate%s of %s; made %s/crl.pem\n", *count,
                 *count == 1 ? "" : "s", id.c_str(), options.pki.c_str());
+    code = publish_revocations(**client, options.pki, where->timeout);
   }
   if (member) {
     const int taken = put_in_force(**client, without_member(*budget, id), where->timeout);

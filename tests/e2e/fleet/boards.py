@@ -116,9 +116,14 @@ class OperatedFleet(FleetTest):
         cls.agents = {}
         for node in cls.boards:
             cls.agents[node] = Board(cls, node, cls.boards, **cls.fleet_options)
+            cls.configure(cls.agents[node])
             cls.addClassCleanup(cls.agents[node].kill)
             cls.agents[node].start()
         cls.wait_for_boards()
+
+    @classmethod
+    def configure(cls, board):
+        """Changes the board's config before it starts; for those who need another one."""
 
     @classmethod
     def wait_for_boards(cls):
