@@ -24,7 +24,7 @@ constexpr double kPacketsMost = 96;
 constexpr double kBytesPerTick = 1024;
 constexpr double kBytesPerTickAndMember = 16;
 constexpr double kBytesMost = 192 * 1024;
-constexpr double kModelPacketsPerSecond = 2000;
+constexpr double kModelPacketsPerSecond = 1000;
 constexpr double kModelBytesPerSecond = 2 * 1024 * 1024;
 constexpr unsigned kWindow = 64;
 
@@ -110,6 +110,7 @@ CoopResult PeerGuard::judge(const std::string& from, Peer& sender, std::string_v
                             const Moment& moment, Opened& opened) {
   const int version = mqtt::coop_version_of(payload);
   if (version != 0 && version != mqtt::kCoopVersion) {
+    if (!may_tell(sender, moment.now)) return CoopResult::kVersion;
     tell(sender, moment.now,
          "board " + from + " speaks version " + std::to_string(version) +
              " of what boards say to each other, this board " + std::to_string(mqtt::kCoopVersion) +
@@ -243,8 +244,12 @@ void PeerGuard::revoke(mqtt::Revocations list) {
   }
 }
 
+bool PeerGuard::may_tell(const Peer& about, TimeNs now) {
+  return now - about.told_at >= kTellEvery;
+}
+
 void PeerGuard::tell(Peer& about, TimeNs now, std::string text) {
-  if (text == about.told || now - about.told_at < kTellEvery) return;
+  if (!may_tell(about, now) || text == about.told) return;
   about.told_at = now;
   about.told = text;
   callbacks_.notice(text);

@@ -130,7 +130,8 @@ class PeerGuard {
   [[nodiscard]] bool within_allowance(Peer& peer, const mqtt::CoopPacket& packet, std::size_t bytes,
                                       const Moment& moment);
   void announce(const std::string& to, Peer& peer, TimeNs now);
-  void tell(Peer& peer, TimeNs now, std::string text);
+  [[nodiscard]] static bool may_tell(const Peer& about, TimeNs now);
+  void tell(Peer& about, TimeNs now, std::string text);
 
   const std::string self_;
   const std::optional<mqtt::PeerIdentity> identity_;

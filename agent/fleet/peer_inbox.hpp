@@ -17,7 +17,7 @@ namespace laird::agent {
 
 class PeerInbox {
  public:
-  static constexpr std::size_t kMessagesPerPeerMax = 32;
+  static constexpr std::size_t kMessagesPerPeerMax = 16;
 
   // kOpened: it is kept. kUndecoded: it is no ledger message. kCrowded: it is kept, and an older
   // one made room for it.

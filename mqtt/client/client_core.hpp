@@ -54,6 +54,7 @@ struct Client::Core final : LinkEvents {
   void link_down(const std::string& cause) override;
   void taken_over() override;
   void connect_failed(const std::string& reason, bool by_broker) override;
+  [[nodiscard]] bool wants(const std::string& topic, int qos, std::size_t bytes) override;
   void arrived(Incoming message, std::size_t oversized_bytes) override;
   void published(void* context, Delivery how, int reason) override;
   void subscribed(const std::string& filter, Delivery how) override;
@@ -83,7 +84,7 @@ struct Client::Core final : LinkEvents {
   void attempt_failed();
   [[nodiscard]] std::chrono::milliseconds pause(std::uint32_t seconds);
   [[nodiscard]] SteadyClock::time_point next_due() const;
-  [[nodiscard]] bool has_room_for(const Incoming& message) const;
+  [[nodiscard]] bool has_room_for(const std::string& topic, int qos, std::size_t bytes);
   void leave_inbox(const std::string& topic);
   [[nodiscard]] Slot* free_slot();
   [[nodiscard]] std::size_t in_flight() const;
@@ -113,7 +114,12 @@ struct Client::Core final : LinkEvents {
   Outbox outbox;
   std::vector<Slot> slots;
   std::deque<Incoming> inbox;
-  std::map<std::string, std::size_t> inbox_by_topic;  // of QoS 0
+  struct TopicShare {
+    std::size_t waiting = 0;
+    std::size_t in_second = 0;  // taken in the second that began then
+    SteadyClock::time_point since{};
+  };
+  std::map<std::string, TopicShare> inbox_by_topic;  // of QoS 0
   std::size_t inbox_bytes = 0;
   std::vector<std::string> problems;
   std::set<std::string> refused_topics;

@@ -6,6 +6,7 @@ namespace laird::mqtt {
 namespace {
 
 constexpr std::size_t kRefusedTopicsMax = 64;  // remembered, to name each once per connection
+constexpr std::size_t kTopicsMax = 4'096;      // whose messages are counted
 constexpr int kNotAuthorised = 0x87;
 
 }  // namespace
@@ -54,39 +55,50 @@ void Client::Core::taken_over() {
   wake.notify_one();
 }
 
-void Client::Core::arrived(Incoming message, std::size_t oversized_bytes) {
+bool Client::Core::wants(const std::string& topic, int qos, std::size_t bytes) {
   const std::lock_guard<std::mutex> hold(mutex);
   ++counters.received;
+  if (bytes > kPayloadBytesMax || has_room_for(topic, qos, bytes)) return true;
+  ++counters.inbox_dropped;
+  return false;
+}
+
+void Client::Core::arrived(Incoming message, std::size_t oversized_bytes) {
+  const std::lock_guard<std::mutex> hold(mutex);
   if (oversized_bytes != 0) {
     ++counters.oversized;
     return problem("dropped a message of " + std::to_string(oversized_bytes) + " bytes on " +
                    message.topic + ": at most " + std::to_string(kPayloadBytesMax) + " are taken");
   }
-  if (!has_room_for(message)) {
-    ++counters.inbox_dropped;
-    return;
-  }
-  if (message.qos == 0) ++inbox_by_topic[message.topic];
+  if (message.qos == 0) ++inbox_by_topic[message.topic].waiting;
   inbox_bytes += message.payload.size() + message.topic.size();
   inbox.push_back(std::move(message));
   signal();
 }
 
 // What was sent with QoS 0 can be lost anyway; commands find room in the last quarter.
-bool Client::Core::has_room_for(const Incoming& message) const {
-  const bool sure = message.qos > 0;
+bool Client::Core::has_room_for(const std::string& topic, int qos, std::size_t bytes) {
+  const bool sure = qos > 0;
   const std::size_t count_max = sure ? options.inbox_max : options.inbox_max / 4 * 3;
   const std::size_t bytes_max = sure ? options.inbox_bytes_max : options.inbox_bytes_max / 4 * 3;
-  const std::size_t bytes = message.payload.size() + message.topic.size();
-  if (inbox.size() >= count_max || inbox_bytes + bytes > bytes_max) return false;
+  if (inbox.size() >= count_max || inbox_bytes + bytes + topic.size() > bytes_max) return false;
   if (sure) return true;
-  const auto of_topic = inbox_by_topic.find(message.topic);
-  return of_topic == inbox_by_topic.end() || of_topic->second < options.inbox_topic_max;
+  if (inbox_by_topic.size() >= kTopicsMax) {
+    std::erase_if(inbox_by_topic, [](const auto& each) { return each.second.waiting == 0; });
+  }
+  TopicShare& share = inbox_by_topic[topic];
+  const SteadyClock::time_point now = SteadyClock::now();
+  if (now - share.since >= std::chrono::seconds(1)) {
+    share.since = now;
+    share.in_second = 0;
+  }
+  if (share.waiting >= options.inbox_topic_max) return false;
+  return ++share.in_second <= options.inbox_topic_per_second;
 }
 
 void Client::Core::leave_inbox(const std::string& topic) {
   const auto found = inbox_by_topic.find(topic);
-  if (found != inbox_by_topic.end() && --found->second == 0) inbox_by_topic.erase(found);
+  if (found != inbox_by_topic.end() && found->second.waiting > 0) --found->second.waiting;
 }
 
 void Client::Core::published(void* context, Delivery how, int reason) {

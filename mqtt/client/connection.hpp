@@ -51,9 +51,10 @@ struct Options {
   std::size_t in_flight_max = 16;  // handed to Paho and not yet acknowledged
   std::size_t inbox_max = 1'024;   // messages; a quarter is kept free for QoS 1
   std::size_t inbox_bytes_max = 4 << 20;
-  // Of the messages of QoS 0 that wait, those on one topic may be so many: one sender cannot fill
-  // the inbox.
+  // Of messages of QoS 0 on one topic so many may wait, and so many are taken in a second: one
+  // sender cannot fill the inbox, nor keep the owner busy.
   std::size_t inbox_topic_max = 128;
+  std::size_t inbox_topic_per_second = 1'000;
 };
 
 struct Counters {

@@ -145,6 +145,7 @@ struct PahoLink::Parts {
 
 void PahoLink::Parts::arrived(const paho::message& message) const {
   const std::string& payload = message.get_payload_ref().str();
+  if (!events.wants(message.get_topic(), message.get_qos(), payload.size())) return;
   const bool fits = payload.size() <= kPayloadBytesMax;
   Incoming in;
   in.topic = message.get_topic();

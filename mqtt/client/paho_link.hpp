@@ -22,6 +22,8 @@ class LinkEvents {
   virtual void taken_over() = 0;
   // An attempt to connect has failed. `by_broker`: it answered, `why` is what it said.
   virtual void connect_failed(const std::string& why, bool by_broker) = 0;
+  // Asked first, of every message: whether arrived() may have it. What is not wanted costs no copy.
+  [[nodiscard]] virtual bool wants(const std::string& topic, int qos, std::size_t bytes) = 0;
   // `oversized_bytes`: the length of a payload that was too long and so is not here, or 0.
   virtual void arrived(Incoming message, std::size_t oversized_bytes) = 0;
   // `reason` as MQTT 5 has it: 0x80 and more is the broker's refusal. Lost: the link broke first.

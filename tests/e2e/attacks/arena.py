@@ -21,7 +21,7 @@ from boards import OperatedFleet  # noqa: E402
 from harness import TOP, free_port, wait_until  # noqa: E402
 from peer import SpeakingPeer, varint  # noqa: E402
 
-BUDGET_W = 60.0
+BUDGET_W = 30.0  # a board of this test wants at most 15 W above its floor
 FLOOR_W = 2.0
 
 
@@ -32,6 +32,7 @@ class Arena(OperatedFleet):
     evil = "n-4"
     boards = honest + (evil,)
     nodes = boards
+    fleet_options = {"budget": {"power": "%dW" % BUDGET_W}}
 
     @classmethod
     def configure(cls, board):
@@ -87,7 +88,8 @@ class Arena(OperatedFleet):
                    glob.glob(os.path.join(self.agents[node].state, "journal", "*")))
 
     def fall(self):
-        """The fourth board's agent dies, and the attacker comes in its place."""
+        """The fourth board's agent dies, and the attacker comes in its place, to the end of the test."""
+        self.addCleanup(self.agents[self.evil].start)
         self.agents[self.evil].kill()
         return SpeakingPeer(self, self.evil).meet(*self.honest)
 
@@ -140,8 +142,14 @@ class RawClient:
         self.socket.close()
 
 
+def time_to_settle():
+    """Longer than any lease of these boards."""
+    time.sleep(12)
+
+
 def coop_topic(source, target):
     return TOP + "node/%s/coop/%s" % (source, target)
 
 
-__all__ = ["Arena", "RawClient", "SpeakingPeer", "BUDGET_W", "FLOOR_W", "TOP", "coop_topic", "json", "wait_until"]
+__all__ = ["Arena", "RawClient", "SpeakingPeer", "BUDGET_W", "FLOOR_W", "TOP", "coop_topic", "json",
+           "time_to_settle", "wait_until"]

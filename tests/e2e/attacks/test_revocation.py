@@ -51,7 +51,7 @@ class Revocation(Arena):
         peer.send("n-1", peer.announcement())
         self.assertTrue(wait_until(lambda: self.packets("n-1", "revoked") > before, 10, 0.2))
         # What the stolen board held goes to the others: each had a quarter of what is above the floors.
-        self.assertTrue(wait_until(lambda: sum(self.used_w().get(n, 0) for n in self.honest) > 50, 60, 0.5),
+        self.assertTrue(wait_until(lambda: sum(self.used_w().get(n, 0) for n in self.honest) > 27, 60, 0.5),
                         self.used_w())
 
     def is_up(self, node):

@@ -74,8 +74,8 @@ TEST(a_peer_that_says_too_much_loses_its_own_oldest_and_nobody_elses) {
 
 TEST(when_all_say_too_much_those_with_most_give_way) {
   PeerInbox inbox;
-  for (int peer = 0; peer < 12; ++peer) {
-    for (std::uint32_t i = 0; i < 30; ++i) {
+  for (int peer = 0; peer < 20; ++peer) {
+    for (std::uint32_t i = 0; i < 14; ++i) {
       static_cast<void>(inbox.add("m-" + std::to_string(peer), probe(i)));
     }
   }
