@@ -25,7 +25,6 @@ TimeNs told_until(const core::Task& task) {
   const TimeNs latest = std::max(task.ended_at, task.deadline_at);
   return latest > kNever - kDoneTold ? kNever : latest + kDoneTold;
 }
-constexpr std::size_t kPeerBytesPerSecond = 2 * 1024 * 1024;
 
 bool is_at_work(TaskState state) {
   return state == TaskState::kStarting || state == TaskState::kReady ||
@@ -101,8 +100,8 @@ void GroupTracker::on_word(const std::string& node, std::string_view payload) {
   dirty_ = true;
 }
 
-void GroupTracker::on_part(const std::string& from, std::string_view payload, TimeNs now) {
-  const Result<mqtt::ModelPart> part = mqtt::parse_model_part(payload);
+void GroupTracker::on_part(const std::string& from, std::string_view body) {
+  const Result<mqtt::ModelPart> part = mqtt::parse_model_body(body);
   const auto peer = peers_.find(from);
   if (!part || peer == peers_.end()) return;
   const auto group = groups_.find(std::string(part->task));
@@ -111,22 +110,16 @@ void GroupTracker::on_part(const std::string& from, std::string_view payload, Ti
   const bool is_neighbour =
       std::any_of(around.begin(), around.end(), [&](const auto& n) { return n.first == from; });
   if (!is_neighbour) return;
-  if (now - peer->second.second_since >= kSecond) {
-    peer->second.second_since = now;
-    peer->second.bytes_in_second = 0;
-  }
-  peer->second.bytes_in_second += payload.size();
-  if (peer->second.bytes_in_second > kPeerBytesPerSecond) return;
   callbacks_.tell(group->second.key, trainer_protocol::peer_line(from, part->bytes), true);
 }
 
 void GroupTracker::on_to_peers(core::TaskKey key, const std::string& to, std::string_view bytes) {
   for (const auto& [name, group] : groups_) {
     if (group.key != key) continue;
-    const std::string payload = mqtt::model_payload(name, bytes);
-    if (payload.empty()) return;
+    const std::string body = mqtt::model_body(name, bytes);
+    if (body.empty()) return;
     for (const auto& [node, weight] : group.neighbours) {
-      if (to.empty() || to == node) callbacks_.send(node, payload);
+      if (to.empty() || to == node) callbacks_.send(node, body);
     }
   }
 }

@@ -5,8 +5,7 @@
 // Each board says in a retained topic which co-training tasks it works on. A group is every member
 // of the budget that is live and says so. Its graph is the ledger's neighbour graph over the sorted
 // members, with Metropolis weights, so every board derives the same graph from the same list.
-// Bounded: groups by kWordTasksMax, boards by core::kMembersMax, what a peer may say by bytes a
-// second.
+// Bounded: groups by kWordTasksMax, boards by core::kMembersMax; what a peer may say, by PeerGuard.
 #pragma once
 
 #include <functional>
@@ -34,7 +33,7 @@ class GroupTracker {
  public:
   struct Callbacks {
     std::function<void(const std::string& word)> publish;  // what this board works on, as JSON
-    std::function<void(const std::string& peer, std::string payload)> send;
+    std::function<void(const std::string& peer, std::string body)> send;
     std::function<void(core::TaskKey key, const std::string& line, bool may_drop)> tell;
   };
 
@@ -45,7 +44,7 @@ class GroupTracker {
   void on_status(const std::string& node, std::string_view payload);
   void on_word(const std::string& node, std::string_view payload);
   // A part of a model from a peer, and one from a trainer of this board.
-  void on_part(const std::string& from, std::string_view payload, TimeNs now);
+  void on_part(const std::string& from, std::string_view body);
   void on_to_peers(core::TaskKey key, const std::string& to, std::string_view bytes);
 
   // Looks at this board's tasks: says which are co-training tasks, and tells their trainers when
@@ -66,8 +65,6 @@ class GroupTracker {
     bool live = false;
     std::uint64_t word_epoch = 0;
     std::map<std::string, bool> tasks;  // at work, or done
-    TimeNs second_since = 0;
-    std::size_t bytes_in_second = 0;
     [[nodiscard]] bool counts() const { return live && epoch == word_epoch; }
   };
   struct Group {

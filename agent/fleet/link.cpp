@@ -21,7 +21,13 @@ constexpr DurationNs kTaskEvery = 2 * kSecond;
 constexpr std::size_t kTasksPerSecond = 32;
 constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
 constexpr std::uint32_t kModelExpiryS = 5;
+constexpr std::uint32_t kKeepAliveOfManyS = 3;
+constexpr std::size_t kLossesOfUnsteady = 3;  // in a minute
+constexpr DurationNs kTellUnsteadyEvery = 10 * kMinute;
 constexpr DurationNs kGoodbye = 2 * kSecond;
+// Messages are worked off in turns of about this length, and ticks come between two turns.
+constexpr DurationNs kTurn = 3 * kMillisecond;
+constexpr std::size_t kMessagesAtOnce = 16;
 
 }  // namespace
 
@@ -56,13 +62,24 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   // Agent time never goes back, so neither does the number of this run.
   link->epoch_ = static_cast<std::uint64_t>(agent.now() / kMillisecond);
 
+  Result<std::optional<mqtt::PeerIdentity>> identity =
+      peer_identity_of(settings.fleet, link->node_, link->epoch_);
+  LAIRD_TRY(identity);
   mqtt::Options options;
   options.brokers = settings.fleet.brokers;
+  options.name = link->node_;
   options.client_id = link->node_;
+  if (*identity) {
+    Result<std::string> client_id = mqtt::client_id_of(link->node_, settings.fleet.key);
+    LAIRD_TRY(client_id);
+    options.client_id = std::move(*client_id);
+  }
   options.ca = settings.fleet.ca;
   options.cert = settings.fleet.cert;
   options.key = settings.fleet.key;
   options.insecure_lab = settings.fleet.insecure_lab;
+  // With another broker to go to, a silent one is given up sooner.
+  if (options.brokers.size() > 1) options.keep_alive_s = kKeepAliveOfManyS;
   options.will.topic = link->topic(TopicKind::kStatus);
   options.will.payload =
       mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kLost, link->epoch_, link->wall_ms()});
@@ -73,6 +90,7 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
       {mqtt::command_topic(link->fleet_, mqtt::kEveryone, "+"), 1},
       {mqtt::config_topic(link->fleet_, mqtt::kEveryone), 1},
       {mqtt::config_topic(link->fleet_, link->node_), 1},
+      {mqtt::revocations_topic(link->fleet_), 1},
       {mqtt::node_topic(link->fleet_, "+", TopicKind::kCoop, link->node_), 0},
       // This board's own topics: whether another agent has its name, and what an earlier start
       // said.
@@ -89,13 +107,11 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   const Status watched =
       loop.watch(link->client_->ready_fd(), EPOLLIN, [self](std::uint32_t) { self->on_ready(); });
   LAIRD_TRY(watched);
+  link->open_peers(settings, std::move(*identity));
   Agent::Peers peers;
-  peers.gather = [self] { return std::exchange(self->heard_, {}); };
+  peers.gather = [self] { return self->peers_->gather(); };
   peers.send = [self](const core::SendToPeer& message) {
-    mqtt::CoopWriter& writer = self->outbound_[message.to];
-    if (writer.add(message.bytes)) return;
-    self->send_to(message.to, writer);
-    static_cast<void>(writer.add(message.bytes));
+    self->peers_->send(message, self->agent_.now());
   };
   peers.notice = [self](const core::Notice& notice) {
     self->publish_event(std::string(core::name(notice.kind)), notice.text);
@@ -106,11 +122,39 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   return link;
 }
 
+void FleetLink::open_peers(const Settings& settings, std::optional<mqtt::PeerIdentity> identity) {
+  const bool sealed = identity.has_value();
+  PeerTraffic::Callbacks callbacks;
+  callbacks.publish = [this](const std::string& peer, std::string packet, mqtt::Class kind) {
+    send_to(peer, std::move(packet), kind);
+  };
+  callbacks.model_part = [this](const std::string& from, std::string_view body) {
+    groups_->on_part(from, body);
+  };
+  callbacks.notice = [this](const std::string& text) {
+    log_(LogLevel::kWarning, "fleet: " + text);
+    publish_event("peer", text);
+  };
+  peers_ = std::make_unique<PeerTraffic>(node_, std::move(identity), settings.core.fleet.tick,
+                                         std::move(callbacks));
+  if (!sealed) {
+    log_(LogLevel::kWarning,
+         "fleet: no certificate, so anybody at the broker can speak for any board: for a lab only");
+    return;
+  }
+  revocations_ =
+      std::make_unique<RevocationStore>(settings.fleet.ca, settings.state_dir + "/crl.pem");
+  if (!revocations_->problem().empty()) {
+    log_(LogLevel::kWarning, "fleet: " + revocations_->problem());
+  }
+  peers_->guard().revoke(revocations_->list());
+}
+
 void FleetLink::open_groups() {
   GroupTracker::Callbacks callbacks;
   callbacks.publish = [this](const std::string& tasks) { publish_word(tasks); };
-  callbacks.send = [this](const std::string& peer, std::string payload) {
-    send_model(peer, std::move(payload));
+  callbacks.send = [this](const std::string& peer, std::string body) {
+    if (client_->connected()) peers_->send_model(peer, body, agent_.now());
   };
   callbacks.tell = [this](core::TaskKey key, const std::string& line, bool may_drop) {
     agent_.tell_trainer(key, line, may_drop);
@@ -161,17 +205,30 @@ FleetLink::~FleetLink() {
   client_->close(std::move(last), kGoodbye);
 }
 
+// A backlog is worked off in turns. The loop runs what is due between two of them: no flood of
+// messages delays a tick.
 void FleetLink::on_ready() {
-  mqtt::Connection::Batch batch = client_->take();
+  const TimeNs until = loop_.now() + kTurn;
+  while (take_some() && loop_.now() < until) {
+  }
+}
+
+bool FleetLink::take_some() {
+  mqtt::Connection::Batch batch = client_->take(kMessagesAtOnce);
   for (const std::string& problem : batch.problems) log_(LogLevel::kWarning, "mqtt: " + problem);
   if (batch.taken_over) on_taken_over(batch.why);
   if (batch.link_changed) {
     log_(batch.connected ? LogLevel::kInfo : LogLevel::kWarning,
          std::string(batch.connected ? "joined the broker" : "no broker") +
              (batch.why.empty() ? "" : ": " + batch.why));
-    if (batch.connected) on_connected();
+    if (batch.connected) {
+      on_connected();
+    } else {
+      note_lost_link();
+    }
   }
   for (mqtt::Incoming& message : batch.messages) on_message(message);
+  return batch.messages.size() == kMessagesAtOnce;
 }
 
 void FleetLink::on_message(mqtt::Incoming& message) {
@@ -182,18 +239,14 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       if (hears_others_) groups_->on_word(at->node, message.payload);
       return;
     case TopicKind::kCoop: {
-      if (mqtt::is_model_part(message.payload)) {
-        if (at->name == node_) groups_->on_part(at->node, message.payload, agent_.now());
-        return;
-      }
-      const auto frames = mqtt::parse_coop(message.payload);
-      if (!frames || at->name != node_ || at->node == node_) return;
-      for (const std::string_view frame : *frames) {
-        if (heard_.size() >= core::kPeerMessagesMax) heard_.erase(heard_.begin());
-        heard_.push_back({at->node, std::string(frame)});
-      }
+      if (at->name != node_) return;
+      const core::FleetBudget& budget = agent_.state().fleet.budget;
+      peers_->on_packet(
+          at->node, message.payload, budget,
+          {agent_.now(), clock_.wall_ns() / kSecond, budget.members.size(), hears_others_});
       return;
     }
+    case TopicKind::kRevocations: on_revocations(message.payload); return;
     case TopicKind::kInfo: {
       if (!message.retained || joined_) return;
       const Result<Value> info = mqtt::parse_message(message.payload, "laird.info");
@@ -203,21 +256,34 @@ void FleetLink::on_message(mqtt::Incoming& message) {
           epoch != nullptr && epoch->as_integer() >= agent_.state().fleet.budget.founding_epoch;
       return;
     }
-    case TopicKind::kStatus: {
-      if (hears_others_) groups_->on_status(at->node, message.payload);
-      const Result<mqtt::NodeStatus> status = mqtt::parse_status(message.payload);
-      const bool alive = status && status->state != mqtt::NodeState::kLost &&
-                         status->state != mqtt::NodeState::kOffline;
-      // Of two agents of one name the one that started later keeps the name: both come to that
-      // answer.
-      if (alive && at->node == node_ && status->epoch > epoch_) client_->yield_to_other();
-      return;
-    }
+    case TopicKind::kStatus: on_status(at->node, message.payload); return;
     case TopicKind::kCommand:
     case TopicKind::kFleetConfig:
     case TopicKind::kNodeConfig: commands_->on_message(message, *at); return;
     default: return;
   }
+}
+
+void FleetLink::on_status(const std::string& node, std::string_view payload) {
+  if (hears_others_) groups_->on_status(node, payload);
+  const Result<mqtt::NodeStatus> status = mqtt::parse_status(payload);
+  const bool alive = status && status->state != mqtt::NodeState::kLost &&
+                     status->state != mqtt::NodeState::kOffline;
+  // Of two agents of one name the one that started later keeps the name: both come to that answer.
+  if (alive && node == node_ && status->epoch > epoch_) client_->yield_to_other();
+}
+
+// The authority has signed the list: whoever published it, it holds.
+void FleetLink::on_revocations(std::string_view payload) {
+  if (!revocations_ || payload.empty()) return;
+  const Result<bool> newer = revocations_->take(payload);
+  if (newer && !*newer) return;
+  if (!newer) log_(LogLevel::kWarning, "fleet: " + newer.error().context);
+  peers_->guard().revoke(revocations_->list());
+  if (!newer) return;
+  publish_event("revoked", "the list of revoked certificates number " +
+                               std::to_string(revocations_->list().number()) + " is in force");
+  if (joined_) publish_info();
 }
 
 // Two agents of one name must not use one share twice: this one lets go of it at once, and if it
@@ -230,7 +296,25 @@ void FleetLink::on_taken_over(const std::string& why) {
   seen_before_ = true;
 }
 
+// A broker that throws a client off for another of its id need not say so. Only who has this
+// board's private key knows the id.
+void FleetLink::note_lost_link() {
+  const TimeNs now = agent_.now();
+  if (was_connected_) lost_at_.push_back(now);
+  was_connected_ = false;
+  while (!lost_at_.empty() && now - lost_at_.front() > kMinute) lost_at_.pop_front();
+  if (lost_at_.size() < kLossesOfUnsteady || now - told_unsteady_at_ < kTellUnsteadyEvery) return;
+  told_unsteady_at_ = now;
+  const std::string text = "the link was lost " + std::to_string(lost_at_.size()) +
+                           " times within a minute, though the broker answers: the network is bad, "
+                           "or somebody has this board's key and connects with it; if so, revoke "
+                           "its certificate";
+  log_(LogLevel::kWarning, "fleet: " + text);
+  publish_event("link", text);
+}
+
 void FleetLink::on_connected() {
+  was_connected_ = true;
   // At once: another agent of this name that comes back must see that there is a later one.
   publish_status();
   if (joined_ || join_planned_) return;
@@ -280,7 +364,7 @@ void FleetLink::flush() {
     shares_.note(agent_.state(), wall, now);
     noted_steps_ = agent_.steps();
   }
-  for (auto& [peer, writer] : outbound_) send_to(peer, writer);
+  peers_->flush(agent_.now());
   if (joined_ && groups_->dirty()) refresh_groups();
 }
 
@@ -290,24 +374,12 @@ void FleetLink::publish_word(const std::string& tasks) {
                     mqtt::time_text(wall_ms()) + "\",\"tasks\":" + tasks + "}");
 }
 
-void FleetLink::send_model(const std::string& peer, std::string payload) {
-  if (!client_->connected()) return;
+void FleetLink::send_to(const std::string& peer, std::string packet, mqtt::Class kind) {
   mqtt::Outgoing out;
   out.topic = topic(TopicKind::kCoop, peer);
-  out.payload = std::move(payload);
-  out.kind = mqtt::Class::kModel;
-  out.expiry_s = kModelExpiryS;
-  out.json = false;
-  client_->publish(std::move(out));
-}
-
-void FleetLink::send_to(const std::string& peer, mqtt::CoopWriter& writer) {
-  if (writer.empty()) return;
-  mqtt::Outgoing out;
-  out.topic = topic(TopicKind::kCoop, peer);
-  out.payload = writer.take();
-  out.kind = mqtt::Class::kPeer;
-  out.expiry_s = coop_expiry_s_;
+  out.payload = std::move(packet);
+  out.kind = kind;
+  out.expiry_s = kind == mqtt::Class::kModel ? kModelExpiryS : coop_expiry_s_;
   out.json = false;
   client_->publish(std::move(out));
 }
@@ -346,7 +418,9 @@ void FleetLink::publish_status() {
 }
 
 void FleetLink::publish_info() {
-  publish_state(TopicKind::kInfo, {}, mqtt::to_text(info_of(agent_.state(), model_, version_)));
+  mqtt::NodeInfo info = info_of(agent_.state(), model_, version_);
+  if (revocations_) info.crl_number = revocations_->list().number();
+  publish_state(TopicKind::kInfo, {}, mqtt::to_text(info));
 }
 
 void FleetLink::publish_report() {

@@ -208,8 +208,19 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
   text.sample(label("result", "refused"), count(fleet.counters.peer_messages_refused));
 }
 
+void add_peers(OpenMetrics& text, const MetricsInput& in) {
+  text.family("laird_coop_packets", "counter", "", "Packets of peers, by what became of them.");
+  for (const auto& [result, n] : in.coop) text.sample(label("result", result), count(n));
+  text.family("laird_coop_refused", "counter", "", "What was refused of single peers, by reason.");
+  for (const MetricsInput::Refused& refused : in.coop_refused) {
+    text.sample(label("peer", refused.peer) + "," + label("reason", refused.reason),
+                count(refused.count));
+  }
+}
+
 void add_link(OpenMetrics& text, const MetricsInput& in) {
   if (!in.has_link) return;
+  add_peers(text, in);
   one(text, "laird_mqtt_connected", "gauge", "", "1: the link to the broker is up.",
       in.connected ? 1.0 : 0.0);
   one(text, "laird_mqtt_connects", "counter", "", "Times the link came up.",

@@ -2,11 +2,17 @@
 // lairctl exits with.
 #pragma once
 
+#include <string>
+
+#include "base/time.hpp"
+
 namespace laird::cli {
 class Command;
 }
 
 namespace laird::control {
+
+class FleetClient;
 
 void add_status(cli::Command& app, int& code);
 void add_get(cli::Command& app, int& code);
@@ -28,5 +34,10 @@ void add_version(cli::Command& app, int& code);
 void add_replay(cli::Command& app, int& code);
 void add_pki(cli::Command& app, int& code);
 void add_broker(cli::Command& app, int& code);
+
+// Tells the boards which certificates are revoked, by the list in the folder of certificates, and
+// waits until those that are there say that it is in force. The code to exit with.
+[[nodiscard]] int publish_revocations(FleetClient& client, const std::string& pki,
+                                      DurationNs timeout);
 
 }  // namespace laird::control

@@ -1,13 +1,16 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
+#include <set>
 
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
+#include "control/fleet/reach.hpp"
 #include "control/provision/pki.hpp"
 #include "control/screen/output.hpp"
 #include "mqtt/codec/messages.hpp"
+#include "mqtt/sign/revocations.hpp"
 
 namespace laird::control {
 namespace {
@@ -95,10 +98,20 @@ int revoke(const PkiOptions& options) {
   }
   print(
       "made %s/crl.pem\n"
-      "Next: lairctl broker config --force, then restart mosquitto: it reads the list at start,\n"
+      "Next: lairctl pki publish --dir %s: the boards hear it at once and believe the name no "
+      "more;\n"
+      "      lairctl broker config --force, then restart mosquitto: it reads the list at start,\n"
       "      and a connection that stands is not looked at again.\n",
-      options.folder.c_str());
+      options.folder.c_str(), options.folder.c_str());
   return 0;
+}
+
+int publish(const Reach& reach, const PkiOptions& options) {
+  const auto where = reach.where(true);
+  if (!where) return complain(where.error());
+  const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
+  if (!client) return complain(client.error());
+  return publish_revocations(**client, options.folder, where->timeout);
 }
 
 int list(const PkiOptions& options) {
@@ -116,7 +129,41 @@ int list(const PkiOptions& options) {
   return 0;
 }
 
+constexpr std::size_t kListBytesMax = 1 << 20;
+
+// Which of the boards that are there do not say yet that the list is in force.
+std::set<std::string> unaware(FleetClient& client, std::uint64_t number) {
+  std::set<std::string> out;
+  for (const std::string& board : live_boards(client.view())) {
+    const auto told = number_at(client.view().boards().at(board).info, "crl_number");
+    if (!told || *told < static_cast<double>(number)) out.insert(board);
+  }
+  return out;
+}
+
 }  // namespace
+
+int publish_revocations(FleetClient& client, const std::string& pki, DurationNs timeout) {
+  const auto pem = config::read_file(pki + "/crl.pem", kListBytesMax);
+  if (!pem) return complain(pem.error());
+  const auto list = mqtt::Revocations::parse(*pem, pki + "/ca.crt");
+  if (!list) return complain(list.error());
+  const SteadyTime until = after(timeout);
+  if (const Status sent = client.publish_revocations(*pem, timeout); !sent) {
+    return complain(sent.error());
+  }
+  client.wait(until, [&] { return unaware(client, list->number()).empty(); });
+  const std::set<std::string> missing = unaware(client, list->number());
+  const std::size_t there = live_boards(client.view()).size();
+  std::printf("list number %llu, %zu revoked: in force on %zu of %zu boards that are there\n",
+              static_cast<unsigned long long>(list->number()), list->size(), there - missing.size(),
+              there);
+  if (missing.empty()) return 0;
+  std::string names;
+  for (const std::string& board : missing) names += " " + board;
+  say("not in force yet on" + names + ": the broker keeps it for them");
+  return kPartial;
+}
 
 void add_pki(cli::Command& app, int& code) {
   // The callbacks share it and keep it alive.
@@ -173,6 +220,14 @@ void add_pki(cli::Command& app, int& code) {
       "revoke", "Revoke the certificates of a name.\nExample: lairctl pki revoke n-7"));
   revoke_command->add_option("name", options->names, "Whose")->required();
   revoke_command->callback([options, &code] { code = revoke(*options); });
+
+  cli::Command* publish_command =
+      in_folder(pki->add_subcommand("publish",
+                                    "Tell the boards which certificates are revoked.\n"
+                                    "Example: lairctl pki publish"));
+  const auto reach = std::make_shared<Reach>();
+  add_access(publish_command, *reach);
+  publish_command->callback([options, reach, &code] { code = publish(*reach, *options); });
 
   cli::Command* list_command = in_folder(pki->add_subcommand("list", "What was issued"));
   list_command->callback([options, &code] { code = list(*options); });

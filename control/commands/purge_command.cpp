@@ -9,6 +9,7 @@
 #include "control/fleet/reach.hpp"
 #include "control/provision/pki.hpp"
 #include "control/screen/output.hpp"
+#include "mqtt/sign/peer_keys.hpp"
 
 namespace laird::control {
 namespace {
@@ -37,7 +38,11 @@ Status clear_topics(const Access& operators, const std::string& identity, const 
                     const std::vector<std::string>& topics, DurationNs timeout) {
   mqtt::Options options;
   options.brokers = operators.brokers;
-  options.client_id = id;  // ends the session that the broker may keep for the board
+  // The board's own: ends the session that the broker may keep for it.
+  auto client_id = mqtt::client_id_of(id, identity + "/node.key");
+  LAIRD_TRY(client_id);
+  options.client_id = std::move(*client_id);
+  options.name = id;
   options.ca = identity + "/ca.crt";
   options.cert = identity + "/node.crt";
   options.key = identity + "/node.key";
@@ -123,6 +128,7 @@ int purge(const Reach& reach, const PurgeOptions& options) {
     if (!count) return complain(count.error());
     print("revoked %zu certificate%s of %s; made %s/crl.pem\n", *count, *count == 1 ? "" : "s",
           id.c_str(), options.pki.c_str());
+    code = publish_revocations(**client, options.pki, where->timeout);
   }
   if (member) {
     const int taken = put_in_force(**client, without_member(*budget, id), where->timeout);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "mqtt/codec/limits.hpp"
+#include "mqtt/sign/tls_files.hpp"
 
 namespace laird::control {
 namespace {
@@ -23,6 +24,8 @@ constexpr std::size_t kInboxBytesMax = std::size_t{256} << 20;
 constexpr DurationNs kMarkerEvery = kSecond;
 constexpr DurationNs kGoodbye = kSecond;
 constexpr DurationNs kPollMax = 200 * kMillisecond;
+constexpr DurationNs kSendAgainAfter = 3 * kSecond;
+constexpr int kSendAgainMax = 3;
 
 DurationNs left_of(SteadyTime until) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(until -
@@ -91,6 +94,12 @@ Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen lis
   mqtt::Options options;
   options.brokers = self->access_.brokers;
   options.client_id = name;
+  options.name = self->access_.op;
+  if (!self->access_.cert.empty()) {
+    auto certified = mqtt::common_name(self->access_.cert);
+    LAIRD_TRY(certified);
+    options.name = std::move(*certified);
+  }
   options.ca = self->access_.ca;
   options.cert = self->access_.cert;
   options.key = self->access_.key;
@@ -142,6 +151,7 @@ bool FleetClient::wait(SteadyTime until, const std::function<bool()>& done) {
   for (;;) {
     take();
     if (done()) return true;
+    send_again();
     const DurationNs left = left_of(until);
     if (left <= 0) return false;
     // Counters change without the file becoming readable, so `done` is asked now and then too.
@@ -171,9 +181,20 @@ void FleetClient::take() {
     // The board is the one of the topic, whatever the reply says: the broker lets a board write
     // only below its own name.
     reply->node = topic->node;
+    unanswered_.erase(message.correlation);
     // The first reply counts. A command that arrives twice is answered twice, the second time with
     // "done before".
     replies_[message.correlation].emplace(topic->node, std::move(*reply));
+  }
+}
+
+void FleetClient::send_again() {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  for (auto& [id, waiting] : unanswered_) {
+    if (waiting.left == 0 || now < waiting.again_at) continue;
+    --waiting.left;
+    waiting.again_at = after(kSendAgainAfter);
+    publish(waiting.message);
   }
 }
 
@@ -236,6 +257,8 @@ Result<SentCommand> FleetClient::send(const std::string& to, const std::string& 
   out.response_topic = to == mqtt::kEveryone ? mqtt::reply_stem(access_.fleet, name_)
                                              : mqtt::reply_topic(access_.fleet, name_, to);
   out.correlation = command.id;
+  // A change of settings is judged by what is in force before it is known to be a repetition.
+  if (verb != "config") unanswered_[command.id] = {out, after(kSendAgainAfter), kSendAgainMax};
   publish(std::move(out));
   return SentCommand{command.id, to, dead_at};
 }
@@ -341,16 +364,41 @@ bool FleetClient::budget_is_mine() const {
                       view_.budget()->signature);
 }
 
-Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs timeout) {
-  // Everything sent before must be acknowledged first: otherwise its acknowledgement would be taken
-  // for that of this message.
+// Until everything that was sent is acknowledged.
+Status FleetClient::settle(SteadyTime until) {
   const auto settled = [&] {
     const mqtt::Counters now = client_->counters();
     return now.sent + now.refused >= published_;
   };
-  if (!wait(after(timeout), settled)) {
-    return fail(Code::kUnavailable, "the broker did not acknowledge in time");
+  if (wait(until, settled)) return {};
+  return fail(Code::kUnavailable, "the broker did not acknowledge in time");
+}
+
+Status FleetClient::publish_revocations(const std::string& pem, DurationNs timeout) {
+  mqtt::Outgoing out;
+  out.topic = mqtt::revocations_topic(access_.fleet);
+  out.payload = mqtt::revocations_text(pem);
+  out.kind = mqtt::Class::kState;
+  out.retained = true;
+  out.qos = 1;
+  if (out.payload.size() > mqtt::kPayloadBytesMax) {
+    return fail(Code::kFull, "the list of revoked certificates has " +
+                                 std::to_string(out.payload.size()) + " bytes; at most " +
+                                 std::to_string(mqtt::kPayloadBytesMax) +
+                                 " can be sent: found the fleet anew with `pki init --force`");
   }
+  const std::uint64_t refused = client_->counters().refused;
+  publish(std::move(out));
+  LAIRD_TRY(settle(after(timeout)));
+  if (client_->counters().refused == refused) return {};
+  return fail(Code::kRefused, "the broker's ACL does not let '" + access_.op +
+                                  "' publish it; run `lairctl broker config` again");
+}
+
+Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs timeout) {
+  // Everything sent before must be acknowledged first: otherwise its acknowledgement would be taken
+  // for that of this message.
+  LAIRD_TRY(settle(after(timeout)));
   const mqtt::Counters before = client_->counters();
   mqtt::Outgoing out;
   out.topic = topic;

@@ -59,7 +59,8 @@ class FleetClient {
   bool wait(SteadyTime until, const std::function<bool()>& done);
 
   // Signs and sends a command to a board or to "all". A board refuses it once `valid_for` has
-  // passed.
+  // passed. While wait() waits and no answer has come, the same envelope is sent again a few times:
+  // a board does it once, whatever arrives.
   [[nodiscard]] Result<SentCommand> send(const std::string& to, const std::string& verb,
                                          json::Value body, DurationNs valid_for);
   // The replies to a command that have come so far, by board.
@@ -94,6 +95,9 @@ class FleetClient {
   // Reads the signing key, if it has not been read yet.
   [[nodiscard]] Status load_key();
 
+  // Publishes the list of revoked certificates, retained, and waits until the broker has it.
+  [[nodiscard]] Status publish_revocations(const std::string& pem, DurationNs timeout);
+
   // Publishes to a topic that is closed to operators. True when the broker refuses that, as it
   // must.
   [[nodiscard]] Result<bool> is_forbidden(const std::string& topic, DurationNs timeout);
@@ -103,6 +107,8 @@ class FleetClient {
   [[nodiscard]] Result<std::string> seal(const mqtt::Command& command);
   void take();
   void publish(mqtt::Outgoing message);
+  void send_again();
+  [[nodiscard]] Status settle(SteadyTime until);
   [[nodiscard]] Status sync(SteadyTime until);
 
   Access access_;
@@ -111,6 +117,12 @@ class FleetClient {
   std::unique_ptr<mqtt::SigningKey> key_;
   FleetView view_;
   std::map<std::string, std::map<std::string, mqtt::Reply>> replies_;  // by command, by board
+  struct Unanswered {
+    mqtt::Outgoing message;
+    SteadyTime again_at;
+    int left = 0;  // times that it may be sent again
+  };
+  std::map<std::string, Unanswered> unanswered_;  // by command
   std::string why_;
   std::vector<std::string> problems_;
   std::string marker_topic_;

@@ -35,6 +35,7 @@ std::string index_text(const PkiIndex& index) {
   Value out = Value::object();
   out.set("s", "laird.pki/1.0");
   out.set("fleet", index.fleet);
+  out.set("crl_number", index.list_number);
   out.set("issued", std::move(entries));
   return json::to_pretty_text(out) + "\n";
 }
@@ -73,7 +74,14 @@ Result<std::string> revocations(const mqtt::Authority& authority, const PkiIndex
   for (const PkiEntry& entry : index.entries) {
     if (entry.revoked_at_s != 0) revoked.push_back({entry.serial, entry.revoked_at_s});
   }
-  return authority.revocation_list(revoked);
+  return authority.revocation_list(revoked, index.list_number);
+}
+
+// Boards never go back to a list of a lower number. It grows with the time too, so that an index
+// that was brought back from a copy does not number lists that the boards know already.
+void number_next_list(PkiIndex& index) {
+  index.list_number = std::max<std::uint64_t>(index.list_number + 1,
+                                              static_cast<std::uint64_t>(std::time(nullptr)));
 }
 
 // Boards and operators are told apart by their names, because the broker's ACL sees only those.
@@ -142,8 +150,9 @@ std::size_t revoke_all(PkiIndex& index, const std::string& name) {
 
 // The index is written first, because the list of revoked certificates is made from it: an entry
 // that is lost could never be revoked again.
-Status write_index_and_list(const std::string& folder, const PkiIndex& index,
+Status write_index_and_list(const std::string& folder, PkiIndex& index,
                             const mqtt::Authority& authority) {
+  number_next_list(index);
   const auto list = revocations(authority, index);
   LAIRD_TRY(list);
   auto done = write_file(folder + "/index.json", index_text(index), kSecretMode, IfThere::kReplace);
@@ -163,6 +172,7 @@ Result<PkiMade> pki_init(const PkiInit& what) {
   const auto key = authority->key_pem();
   if (!cert || !key) return fail(Code::kIo, "cannot write the authority");
   PkiIndex index{what.fleet, {entry_of(broker, *server)}};
+  number_next_list(index);
   const auto list = revocations(*authority, index);
   LAIRD_TRY(list);
 
@@ -216,6 +226,10 @@ Result<PkiIndex> pki_index(const std::string& folder) {
   }
   PkiIndex out;
   out.fleet = fleet->as_string();
+  // Indexes made before lists were numbered have none.
+  if (const Value* number = value->find("crl_number", Kind::kInteger)) {
+    out.list_number = static_cast<std::uint64_t>(std::max<std::int64_t>(number->as_integer(), 0));
+  }
   for (const Value& item : issued->items()) {
     auto entry = parse_entry(item);
     LAIRD_TRY(entry);

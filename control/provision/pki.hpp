@@ -31,6 +31,7 @@ struct PkiEntry {
 struct PkiIndex {
   std::string fleet;
   std::vector<PkiEntry> entries;
+  std::uint64_t list_number = 0;  // of the newest list of revoked certificates
 };
 
 struct PkiInit {

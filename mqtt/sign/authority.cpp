@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "config/schema.hpp"
-#include "mqtt/sign/openssl.hpp"
+#include "mqtt/sign/pem_files.hpp"
 
 namespace laird::mqtt {
 namespace {
@@ -43,11 +43,8 @@ bool set_random_serial(X509* cert, std::string& shown) {
   if (!number || BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(cert)) == nullptr) {
     return false;
   }
-  char* text = BN_bn2hex(number.get());
-  if (text == nullptr) return false;
-  shown = text;
-  OPENSSL_free(text);
-  return true;
+  shown = openssl::serial_text(X509_get0_serialNumber(cert));
+  return !shown.empty();
 }
 
 bool set_name(X509* cert, const std::string& common_name) {
@@ -221,7 +218,8 @@ Result<Issued> Authority::issue(const Subject& subject) const {
   return out;
 }
 
-Result<std::string> Authority::revocation_list(const std::vector<Revoked>& revoked) const {
+Result<std::string> Authority::revocation_list(const std::vector<Revoked>& revoked,
+                                               std::uint64_t number) const {
   const openssl::RevocationList list(X509_CRL_new());
   const Time now(ASN1_TIME_set(nullptr, std::time(nullptr) - kBackdatedS));
   X509_CRL* crl = list.get();
@@ -234,9 +232,9 @@ Result<std::string> Authority::revocation_list(const std::vector<Revoked>& revok
     BIGNUM* parsed = nullptr;
     const bool hexadecimal =
         BN_hex2bn(&parsed, one.serial.c_str()) == static_cast<int>(one.serial.size());
-    const Bignum number(parsed);
-    if (!hexadecimal || !number) return fail(Code::kCorrupt, "'" + one.serial + "' is no serial");
-    const Integer serial(BN_to_ASN1_INTEGER(number.get(), nullptr));
+    const Bignum digits(parsed);
+    if (!hexadecimal || !digits) return fail(Code::kCorrupt, "'" + one.serial + "' is no serial");
+    const Integer serial(BN_to_ASN1_INTEGER(digits.get(), nullptr));
     const Time at(ASN1_TIME_set(nullptr, one.at_s));
     X509_REVOKED* entry = X509_REVOKED_new();
     good = serial && at && entry != nullptr &&
@@ -245,6 +243,9 @@ Result<std::string> Authority::revocation_list(const std::vector<Revoked>& revok
            X509_CRL_add0_revoked(crl, entry) == 1;
     if (!good) X509_REVOKED_free(entry);
   }
+  const Integer told(ASN1_INTEGER_new());
+  good = good && told && ASN1_INTEGER_set_uint64(told.get(), number) == 1 &&
+         X509_CRL_add1_ext_i2d(crl, NID_crl_number, told.get(), 0, 0) == 1;
   good = good && X509_CRL_sort(crl) == 1 && X509_CRL_sign(crl, parts_->key.get(), EVP_sha256()) > 0;
   const Bio bio(BIO_new(BIO_s_mem()));
   if (!good || !bio || PEM_write_bio_X509_CRL(bio.get(), crl) != 1) {

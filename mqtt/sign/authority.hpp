@@ -50,8 +50,9 @@ class Authority {
 
   [[nodiscard]] Result<Issued> issue(const Subject& subject) const;
   // The list is valid until the authority itself expires, because an outdated list would lock every
-  // board out.
-  [[nodiscard]] Result<std::string> revocation_list(const std::vector<Revoked>& revoked) const;
+  // board out. Boards never go back to a list of a lower number.
+  [[nodiscard]] Result<std::string> revocation_list(const std::vector<Revoked>& revoked,
+                                                    std::uint64_t number) const;
 
   [[nodiscard]] Result<std::string> cert_pem() const;
   [[nodiscard]] Result<std::string> key_pem() const;  // secret

@@ -94,7 +94,8 @@ LAYERS = {
     "agent/commands": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "mqtt/client/message.hpp",
                                "agent/agent.hpp", "agent/machine.hpp", "agent/core/state", "agent/os", "agent/placement",
                                "agent/settings", "agent/view", "agent/why", "cell/spec.hpp"],
-    "agent/fleet": PLAIN + ["os", "consensus", "mqtt/codec", "mqtt/client", "agent/agent.hpp",
+    "agent/fleet": PLAIN + ["os", "consensus", "mqtt/codec", "mqtt/sign", "mqtt/client",
+                            "agent/agent.hpp",
                             "agent/core/state", "agent/core/step/account.hpp", "agent/commands",
                             "agent/os", "agent/settings", "agent/view", "trainer_protocol"],
     # The driver and one life of it.
@@ -112,7 +113,7 @@ LAYERS = {
                                   "agent/settings/settings.hpp"],
     "control/doctor": PLAIN + ["mqtt/codec", "mqtt/sign", "mqtt/client", "control/fleet",
                                "control/screen"],
-    "control/commands": PLAIN + ["cli", "mqtt/codec", "agent/replay", "agent/why", "agent/core/step/step.hpp",
+    "control/commands": PLAIN + ["cli", "mqtt/codec", "mqtt/sign", "agent/replay", "agent/why", "agent/core/step/step.hpp",
                                  "agent/settings", "control/fleet", "control/screen",
                                  "control/provision", "control/doctor"],
     "control": ["cli", "control/commands", "control/fleet"],

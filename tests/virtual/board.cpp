@@ -35,6 +35,7 @@ Board::Board(std::string name, std::string folder, const std::string& config, Ti
                trainers_,
                [this](mqtt::Options options) -> Result<std::unique_ptr<mqtt::Connection>> {
                  const int fd = VirtualPoller::kFirstOwn;
+                 options.client_id = name_;  // by which the world knows its links
                  auto made = std::make_unique<FakeConnection>(
                      broker_, std::move(options), fd, [this](bool something) {
                        if (poller_ == nullptr) return;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 
 #include "agent/fleet/report.hpp"
 #include "agent/replay/replay.hpp"
+#include "mqtt/sign/authority.hpp"
 
 namespace laird::test {
 namespace {
@@ -30,18 +33,35 @@ std::string seconds_text(TimeNs at) {
   return text;
 }
 
+// Real certificates, so that boards believe each other. Keys differ from run to run, and nothing
+// that a board does follows from their bytes.
+void give_certificates(const std::string& folder, const std::vector<std::string>& boards) {
+  constexpr std::int64_t kDays = 3'650;  // the world's clock starts in 2027
+  const Result<mqtt::Authority> authority = mqtt::Authority::create("lab", kDays);
+  if (!authority) std::abort();
+  std::ofstream(folder + "/ca.crt") << authority->cert_pem().value();
+  for (const std::string& board : boards) {
+    const mqtt::Issued issued = authority->issue({board, mqtt::Role::kNode, {}, kDays}).value();
+    std::ofstream(folder + "/" + board + "/node.crt") << issued.cert_pem;
+    std::ofstream(folder + "/" + board + "/node.key") << issued.key_pem;
+  }
+}
+
 }  // namespace
 
 FleetWorld::FleetWorld(const WorldOptions& options)
     : options_(options), chance_(options.seed), broker_(time_, chance_), operator_(time_, broker_) {
   budget_mw_ = kBudgetPerBoardMw * static_cast<std::int64_t>(options.boards);
   budget_before_mw_ = budget_mw_;
+  std::vector<std::string> names;
   for (std::size_t i = 0; i < options.boards; ++i) {
     const std::string name = "n-" + std::to_string(i + 1);
     const auto drift = static_cast<std::int64_t>(chance_.below(301)) - 150;
     boards_.push_back(std::make_unique<Board>(name, options.folder + "/" + name, config_of(i),
                                               time_, chance_, broker_, drift));
+    names.push_back(name);
   }
+  give_certificates(options.folder, names);
 }
 
 FleetWorld::~FleetWorld() = default;
@@ -65,6 +85,7 @@ std::string FleetWorld::config_of(std::size_t index) const {
   "journal": {"file_max": "4MB", "total_max": "40MB"},
   "trainers": {"curve": {"exec": ["/bin/true"]}},
   "fleet": {"name": "lab", "brokers": ["mqtt://localhost:1"], "insecure_lab": true,
+    "tls": {"ca": "../ca.crt", "cert": "node.crt", "key": "node.key"},
     "tick": "15s", "lease": "300s", "publish_every": "15s", "members": {)" +
          members + R"(}, "budget": {"power": ")" + std::to_string(budget_mw_) + R"(mW"},
     "operators": [{"name": ")" +

@@ -1,14 +1,12 @@
 """Two agents under one name: a copied config, a copied key. They do not fight for the connection, the
 one thrown out says so loudly and falls to its floor at once, and the budget is kept all the while."""
 
-import json
 import os
-import subprocess
 import time
 import unittest
 
 from boards import Board, OperatedFleet
-from harness import BIN, wait_until
+from harness import wait_until
 
 
 class Twin(Board):
@@ -28,21 +26,6 @@ class Takeover(OperatedFleet):
     def enforced_w(self, node):
         rows = self.lairctl("get", "nodes", "-o", "json").json()
         return {r["node"]: r for r in rows}[node]["report"]["shares"]["power"]["enforced_w"]
-
-    def judged(self):
-        folder = os.path.join(self.root, "states")
-        os.makedirs(folder, exist_ok=True)
-        for name in ("n-1", "n-2", "n-3", "n-1-twin"):
-            link = os.path.join(folder, name)
-            if not os.path.islink(link):
-                os.symlink(os.path.join(self.root, name, "state"), link)
-        recording = os.path.join(self.root, "recording")
-        with open(recording, "w", encoding="utf-8") as out:
-            report = {"shares": {"power": {"floor_w": 2, "budget_w": 60}}}
-            out.write("%f laird/v1/lab/node/n-1/report %s\n" % (time.time(), json.dumps(report)))
-        done = subprocess.run([os.path.join(BIN, "laird-lab"), "fleet", recording, "--json",
-                               "--journals", folder], stdout=subprocess.PIPE, check=False)
-        return json.loads(done.stdout)
 
     def test_the_newcomer_stays_and_the_other_says_so_and_keeps_away(self):
         first = self.agents["n-1"]
@@ -67,7 +50,7 @@ class Takeover(OperatedFleet):
         time.sleep(8)
         self.assertEqual(before, [a.log().count("joined the broker") for a in (first, twin)])
         self.assertIsNone(first.process.poll())
-        verdict = self.judged()
+        verdict = self.judged("n-1", "n-2", "n-3", "n-1-twin")
         self.assertEqual(4, verdict["nodes"])
         self.assertEqual(0, verdict["excess_parts"], verdict)
         self.assertLessEqual(verdict["most_over_budget_w"], 0)

@@ -56,31 +56,42 @@ def is_name(text):
 # ---- packets ----
 
 
+TAG_BYTES = 8
+KINDS_OF_PACKETS = {0x20: "ledger", 0x21: "model", 0x22: "key"}
+
+
 def packet(payload):
-    """("ledger", messages) or ("model", (task, part))."""
+    """("ledger", messages), ("model", (task, part)) or ("key", announcement); the tag is not looked at."""
     refuse_if(len(payload) > PACKET_BYTES_MAX, "too long")
-    if payload[:1] == b"\2":
-        refuse_if(len(payload) < 2, "no name")
-        name = payload[2:2 + payload[1]]
-        part = payload[2 + len(name):]
-        refuse_if(len(name) != payload[1] or not is_name(name), "a wrong name")
-        refuse_if(not 1 <= len(part) <= PART_BYTES_MAX, "a part of no possible length")
-        return "model", (name.decode(), part)
-    refuse_if(payload[:1] != b"\1", "an unknown kind of packet")
-    at, messages = 1, []
-    while at < len(payload):
-        refuse_if(at + 2 > len(payload), "cut in a length")
-        (size,) = struct.unpack_from("<H", payload, at)
-        message = payload[at + 2:at + 2 + size]
+    refuse_if(not payload or payload[0] not in KINDS_OF_PACKETS, "an unknown kind of packet")
+    kind = KINDS_OF_PACKETS[payload[0]]
+    if kind == "key":
+        return kind, payload[1:]
+    refuse_if(len(payload) < 2 + TAG_BYTES, "cut")
+    decoder = Decoder(payload[1:-TAG_BYTES])
+    refuse_if(decoder.take_varint(2**63 - 1) == 0, "no number")
+    return kind, (model_body if kind == "model" else ledger_body)(decoder.data[decoder.at:])
+
+
+def model_body(body):
+    refuse_if(not body, "no name")
+    name = body[1:1 + body[0]]
+    part = body[1 + len(name):]
+    refuse_if(len(name) != body[0] or not is_name(name), "a wrong name")
+    refuse_if(not 1 <= len(part) <= PART_BYTES_MAX, "a part of no possible length")
+    return name.decode(), part
+
+
+def ledger_body(body):
+    decoder, messages = Decoder(body), []
+    while decoder.at < len(body):
+        size = decoder.take_varint(2**63 - 1)
+        message = body[decoder.at:decoder.at + size]
         refuse_if(not 1 <= size <= MESSAGE_BYTES_MAX or len(message) != size, "a wrong length")
         messages.append(message)
-        at += 2 + size
+        decoder.at += size
     refuse_if(len(messages) > MESSAGES_MAX, "too many messages")
-    return "ledger", messages
-
-
-def ledger_packet(*messages):
-    return b"\1" + b"".join(struct.pack("<H", len(m)) + m for m in messages)
+    return messages
 
 
 # ---- ledger messages ----

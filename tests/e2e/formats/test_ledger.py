@@ -19,6 +19,7 @@ from boards import Board, OperatedFleet
 from doc_tables import page, tables_of
 from harness import TOP, free_port, wait_until
 from ledger_reader import Refused
+from peer import SpeakingPeer, frames
 from samples import Sampler
 
 STORED = os.path.join(HERE, "ledger_messages.txt")
@@ -190,6 +191,8 @@ class Captured(OperatedFleet):
         messages, parts = [], []
         for sender, receiver, payload in packets:
             kind, content = wire.packet(payload)
+            if kind == "key":
+                continue
             if kind == "model":
                 parts.append((sender, receiver, content[0], *wire.model_part(content[1])))
                 continue
@@ -197,7 +200,7 @@ class Captured(OperatedFleet):
                 message = wire.message(data)
                 self.assertEqual(wire.encoded(message), data)
                 messages.append((sender, receiver, data, message))
-            self.assertEqual(wire.ledger_packet(*content), payload)
+            self.assertEqual(payload[-wire.TAG_BYTES - len(frames(*content)):-wire.TAG_BYTES], frames(*content))
         return messages, parts
 
     def check_models(self, parts):
@@ -385,14 +388,13 @@ class Judged(OperatedFleet):
         cls.wait_for_boards()
 
     def setUp(self):
-        self.peer = self.up("n-2")
-        self.assertTrue(wait_until(lambda: self.verdicts([WireSampler(1).message("probe")]) == 0, 20))
+        self.peer = SpeakingPeer(self, "n-2").meet("n-1")
 
-    def counters(self):
+    def counters(self, *results):
         with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % self.port, timeout=10) as answer:
             text = answer.read().decode()
-        return [int(re.search(r'laird_coop_messages_total{result="%s"} (\d+)' % r, text)[1])
-                for r in ("taken", "refused")]
+        return [int(re.search(r'laird_coop_packets_total{result="%s"} (\d+)' % r, text)[1])
+                for r in results or ("opened", "undecoded")]
 
     def verdicts(self, messages):
         """How many of these the board refuses."""
@@ -406,12 +408,17 @@ class Judged(OperatedFleet):
             packets[-1].append(each)
             size += len(each) + 2
         for packet in packets:
-            self.peer.publish(TOP + "node/n-2/coop/n-1", None, kind="peer",
-                              payload64=base64.b64encode(wire.ledger_packet(*packet)).decode())
-        self.assertTrue(wait_until(lambda: self.counters()[0] >= before[0] + len(data), 10, 0.05))
+            self.assertTrue(wait_until(lambda: self.is_opened(packet), 60, 0.5))
         after = self.counters()
-        self.assertEqual(after[0] - before[0], len(data))
+        self.assertEqual(after[0] - before[0], len(packets))
         return after[1] - before[1]
+
+    def is_opened(self, packet):
+        """Whether the board took it; not if this peer has said too much in a short time."""
+        opened, much = self.counters("opened", "too-much")
+        self.peer.say("n-1", *packet)
+        self.assertTrue(wait_until(lambda: sum(self.counters("opened", "too-much")) > opened + much, 10, 0.02))
+        return self.counters("opened")[0] > opened
 
     def assert_verdicts(self, messages, refused):
         """All of them, or none, are refused by the board, and by the reader too."""
@@ -488,16 +495,28 @@ class Judged(OperatedFleet):
 
     def test_a_packet_out_of_shape_brings_nothing(self):
         probe = bytes.fromhex("5401010102")
-        sound = wire.ledger_packet(probe)
-        before = self.counters()[0]
-        for payload in (b"", b"\0" + sound[1:], b"\3" + sound[1:], sound[:-1], sound + b"\1", sound + b"\0\0",
-                        wire.ledger_packet(*[probe] * 257), wire.ledger_packet(probe + bytes(61440))):
-            with self.assertRaises(Refused):
-                wire.packet(payload)
-            self.peer.publish(TOP + "node/n-2/coop/n-1", None, kind="peer",
-                              payload64=base64.b64encode(payload).decode())
+        refused = ("version", "malformed", "unsealed", "undecoded", "unwanted", "forged", "repeated")
         self.assertEqual(self.verdicts([probe]), 0)
-        self.assertEqual(self.counters()[0], before + 1)
+        sound = self.peer.seal("n-1", frames(probe))
+        old = self.peer.seal("n-1", frames(probe), number=1)
+        for result, payload in (
+                ("malformed", b""), ("malformed", b"\0" + sound[1:]), ("version", b"\1" + sound[1:]),
+                ("version", b"\2" + sound[1:]), ("version", b"\x30" + sound[1:]), ("malformed", b"\x23" + sound[1:]),
+                ("malformed", b"\x2a" + sound[1:]), ("malformed", sound[:9]), ("malformed", b"\x20\0" + sound[2:]),
+                ("forged", sound[:-1] + b"?"), ("forged", sound[:-1]), ("forged", sound + b"\1"),
+                ("unsealed", b"\x28" + frames(probe)), ("unwanted", b"\x21" + sound[1:]), ("repeated", old),
+                ("undecoded", self.peer.seal("n-1", frames(probe) + b"\1")),
+                ("undecoded", self.peer.seal("n-1", b"\0")), ("undecoded", self.peer.seal("n-1", b"\x81\0x")),
+                ("undecoded", self.peer.seal("n-1", frames(*[probe] * 257)))):
+            before = dict(zip(refused, self.counters(*refused)))
+            self.peer.send("n-1", payload)
+            self.assertTrue(wait_until(lambda: self.counters(result)[0] > before[result], 10, 0.02), (result, payload))
+            after = dict(zip(refused, self.counters(*refused)))
+            self.assertEqual({r: after[r] - before[r] for r in refused if after[r] != before[r]}, {result: 1})
+            if result in ("version", "malformed", "unsealed"):
+                with self.assertRaises(Refused):
+                    wire.packet(payload)
+        self.assertEqual(self.verdicts([probe]), 0)
 
 
 if __name__ == "__main__":

@@ -171,28 +171,17 @@ TEST(parts_go_to_neighbours_and_come_from_neighbours_only) {
   rig.groups.on_to_peers(7, "n-4", "abc");
   rig.groups.on_to_peers(8, "", "abc");
   TEST_ASSERT_EQUAL_UINT64(3, rig.sent.size());
-  const auto part = mqtt::parse_model_part(rig.sent[2].second);
+  const auto part = mqtt::parse_model_body(rig.sent[2].second);
   TEST_ASSERT_TRUE(part && part->task == "shared" && part->bytes == "abc");
 
-  rig.groups.on_part("n-2", mqtt::model_payload("shared", "abc"), kHour);
+  rig.groups.on_part("n-2", mqtt::model_body("shared", "abc"));
   TEST_ASSERT_EQUAL_UINT64(1, rig.parts.size());
   TEST_ASSERT_EQUAL_STRING("{\"type\":\"peer\",\"from\":\"n-2\",\"data\":\"YWJj\"}\n",
                            rig.parts[0].c_str());
-  rig.groups.on_part("n-4", mqtt::model_payload("shared", "abc"), kHour);
-  rig.groups.on_part("n-2", mqtt::model_payload("other", "abc"), kHour);
-  rig.groups.on_part("n-2", "\x02", kHour);
+  rig.groups.on_part("n-4", mqtt::model_body("shared", "abc"));
+  rig.groups.on_part("n-2", mqtt::model_body("other", "abc"));
+  rig.groups.on_part("n-2", "\x02");
   TEST_ASSERT_EQUAL_UINT64(1, rig.parts.size());
-}
-
-TEST(a_peer_that_floods_is_cut_off_for_the_rest_of_the_second) {
-  Rig rig;
-  rig.works("n-2");
-  rig.refresh();
-  const std::string part = mqtt::model_payload("shared", std::string(40'000, 'x'));
-  for (int i = 0; i < 1000; ++i) rig.groups.on_part("n-2", part, kHour);
-  TEST_ASSERT_EQUAL_UINT64(52, rig.parts.size());
-  rig.groups.on_part("n-2", part, kHour + kSecond);
-  TEST_ASSERT_EQUAL_UINT64(53, rig.parts.size());
 }
 
 TEST(words_that_are_not_well_formed_are_dropped) {
