@@ -155,9 +155,9 @@ int publish_revocations(FleetClient& client, const std::string& pki, DurationNs 
   client.wait(until, [&] { return unaware(client, list->number()).empty(); });
   const std::set<std::string> missing = unaware(client, list->number());
   const std::size_t there = live_boards(client.view()).size();
-  std::printf("list number %llu, %zu revoked: in force on %zu of %zu boards that are there\n",
-              static_cast<unsigned long long>(list->number()), list->size(), there - missing.size(),
-              there);
+  print("list number %llu, %zu revoked: in force on %zu of %zu boards that are there\n",
+        static_cast<unsigned long long>(list->number()), list->size(), there - missing.size(),
+        there);
   if (missing.empty()) return 0;
   std::string names;
   for (const std::string& board : missing) names += " " + board;

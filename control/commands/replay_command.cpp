@@ -119,7 +119,7 @@ int replay(const Wishes& wishes) {
   }
   const std::string report = lab::report(*result);
   if (wishes.json) {
-    std::fputs(harmless_lines(report).c_str(), stderr);
+    say(report);
   } else {
     print_text(report);
   }
