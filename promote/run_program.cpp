@@ -59,7 +59,6 @@ Result<Ended> run_program(const std::vector<std::string>& argv, const std::strin
   spec.error = out.get();
   spec.own_session = true;
   spec.dies_with_parent = true;
-  spec.no_new_privileges = true;
   SystemClock clock;
   const TimeNs until = clock.boot_ns() + most;
   const Result<pid_t> pid = start_child(spec);
