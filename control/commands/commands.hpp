@@ -21,7 +21,7 @@ void add_events(cli::Command& get, cli::Command& app, int& code);  // get events
 void add_submit(cli::Command& app, int& code);
 void add_task_verbs(cli::Command& app, int& code);  // cancel, pause, resume, explain
 void add_why(cli::Command& app, int& code);
-void add_drain(cli::Command& app, int& code);       // drain, undrain
+void add_drain(cli::Command& app, int& code);  // drain, undrain
 void add_cap(cli::Command& app, int& code);
 void add_config(cli::Command& app, int& code);
 void add_fleet(cli::Command& app, int& code);

@@ -139,7 +139,8 @@ bool fits_limits(const Task& t) {
                     t.spec.report_every <= kReportEveryMax;
   const bool costs = t.restore_ns >= 0 && t.restore_ns <= kTimeMax && t.checkpoint_ns >= 0 &&
                      t.checkpoint_ns <= kTimeMax;
-  return samples && times && costs && spec && t.account.fits_limits() && t.rate >= 0.0 && t.rate <= 1e300;
+  return samples && times && costs && spec && t.account.fits_limits() && t.rate >= 0.0 &&
+         t.rate <= 1e300;
 }
 
 bool holds_lane(TaskState state) {

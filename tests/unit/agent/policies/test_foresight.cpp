@@ -82,7 +82,7 @@ TEST(it_explains_its_choice_in_numbers) {
   board.run_for(10 * kSecond);
   const std::string a = *core::explain(board.state, "a");
   const std::string b = *core::explain(board.state, "b");
-  TEST_ASSERT_TRUE(a.find("probability") != std::string::npos);
+  TEST_ASSERT_TRUE(a.find("by its deadline with ") != std::string::npos);
   const std::string both = a + b;
   TEST_ASSERT_TRUE(both.find("successes") != std::string::npos);
 }
