@@ -103,6 +103,10 @@ class Trtexec final : public Backend {
 Result<std::unique_ptr<Backend>> open_trtexec(const std::string& path, const std::string& work,
                                               DurationNs most) {
   if (::access(path.c_str(), X_OK) != 0) return std::unique_ptr<Backend>();
+  if (work.find_first_of(",:") != work.npos) {
+    return fail(Code::kInvalid, "trtexec divides names of files at commas and colons, and " + work +
+                                    " has one; choose another --out");
+  }
   const Result<Ended> ended =
       run_program({path, "--help"}, work + "/trtexec.log", std::min(most, kVersionMost));
   LAIRD_TRY(ended);

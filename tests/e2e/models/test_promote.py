@@ -187,6 +187,10 @@ class Promote(unittest.TestCase):
         done = self.promote("--backend", "trtexec", "--trtexec", "/no/such/trtexec", code=1)
         self.assertIn("no trtexec at /no/such/trtexec", done.stderr)
 
+    def test_a_folder_whose_name_trtexec_would_divide_is_refused(self):
+        done = self.promote("--out", self.out + ",x", code=1)
+        self.assertIn("choose another --out", done.stderr)
+
     def test_without_rows_there_is_no_engine(self):
         folder = os.path.join(os.path.dirname(self.out), "blind")
         shutil.copytree(os.path.join(self.models, "a"), folder)

@@ -49,7 +49,8 @@ TEST(the_same_models_give_the_same_bytes) {
       all.add(written(info_for(kind), precision));
     }
   }
-  TEST_ASSERT_EQUAL_STRING("77386ecddf83309fee5d41ce91adff8d50a6b6014b1f4b137f0b383eaf8e0527", all.hex().c_str());
+  TEST_ASSERT_EQUAL_STRING("77386ecddf83309fee5d41ce91adff8d50a6b6014b1f4b137f0b383eaf8e0527",
+                           all.hex().c_str());
 }
 
 TEST(weights_are_read_once_in_small_blocks) {
