@@ -18,6 +18,8 @@ constexpr std::size_t kBatchMax = 64;
 constexpr std::size_t kQueueMax = 4096;
 constexpr DurationNs kStoreRetryEvery = kSecond;
 constexpr DurationNs kClockCheckEvery = 10 * kSecond;
+// Less than this is no standing still, and far less than a board's fence is ahead of its peers'.
+constexpr DurationNs kStoodStillMin = kMillisecond;
 constexpr DurationNs kClockStepMin = 2 * kSecond;
 constexpr DurationNs kClockApartMax = 20 * kMicrosecond;  // two readings taken as one
 constexpr int kClockTriesMax = 16;
@@ -394,7 +396,9 @@ Status Agent::confirm() {
 // machine out of memory, a stopped process. If the board's fence has passed meanwhile its share may
 // already be another's, and nothing decided before is done until the core knows the time.
 bool Agent::overslept() const {
-  return !core::is_on_floor(state_, state_.now) && core::is_on_floor(state_, now());
+  const TimeNs at = now();
+  if (at - state_.now < kStoodStillMin) return false;
+  return !core::is_on_floor(state_, state_.now) && core::is_on_floor(state_, at);
 }
 
 void Agent::carry_out_all() {

@@ -101,16 +101,18 @@ Disk& disk() {
   return the_disk;
 }
 
+bool is_below(const std::string& folder, const std::string& path) {
+  return path.size() > folder.size() && path[folder.size()] == '/' && path.starts_with(folder);
+}
+
 bool below_any(const std::set<std::string>& folders, const std::string& path) {
-  for (const std::string& folder : folders) {
-    if (path.starts_with(folder + "/")) return true;
-  }
-  return false;
+  return std::any_of(folders.begin(), folders.end(),
+                     [&path](const std::string& folder) { return is_below(folder, path); });
 }
 
 Trouble* trouble_of(const std::string& path) {
   for (auto& [folder, trouble] : disk().troubles) {
-    if (path.starts_with(folder + "/")) return &trouble;
+    if (is_below(folder, path)) return &trouble;
   }
   return nullptr;
 }
@@ -347,7 +349,7 @@ void FakeDisk::cut_power(const std::string& folder) { disk().dark.insert(folder)
 
 void FakeDisk::settle_power_cut(const std::string& folder) {
   for (auto& [path, written] : disk().unsynced) {
-    if (!path.starts_with(folder + "/")) continue;
+    if (!is_below(folder, path)) continue;
     if (!written.empty()) put_back(path, written);
     written.clear();
   }

@@ -315,7 +315,7 @@ void Stepper::enforce_shares() {
   if (!fleet.member()) return;
   const TimeNs until = s_.now + fence_margin(s_.config.slice, s_.config.fleet.lease);
   const bool on_floor = fleet.on_floor(until);
-  const bool fenced = fleet.fenced(until);
+  const bool fenced = on_floor && !fleet.out();
   const consensus::Shares shares =
       on_floor ? consensus::Shares{} : std::as_const(fleet.ledger)->effective(s_.now);
   const FleetMember* self = fleet.budget.member(s_.config.node);

@@ -22,14 +22,15 @@ class FakeBoard(threading.Thread):
         self.submitted = {}  # task: when
         self.lies = set()    # tasks that it says it takes, and does not
         self.cancelled = []
+        self.says = {}       # when it is asked to explain a task
         for kind, body in (("status", {"s": "laird.status/1.0", "state": "ready", "epoch": 1}),
                            ("info", {"s": "laird.info/1.0", "trainers": ["softmax"]})):
             client.publish(TOP + "node/n-1/" + kind, json.dumps(body), kind="state", qos=1,
                            retained=True)
 
-    def reply(self, message, code, data=None):
+    def reply(self, message, code, data=None, text=None):
         body = {"s": "laird.reply/1.0", "id": "", "node": "n-1", "ok": code == "ok", "code": code,
-                "text": code, "data": data}
+                "text": text or code, "data": data}
         self.client.publish(message["response_topic"].removesuffix("/n-1") + "/n-1",
                             json.dumps(body), kind="reply", qos=1,
                             correlation64=message["correlation64"])
@@ -54,6 +55,8 @@ class FakeBoard(threading.Thread):
             elif verb == "cancel":
                 self.cancelled.append(body["task"])
                 self.reply(event, "not-found")
+            elif verb == "explain" and body["task"] in self.says:
+                self.reply(event, "ok", text=self.says[body["task"]])
             elif verb == "explain":
                 silent_since = self.submitted.get(body["task"])
                 fate = self.fate[body["task"]] if silent_since else "not-found"
@@ -91,6 +94,25 @@ class Lying(WithFakeBoard):
         self.assertEqual(fake.cancelled, ["lied"])
         self.assertTrue(wait_until(lambda: self.tasks(node="n-2"), 5, every=0.3))
         self.assertEqual([t["name"] for t in self.tasks()], ["lied"])
+
+    def test_what_a_board_says_does_not_steer_the_terminal(self):
+        fake = FakeBoard(self.up("n-1", subscriptions=[TOP + "ctl/n-1/cmd/+",
+                                                       TOP + "ctl/all/cmd/+"]))
+        hostile = "\x1b]0;mine\x07\x1b[2Jgood\nn-2: accepted\u202edab\u2066\x9b31m"
+        fake.says = {"night": hostile}
+        fake.client.publish(TOP + "node/n-1/task/night", json.dumps(
+            {"s": "laird.task/1.0", "name": "night", "state": "running", "lane": "cpu",
+             "reason": hostile, "epoch": 1, "seq": 1}), kind="state", qos=1, retained=True)
+        fake.start()
+        for command in (["explain", "night", "--node", "n-1"], ["describe", "task", "night"],
+                        ["get", "tasks", "-o", "wide"], ["get", "tasks", "-o", "json"]):
+            said = self.lairctl(*command)
+            text = said.out + said.err
+            self.assertIn("good", text, command)
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+            self.assertNotRegex(text, "(?m)^n-2: accepted")
+        (row,) = self.tasks(name="night")
+        self.assertEqual(row["reason"], hostile, "a program gets what was said")
 
 
 class Silent(WithFakeBoard):
