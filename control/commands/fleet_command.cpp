@@ -198,9 +198,7 @@ int status(const Reach& reach) {
     }
     std::fputs(table.text().c_str(), stdout);
     if (const auto undrawn = undrawn_of(view)) {
-      std::printf("\n%s\n", painted(what_text(*undrawn) + ":\n  " + holders_text(*undrawn),
-                                    Colour::kYellow, colour)
-                                .c_str());
+      std::printf("\n%s\n", painted(text_of(*undrawn), Colour::kYellow, colour).c_str());
     }
     const Colour tone = verdict.level == Verdict::Level::kOk        ? Colour::kGreen
                         : verdict.level == Verdict::Level::kWarning ? Colour::kYellow

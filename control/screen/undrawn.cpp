@@ -74,6 +74,10 @@ std::string holders_text(const Undrawn& undrawn) {
          });
 }
 
+std::string text_of(const Undrawn& undrawn) {
+  return what_text(undrawn) + ":\n  " + holders_text(undrawn);
+}
+
 json::Value json_of(const Undrawn& undrawn) {
   using json::Value;
   Value holders = Value::array();

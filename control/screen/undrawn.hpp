@@ -29,6 +29,8 @@ struct Undrawn {
 // board; held by n-1 (12.0 W)".
 [[nodiscard]] std::string what_text(const Undrawn& undrawn);
 [[nodiscard]] std::string holders_text(const Undrawn& undrawn);
+// Both, a line each.
+[[nodiscard]] std::string text_of(const Undrawn& undrawn);
 [[nodiscard]] json::Value json_of(const Undrawn& undrawn);
 
 }  // namespace laird::control
