@@ -206,6 +206,25 @@ void find_live(Finding& f, const core::State& state, const Task& task) {
   }
 }
 
+// What a task that is over still needed. need_of learned from runs that were planned for about what
+// they took: a plan without an end, as of a task without epochs, makes its answer far too long. So
+// the curve alone has a say, as it has in what need_of takes for feasible.
+placement::Need need_at_end(const Task& task, TimeNs at) {
+  placement::Need need = placement::need_of(task, task.rate, at);
+  if (need.basis != NeedBasis::kForecast) return need;
+  const auto curve = task.forecast.samples_to_reach(task.spec.target_loss,
+                                                    static_cast<double>(task.planned_samples));
+  if (!(curve.samples < need.samples.median)) return need;
+  const auto lower = [&curve](placement::NeedRange& range, double by) {
+    range.median = curve.samples * by;
+    range.low = std::min(range.low, curve.low * by);
+    range.high = std::max(range.median, std::min(range.high, curve.high * by));
+  };
+  lower(need.samples, 1.0);
+  lower(need.seconds, 1.0 / need.speed);
+  return need;
+}
+
 std::int64_t full_mw_of(const core::State& state, const Task& task) {
   const core::PowerConfig& power = state.config.power;
   const std::int64_t lane =
@@ -230,7 +249,8 @@ Finding finding_of(const core::State& state, const Task& task, TimeNs now) {
   }
   std::stable_sort(f.uses.begin(), f.uses.end(),
                    [](const Use& a, const Use& b) { return a.line.ns > b.line.ns; });
-  f.need = placement::need_of(task, task.rate, f.over ? until : now);
+  f.need = task.outcome != Outcome::kNone ? need_at_end(task, until)
+                                          : placement::need_of(task, task.rate, now);
   f.full_mw = full_mw_of(state, task);
   switch (task.outcome) {
     case Outcome::kSucceeded:

@@ -2,10 +2,10 @@
 // have needed and what would have saved it.
 //
 // Source: ours. The account is the core's (agent/core/state/account.hpp) and exact. What was still
-// needed is need_of's (agent/placement/need.hpp) and a forecast. Symbols: W whole time from the
-// acceptance to the end; D from the acceptance to the deadline; r time it ran; R further seconds of
-// the whole lane that it needed at the end, the median; L_i time lost to the use i, W = r + sum
-// L_i.
+// needed is a forecast: need_of's (agent/placement/need.hpp), or less if the curve alone says so.
+// Symbols: W whole time from the acceptance to the end; D from the acceptance to the deadline; r
+// time it ran; R further seconds of the whole lane that it needed at the end, the median; L_i time
+// lost to the use i, W = r + sum L_i.
 //  - Out of reach: r + R is more than kFarBeyond times D; or the need gives the target less than
 //    kReachMin, and so does the curve alone with the whole lane for kFarBeyond times D; or the
 //    trainer did all its planned work.

@@ -65,7 +65,7 @@ std::string need_text(const Finding& f) {
     out = "about " + spoken_seconds(need.seconds.median) + " more of its whole lane (between " +
           spoken_seconds(need.seconds.low) + " and " + spoken_seconds(need.seconds.high) + ")";
   }
-  if (f.full_mw > 0) {
+  if (f.full_mw > 0 && need.basis != placement::NeedBasis::kReached) {
     out += ", at " + fixed(static_cast<double>(f.full_mw) * 1e-3, 1) + " W of the board";
   }
   if (!f.over && need.basis == placement::NeedBasis::kForecast) {

@@ -230,7 +230,8 @@ std::vector<Line> head_lines(const FleetView& view, const FrameOptions& options)
     out.push_back({{"no link to the broker: this is what was heard last", Colour::kRed}});
   }
   if (const auto undrawn = undrawn_of(view); undrawn && options.connected) {
-    out.push_back({{text_of(*undrawn), Colour::kYellow}});
+    out.push_back({{what_text(*undrawn) + ":", Colour::kYellow}});
+    out.push_back({{"  " + holders_text(*undrawn), Colour::kYellow}});
   }
   out.push_back({});
   return out;

@@ -36,6 +36,7 @@ std::optional<Undrawn> undrawn_of(const FleetView& view) {
   Undrawn out;
   out.budget_w = *sums.budget_w;
   out.watts = out.budget_w - *sums.power_w;
+  out.nobodys_w = std::max(0.0, out.budget_w - sums.enforced_w);
   if (out.watts <= kUndrawnMin * out.budget_w) return std::nullopt;
   for (const auto& [key, task] : view.tasks()) {
     if (waits_for_share(task)) {
@@ -54,15 +55,27 @@ std::optional<Undrawn> undrawn_of(const FleetView& view) {
   return out;
 }
 
-std::string text_of(const Undrawn& undrawn) {
-  std::string out = fixed(undrawn.watts, 1, " W") + " of " + fixed(undrawn.budget_w, 1, " W") +
-                    " is drawn by nobody while " +
-                    listed(undrawn.throttled, [](const std::string& task) { return task; }) +
-                    (undrawn.throttled.size() == 1 ? " is" : " are") + " throttled";
-  if (undrawn.holders.empty()) return out + "; no board holds it";
-  return out + "; it is held by " + listed(undrawn.holders, [](const auto& holder) {
+std::string what_text(const Undrawn& undrawn) {
+  return fixed(undrawn.watts, 1, " W") + " of " + fixed(undrawn.budget_w, 1, " W") +
+         " is drawn by nobody while " +
+         listed(undrawn.throttled, [](const std::string& task) { return task; }) +
+         (undrawn.throttled.size() == 1 ? " is" : " are") + " throttled";
+}
+
+std::string holders_text(const Undrawn& undrawn) {
+  std::string out;
+  if (undrawn.nobodys_w >= kHeldMinW) {
+    out = fixed(undrawn.nobodys_w, 1, " W") + " is given to no board";
+  }
+  if (undrawn.holders.empty()) return out;
+  return out + (out.empty() ? "" : "; ") + "held by " +
+         listed(undrawn.holders, [](const auto& holder) {
            return holder.first + " (" + fixed(holder.second, 1, " W") + ")";
          });
+}
+
+std::string text_of(const Undrawn& undrawn) {
+  return what_text(undrawn) + ":\n  " + holders_text(undrawn);
 }
 
 json::Value json_of(const Undrawn& undrawn) {
@@ -77,7 +90,8 @@ json::Value json_of(const Undrawn& undrawn) {
       .set("undrawn_w", undrawn.watts)
       .set("holders", std::move(holders))
       .set("throttled", std::move(tasks))
-      .set("text", text_of(undrawn));
+      .set("given_to_none_w", undrawn.nobodys_w)
+      .set("text", what_text(undrawn) + ": " + holders_text(undrawn));
 }
 
 }  // namespace laird::control

@@ -50,7 +50,7 @@ class Why(OperatedFleet):
         for command in (("fleet", "status"), ("top", "--once", "--width", "200")):
             text = self.run_lairctl(*command).out
             self.assertRegex(text, r"W of 24\.0 W is drawn by nobody while 'slow' on n-1 is "
-                                   r"throttled; it is held by .*n-[23] \(3\.\d W\)")
+                                   r"throttled:\n  held by .*n-[23] \(3\.\d W\)")
         self.assertRegex(text, r"n-1 .* 1 throttled")
         report = next(row for row in status["nodes"] if row["node"] == "n-1")["report"]
         self.assertEqual(8.0, report["shares"]["power"]["enforced_w"])

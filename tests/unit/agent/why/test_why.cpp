@@ -278,3 +278,16 @@ TEST(a_task_that_nobody_knows_is_not_found) {
   TEST_ASSERT_FALSE(found.has_value());
   TEST_ASSERT_TRUE(found.error().code == Code::kNotFound);
 }
+
+TEST(a_plan_without_an_end_does_not_put_a_target_out_of_reach) {
+  // A task without epochs plans for far more samples than it will ever take.
+  FakeBoard board(metered_board());
+  board.tell(CapRequested{1, 6000, 0});
+  TaskSpec spec = test::small_task("endless", kMinute, loss_after(30));
+  spec.planned_samples = 24'000'000;
+  board.submit(spec);
+  run_metered(board, kMinute + kSecond);
+  const Finding f = finding(board, "endless");
+  assert_cause(Cause::kPower, f);
+  TEST_ASSERT_TRUE(f.need.seconds.median < 120.0);
+}

@@ -40,10 +40,9 @@ TEST(power_that_nobody_draws_while_a_task_is_throttled_is_told_with_its_holders)
   add_task(view, "n-2", "slow", "fleet");
   const auto undrawn = undrawn_of(view);
   TEST_ASSERT_TRUE(undrawn.has_value());
-  TEST_ASSERT_EQUAL_STRING(
-      "21.0 W of 60.0 W is drawn by nobody while 'slow' on n-2 is throttled; it is held by n-1 "
-      "(18.0 W), n-3 (3.0 W)",
-      text_of(*undrawn).c_str());
+  TEST_ASSERT_EQUAL_STRING("21.0 W of 60.0 W is drawn by nobody while 'slow' on n-2 is throttled",
+                           what_text(*undrawn).c_str());
+  TEST_ASSERT_EQUAL_STRING("held by n-1 (18.0 W), n-3 (3.0 W)", holders_text(*undrawn).c_str());
   TEST_ASSERT_TRUE(json_of(*undrawn).find("holders")->items().size() == 2);
 }
 
@@ -77,6 +76,8 @@ TEST(a_board_that_is_away_holds_its_floor) {
   TEST_ASSERT_TRUE(undrawn.has_value());
   TEST_ASSERT_EQUAL_STRING("n-1", undrawn->holders.front().first.c_str());
   TEST_ASSERT_TRUE(undrawn->holders.front().second == 2.0);
+  TEST_ASSERT_EQUAL_STRING("28.0 W is given to no board; held by n-1 (2.0 W)",
+                           holders_text(*undrawn).c_str());
 }
 
 TEST(a_fleet_without_a_budget_or_a_meter_holds_nothing_unused) {
