@@ -10,8 +10,8 @@ namespace laird::trainers {
 [[nodiscard]] Result<datasets::Dataset> load_data(const Params& params);
 
 // Whether a data file may be read: `roots` are folders with colons between, as the agent gives them
-// in LAIRD_DATA_ROOTS; nullptr: any file. The task's own folder, `own`, is always one of them. Links
-// are followed first.
+// in LAIRD_DATA_ROOTS; nullptr: any file. The task's own folder, `own`, is always one of them.
+// Links are followed first.
 [[nodiscard]] Status check_data_path(const std::string& path, const char* roots,
                                      const std::string& own);
 
