@@ -31,8 +31,8 @@ struct TaskData {
 [[nodiscard]] Scaling scaling_of(const datasets::Dataset& data);
 
 // Whether a data file may be read: `roots` are folders with colons between, as the agent gives them
-// in LAIRD_DATA_ROOTS; nullptr: any file. The task's own folder, `own`, is always one of them. Links
-// are followed first.
+// in LAIRD_DATA_ROOTS; nullptr: any file. The task's own folder, `own`, is always one of them.
+// Links are followed first.
 [[nodiscard]] Status check_data_path(const std::string& path, const char* roots,
                                      const std::string& own);
 
