@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(readability-identifier-naming): names as C has them. */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -59,5 +61,7 @@ void laird_trt_close(void* opened);
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif

@@ -138,7 +138,7 @@ class Graph {
     return node("Cast", {from}, std::move(to), &attribute);
   }
 
-  void add(std::string_view name, std::vector<std::uint64_t> dims, Tensor tensor) {
+  void add(std::string_view name, const std::vector<std::uint64_t>& dims, Tensor tensor) {
     Message head;
     for (const std::uint64_t dim : dims) head.integer(1, dim);
     head.integer(2, tensor.half ? kFloat16 : kFloat).text(8, name).begin(9, tensor.raw_bytes());

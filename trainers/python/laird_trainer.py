@@ -197,7 +197,7 @@ class Trainer(object):
         if loss is None:
             raise TypeError("report() needs a loss: report(loss=...)")
         samples = self._samples_to_report(samples)
-        loss = float(loss)
+        loss = float(loss.detach() if hasattr(loss, "detach") else loss)  # PyTorch warns otherwise
         if samples <= 0:
             raise ValueError("report(samples=%d): give the batch's number of samples" % samples)
         if not math.isfinite(loss):
