@@ -210,7 +210,7 @@ void RowSearch::apply(const Move& move) {
   loads_[static_cast<std::size_t>(move.to)] = move.to_load;
 }
 
-void RowSearch::level(double target_s, std::uint64_t steps, Steering& steering) {
+void RowSearch::level(double target_s, double warmth, std::uint64_t steps, Steering& steering) {
   if (at_.empty() || boards_ < 2) return;
   const double norm_to_largest = 1.0 / exact::sqrt(exact::sqrt(static_cast<double>(boards_)));
   const auto excess_sum = [&] {
@@ -222,7 +222,7 @@ void RowSearch::level(double target_s, std::uint64_t steps, Steering& steering) 
   double mean = 0.0;
   for (const double l : loads_) mean += l / static_cast<double>(at_.size());
   double energy = exact::sqrt(exact::sqrt(sum));
-  double heat = std::min(kFirstHeat * mean / target_s, 0.05);
+  double heat = warmth * std::min(kFirstHeat * mean / target_s, 0.05);
   const double cool = exact::pow(1.0 / kHeatRatio, 1.0 / kHeats);
   const std::uint64_t per_heat = std::max<std::uint64_t>(1, steps / kHeats);
   for (std::uint64_t step = 1; step <= steps; ++step) {

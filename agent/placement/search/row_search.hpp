@@ -45,7 +45,8 @@ class RowSearch {
   void correct(std::size_t board, double factor) { factor_[board] = factor; }
 
   // Spends about `steps` and leaves the best assignment found, by its largest corrected load.
-  void level(double target_s, std::uint64_t steps, Steering& steering);
+  // `warmth`, at most 1: how hot to begin; what is nearly right already is melted by a hot start.
+  void level(double target_s, double warmth, std::uint64_t steps, Steering& steering);
   // The least cost (by task, then board) with no load above the limit; what breaks the limit costs
   // `price` for each part of it. False: nothing within the limit was found.
   [[nodiscard]] bool economise(const std::vector<double>& cost, double limit_s, double price,

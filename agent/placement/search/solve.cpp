@@ -49,6 +49,7 @@ class Solver {
       search_rows(round);
       if (done()) break;
       search_orders(round);
+      ++rounds_;
       round += round / 2;
     }
     if (has_costs_) economise();
@@ -105,7 +106,10 @@ class Solver {
 
   void search_rows(std::uint64_t steps) {
     row_search_.start(assignment());
-    row_search_.level(static_cast<double>(std::max<Seconds>(bound_.bound_s, 1)), steps, steering_);
+    // Many tasks are nearly right from the start and want cold rounds; few want hot ones.
+    constexpr double kWarmths[] = {0.02, 0.5, 0.1, 1.0};
+    row_search_.level(static_cast<double>(std::max<Seconds>(bound_.bound_s, 1)),
+                      kWarmths[rounds_ % 4], steps, steering_);
     std::vector<Order> orders = orders_for(instance_, row_search_.best());
     if (!sums_suffice()) learn_factors(orders);
     offer(std::move(orders));
@@ -126,7 +130,7 @@ class Solver {
     if (sums_suffice()) return;
     order_search_.start(orders_);
     constexpr double kMissPrices[] = {100.0, 1.0, 0.1};
-    order_search_.improve(bound_.bound_s, kMissPrices[rounds_++ % 3], steps, steering_);
+    order_search_.improve(bound_.bound_s, kMissPrices[rounds_ % 3], steps, steering_);
     offer(order_search_.best());
   }
   void economise() {

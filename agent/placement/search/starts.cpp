@@ -73,6 +73,90 @@ class Filler {
   std::vector<std::vector<int>> apart_;  // by board: the groups that have a task there
 };
 
+// Each task in the group where the bound's prices make it cheapest; then, while a group has more
+// per board than another could take over, the task whose change costs least for what it takes off.
+class Levelled {
+ public:
+  Levelled(const Rows& rows, const Bound& bound)
+      : rows_(rows), count_(rows.time_s.size() / rows.groups), sums_(rows.groups * rows.rows) {
+    costs_.resize(rows.time_s.size());
+    for (std::size_t t = 0; t < count_; ++t) {
+      at_.push_back(rows.groups);
+      for (std::size_t g = 0; g < rows.groups; ++g) {
+        double& cost = costs_[t * rows.groups + g];
+        for (std::size_t r = 0; r < rows.rows; ++r) {
+          cost += rows.parts(t, g)[r] * bound.prices[g * rows.rows + r] / size(g);
+        }
+        const bool may = rows.time(t, g) > 0;
+        if (may && (at_[t] == rows.groups || cost < costs_[t * rows.groups + at_[t]])) at_[t] = g;
+      }
+      add(t, at_[t], 1.0);
+    }
+    const auto target = static_cast<double>(bound.bound_s);
+    const std::size_t rounds = std::min(count_, kLevelWork / (count_ * rows.groups) + 1);
+    for (std::size_t i = 0; i < rounds && shift_one(target); ++i) {
+    }
+  }
+  [[nodiscard]] std::vector<std::size_t> groups() const { return at_; }
+
+ private:
+  static constexpr std::size_t kLevelWork = 20'000'000;
+
+  [[nodiscard]] double size(std::size_t g) const {
+    return static_cast<double>(rows_.boards[g].size());
+  }
+  // The largest row of a group per board, with `sign` times a task more.
+  [[nodiscard]] double load(std::size_t g, std::size_t task, double sign) const {
+    double most = 0.0;
+    for (std::size_t r = 0; r < rows_.rows; ++r) {
+      most = std::max(most, sums_[g * rows_.rows + r] + sign * rows_.parts(task, g)[r] / size(g));
+    }
+    return most;
+  }
+  void add(std::size_t t, std::size_t g, double sign) {
+    for (std::size_t r = 0; r < rows_.rows; ++r) {
+      sums_[g * rows_.rows + r] += sign * rows_.parts(t, g)[r] / size(g);
+    }
+  }
+  bool shift_one(double target) {
+    std::size_t worst = 0;
+    for (std::size_t g = 1; g < rows_.groups; ++g) {
+      if (load(g, 0, 0.0) > load(worst, 0, 0.0)) worst = g;
+    }
+    const double most = load(worst, 0, 0.0);
+    if (most <= target) return false;
+    std::size_t task = count_;
+    std::size_t to = 0;
+    double least = 0.0;
+    for (std::size_t t = 0; t < count_; ++t) {
+      if (at_[t] != worst) continue;
+      for (std::size_t g = 0; g < rows_.groups; ++g) {
+        if (g == worst || rows_.time(t, g) <= 0) continue;
+        const double less = most - std::max(load(worst, t, -1.0), load(g, t, 1.0));
+        if (less <= 0.0) continue;
+        const double cost =
+            (costs_[t * rows_.groups + g] - costs_[t * rows_.groups + worst]) / less;
+        if (task == count_ || cost < least) {
+          task = t;
+          to = g;
+          least = cost;
+        }
+      }
+    }
+    if (task == count_) return false;
+    add(task, worst, -1.0);
+    add(task, to, 1.0);
+    at_[task] = to;
+    return true;
+  }
+
+  const Rows& rows_;
+  std::size_t count_ = 0;
+  std::vector<double> sums_;   // by group, then row: per board
+  std::vector<double> costs_;  // by task, then group
+  std::vector<std::size_t> at_;
+};
+
 Seconds shortest(const Rows& rows, std::size_t task) {
   Seconds least = kForever;
   for (std::size_t g = 0; g < rows.groups; ++g) {
@@ -105,24 +189,12 @@ Assignment by_completion(const Instance& instance, const Rows& rows, FirstComes 
 }
 
 Assignment by_prices(const Instance& instance, const Rows& rows, const Bound& bound) {
+  const std::vector<std::size_t> groups = Levelled(rows, bound).groups();
   Filler filler(instance, rows);
   std::vector<bool> open(rows.groups);
   for (const std::size_t t : queue(instance, rows, FirstComes::kLongest)) {
-    std::size_t at = 0;
-    double least = -1.0;
-    for (std::size_t g = 0; g < rows.groups; ++g) {
-      if (rows.time(t, g) <= 0) continue;
-      const double* part = rows.parts(t, g);
-      double cost = 0.0;
-      for (std::size_t r = 0; r < rows.rows; ++r) cost += part[r] * bound.prices[g * rows.rows + r];
-      cost /= static_cast<double>(rows.boards[g].size());
-      if (least < 0.0 || cost < least) {
-        at = g;
-        least = cost;
-      }
-    }
     open.assign(rows.groups, false);
-    open[at] = true;
+    open[groups[t]] = true;
     filler.put(t, &open);
   }
   return filler.take_all();
