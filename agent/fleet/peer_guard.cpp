@@ -248,7 +248,7 @@ bool PeerGuard::may_tell(const Peer& about, TimeNs now) {
   return now - about.told_at >= kTellEvery;
 }
 
-void PeerGuard::tell(Peer& about, TimeNs now, std::string text) {
+void PeerGuard::tell(Peer& about, TimeNs now, const std::string& text) {
   if (!may_tell(about, now) || text == about.told) return;
   about.told_at = now;
   about.told = text;

@@ -131,7 +131,7 @@ class PeerGuard {
                                       const Moment& moment);
   void announce(const std::string& to, Peer& peer, TimeNs now);
   [[nodiscard]] static bool may_tell(const Peer& about, TimeNs now);
-  void tell(Peer& about, TimeNs now, std::string text);
+  void tell(Peer& about, TimeNs now, const std::string& text);
 
   const std::string self_;
   const std::optional<mqtt::PeerIdentity> identity_;

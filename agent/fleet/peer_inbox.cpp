@@ -9,6 +9,9 @@ namespace {
 
 static_assert(PeerInbox::kMessagesPerPeerMax < core::kPeerMessagesMax);
 
+constexpr std::size_t kOtherVersion = SIZE_MAX;  // in place of a kind
+constexpr std::size_t kOtherVersionBytes = 8;
+
 // Whether a later message of the kind from the same peer says all that an earlier one did.
 bool replaces(const consensus::Body& body) {
   return std::holds_alternative<consensus::EdgeBody>(body) ||
@@ -20,11 +23,21 @@ bool replaces(const consensus::Body& body) {
 
 CoopResult PeerInbox::add(const std::string& from, std::string_view frame) {
   const Result<consensus::Message> message = consensus::decode(frame);
-  if (!message) return CoopResult::kUndecoded;
-  const std::size_t kind = message->body.index();
+  if (message) {
+    return keep(from, frame, message->body.index(), replaces(message->body));
+  }
+  // The core tells an operator which board speaks another version; its first bytes say that.
+  if (!frame.empty() && static_cast<std::uint8_t>(frame[0]) >> 4 != consensus::kWireVersion) {
+    static_cast<void>(keep(from, frame.substr(0, kOtherVersionBytes), kOtherVersion, true));
+  }
+  return CoopResult::kUndecoded;
+}
+
+CoopResult PeerInbox::keep(const std::string& from, std::string_view frame, std::size_t kind,
+                           bool replaces_earlier) {
   CoopResult result = CoopResult::kOpened;
   std::size_t& count = by_peer_[from];
-  if (replaces(message->body)) {
+  if (replaces_earlier) {
     const auto earlier = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
       return kept.kind == kind && kept.message.from == from;
     });

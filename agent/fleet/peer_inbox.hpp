@@ -19,8 +19,8 @@ class PeerInbox {
  public:
   static constexpr std::size_t kMessagesPerPeerMax = 16;
 
-  // kOpened: it is kept. kUndecoded: it is no ledger message. kCrowded: it is kept, and an older
-  // one made room for it.
+  // kOpened: it is kept. kUndecoded: it is no ledger message; one of another version is still told
+  // to the core, by its first bytes. kCrowded: it is kept, and an older one made room for it.
   [[nodiscard]] CoopResult add(const std::string& from, std::string_view frame);
   // All of it, in the order in which it came.
   [[nodiscard]] std::vector<core::PeerMessage> take();
@@ -30,6 +30,8 @@ class PeerInbox {
     core::PeerMessage message;
     std::size_t kind = 0;
   };
+  CoopResult keep(const std::string& from, std::string_view frame, std::size_t kind,
+                  bool replaces_earlier);
   void drop_oldest_of(const std::string& peer);
 
   std::vector<Kept> kept_;

@@ -26,7 +26,7 @@ class Revocation(Arena):
         opened = {n: self.packets(n, "opened") for n in self.honest}
         for node in self.honest:
             refused = self.packets(node, "no-key")
-            peer.say(node, bytes.fromhex("5401010102"))
+            peer.say(node, b"whatever it says")
             self.assertTrue(wait_until(lambda node=node, refused=refused:
                                        self.packets(node, "no-key") > refused, 10, 0.1))
             peer.send(node, peer.announcement())

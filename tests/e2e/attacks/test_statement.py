@@ -35,7 +35,7 @@ class Statement(Arena):
                           for n in self.boards), key=lambda e: e["account"]["node"])
         return wire.encoded({"kind": "decided", "epoch": 1, "incarnation": 1, "body": {"value": {
             "version": version, "owner": self.account(self.evil), "lives": 9,
-            "keepers": [self.account(self.evil)], "entries": entries, "ties": [], "buried": []}}})
+            "keepers": [self.account(self.evil)], "entries": entries, "ties": [], "buried": [], "closed": []}}})
 
     def test_no_member_gives_away_the_budget(self):
         peer = self.fall()

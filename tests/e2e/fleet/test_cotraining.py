@@ -3,7 +3,6 @@
 Eight classes, two on each of four boards: alone, a board cannot know six of them. One board is killed
 in the middle and comes back. The yardstick is the same trainer on the pooled rows."""
 
-import base64
 import json
 import os
 import random
@@ -16,6 +15,7 @@ import jsonschema
 
 from boards import LAIRD, LAIRD_TRAIN, OperatedFleet
 from harness import TOP, wait_until
+from peer import MODEL, SpeakingPeer
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "../../../docs/schema/cotrain.json")
@@ -221,26 +221,24 @@ class Strangers(OperatedFleet):
         self.assertTrue(wait_until(at_work, 20, 0.0))
         with open(SCHEMA, encoding="utf-8") as f:
             jsonschema.Draft202012Validator(json.load(f)).validate(words[-1])
-        peer = self.up("n-2")
+        peer = SpeakingPeer(self, "n-2").meet("n-1")
         now = {"epoch": 5, "ts": "2026-11-16T07:16:56.820Z"}
         for leaf, value in (("status", {"s": "laird.status/1.0", "state": "ready", **now}),
                             ("cotrain", {"s": "laird.cotrain/1.0", "tasks": {"shared": "at-work"},
                                          **now})):
-            peer.publish(TOP + "node/n-2/" + leaf, json.dumps(value), kind="state", retained=True,
-                         qos=1)
+            peer.client.publish(TOP + "node/n-2/" + leaf, json.dumps(value), kind="state", retained=True,
+                                qos=1)
         self.assertTrue(wait_until(
             lambda: [t.get("fleet") for t in self.tasks(name="shared")] == [{"boards": 2}], 10,
             0.3))
         before = self.rss_kb()
-        head = bytes([2, 6]) + b"shared"
+        head = bytes([6]) + b"shared"
         sound = head + bytes([0x10]) + bytes(30000)
-        for payload in (sound, head + os.urandom(45000), head + os.urandom(60000),
-                        bytes([2, 200]), head):
+        for body in (sound, head + os.urandom(45000), head + os.urandom(60000), bytes([200]), head):
             for _ in range(10):
                 for _ in range(12):  # the client itself keeps no more than a megabyte
-                    peer.publish(TOP + "node/n-2/coop/n-1", None, kind="peer",
-                                 payload64=base64.b64encode(payload).decode())
-                peer.counters()
+                    peer.send("n-1", peer.seal("n-1", body, kind=MODEL))
+                peer.client.counters()
         self.assertEqual(self.lairctl("pause", "shared").out, "n-1: paused\n")
         self.assertEqual(self.lairctl("cancel", "shared", "--all", "--yes").out,
                          "n-1: cancelled\n")

@@ -494,7 +494,8 @@ class Judged(OperatedFleet):
         self.assert_verdicts(right, refused=False)
 
     def test_a_packet_out_of_shape_brings_nothing(self):
-        probe = bytes.fromhex("5401010102")
+        probe = wire.encoded({"kind": "probe", "epoch": 1, "incarnation": 1,
+                              "body": {"version": 1, "question": 2}})
         refused = ("version", "malformed", "unsealed", "undecoded", "unwanted", "forged", "repeated")
         self.assertEqual(self.verdicts([probe]), 0)
         sound = self.peer.seal("n-1", frames(probe))

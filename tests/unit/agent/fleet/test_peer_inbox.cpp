@@ -30,9 +30,21 @@ std::string probe(std::uint32_t question) { return frame(consensus::ProbeBody{1,
 
 TEST(what_is_no_ledger_message_is_not_kept) {
   PeerInbox inbox;
-  TEST_ASSERT_TRUE(inbox.add("n-2", "garbage") == CoopResult::kUndecoded);
+  const std::string cut = probe(300).substr(0, 4);
+  TEST_ASSERT_TRUE(inbox.add("n-2", cut) == CoopResult::kUndecoded);
   TEST_ASSERT_TRUE(inbox.add("n-2", "") == CoopResult::kUndecoded);
   TEST_ASSERT_TRUE(inbox.take().empty());
+}
+
+TEST(of_another_wire_version_the_core_hears_once_a_tick_and_only_the_beginning) {
+  PeerInbox inbox;
+  const std::string other = std::string(1, '\x15') + std::string(5'000, 'x');
+  for (int i = 0; i < 10; ++i) {
+    TEST_ASSERT_TRUE(inbox.add("n-2", other) == CoopResult::kUndecoded);
+  }
+  const auto heard = inbox.take();
+  TEST_ASSERT_EQUAL_UINT64(1, heard.size());
+  TEST_ASSERT_TRUE(heard[0].bytes.size() == 8 && heard[0].bytes[0] == '\x15');
 }
 
 TEST(messages_come_out_in_their_order_and_only_once) {
