@@ -238,6 +238,9 @@ std::string describe_task(const TaskView& task) {
   line("state", harmless(task.text("state")) +
                     (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))));
   line("lane", harmless(task.text("lane")));
+  if (task.number("weight").value_or(1.0) != 1.0) {
+    line("weight", short_number(task.number("weight")) + " times an ordinary task");
+  }
   if (at_path(task.task, "fleet") != nullptr) {
     const auto boards = task.number("fleet/boards");
     line("co-trained", boards ? "with " + whole(*boards - 1) + " other boards" : "not now");

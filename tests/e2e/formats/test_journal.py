@@ -91,22 +91,25 @@ class Recorded(unittest.TestCase):
                 said = re.search(r"identical: (\d+) events", replay(path))
                 self.assertEqual(len(salvage(TABLES, path)), int(said[1]) if said else 0, size)
                 some += said is not None
-        self.assertGreater(some, 25)
+        # Nearly every cut leaves something to read.
+        self.assertGreater(some, len(whole) // 4099 * 3 // 4)
 
     def test_the_example_of_the_page_is_in_the_journal(self):
         examples = [rows[1:] for heading, rows in tables_of(page("journal-format.md"))
                     if heading == "An example by hand"]
         self.assertEqual(len(examples), 2)
+        (seq,) = re.findall(r"Event (\d+) of `tests/replay", page("journal-format.md"))
+        seq = int(seq)
         blobs = [bytes.fromhex("".join(row[0].strip("`") for row in rows)) for rows in examples]
         db = sqlite3.connect(f"file:{ONE_BOARD}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(db):
-            (body,) = db.execute("SELECT body FROM event WHERE seq = 13").fetchone()
+            (body,) = db.execute("SELECT body FROM event WHERE seq = ?", (seq,)).fetchone()
             commands, state_hash = db.execute(
-                "SELECT commands, state_hash FROM outcome WHERE seq = 13").fetchone()
+                "SELECT commands, state_hash FROM outcome WHERE seq = ?", (seq,)).fetchone()
         self.assertEqual(blobs, [body, commands])
         self.assertIn(f"the state hash is {state_hash}:", page("journal-format.md"))
-        event = Decoder(TABLES, unsealed(body, 13)).whole("EventRow")
-        answer = Decoder(TABLES, unsealed(commands, 13 ^ state_hash & MASK)).whole("CommandRow")
+        event = Decoder(TABLES, unsealed(body, seq)).whole("EventRow")
+        answer = Decoder(TABLES, unsealed(commands, seq ^ state_hash & MASK)).whole("CommandRow")
         values = {"at": event["at"], **event["body"][1]}
         told = {row[1].strip("`"): row[2] for row in examples[0]}
         for field, value in values.items():
