@@ -106,7 +106,8 @@ void judge_drawn(const FleetRecording& recording, FleetVerdict& out) {
   }
 }
 
-// How much of the budget was drawn while there was somebody who could have used more.
+// How much of the budget was drawn while there was somebody who could have used more. Not counted
+// are seconds in which some board is not heard: nobody may use its share until its lease has ended.
 void judge_throttled(const FleetRecording& recording, FleetVerdict& out) {
   double parts = 0.0;
   for (const Sample& drawn : out.drawn_w) {
@@ -117,7 +118,10 @@ void judge_throttled(const FleetRecording& recording, FleetVerdict& out) {
         });
     const auto at_us = recording.first_unix_us + static_cast<std::int64_t>(drawn.at_s * 1e6);
     const double budget_w = static_cast<double>(budget_now(recording, at_us)) * 1e-3;
-    if (!throttled || budget_w <= 0.0) continue;
+    const bool all_heard = std::all_of(
+        recording.nodes.begin(), recording.nodes.end(),
+        [&](const auto& entry) { return fresh(entry.second.power_w, drawn.at_s) != nullptr; });
+    if (!throttled || !all_heard || budget_w <= 0.0) continue;
     ++out.throttled_seconds;
     parts += std::min(1.0, drawn.value / budget_w);
   }

@@ -47,7 +47,8 @@ struct FleetVerdict {
   double drawn_most_w = 0.0;
   double drawn_budget_w = 0.0;
   double drawn_at_s = 0.0;
-  // Of the budget, drawn in the seconds in which some task was throttled; and how many those were.
+  // Of the budget, drawn in the seconds in which some task was throttled and every board was heard;
+  // and how many those were.
   double drawn_throttled_part = 0.0;
   std::uint64_t throttled_seconds = 0;
   std::uint64_t instants = 0;  // at which the sums were checked
