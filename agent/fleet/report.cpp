@@ -118,6 +118,7 @@ Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
   const std::int64_t cap = core::enforced_at(state, now)[Resource::kPower];
   out.set("cap_w",
           cap == core::kUnlimited ? Value() : Value::number(static_cast<double>(cap) / 1e3));
+  out.set("throttled", state.power.held_since != kNever);
   Value curves = Value::array();
   for (const core::Task& task : state.live) {
     if (!task.loss_known || task.lane < 0 || curves.items().size() >= kCurvePointsMax) continue;

@@ -16,6 +16,8 @@ constexpr double kSecondsMax = 1e9;
 constexpr double kDropKnownMax = 170.0;
 constexpr std::int64_t kUnknownPart = 2;    // a half
 constexpr std::int64_t kUnlikelyPart = 10;  // a tenth
+// What is believed of an infeasible task at least: forecasts err.
+constexpr double kSuccessMin = 0.001;
 
 [[nodiscard]] NeedRange scaled(const NeedRange& range, double by) {
   return {range.low * by, range.median * by, range.high * by};
@@ -116,6 +118,32 @@ Pace pace_of(const Need& need) {
     pace.left *= kUnlikelyPart;
   }
   return pace;
+}
+
+Claim claim_of(const Need& need) {
+  Claim claim;
+  claim.left = std::max<DurationNs>(need.left, kSecond);
+  const auto left = static_cast<double>(claim.left);
+  if (need.basis == NeedBasis::kTooEarly) {
+    claim.busy = static_cast<DurationNs>(kClaimMargin * left);
+    claim.success = kClaimMargin * need.reach;
+    return claim;
+  }
+  if (need.basis == NeedBasis::kReached) {
+    claim.success = 1.0;
+    return claim;
+  }
+  if (!need.feasible()) {
+    claim.busy = claim.left / kUnlikelyPart;
+    claim.success = std::max(need.probability, kSuccessMin);
+    return claim;
+  }
+  const double seconds = std::min(need.seconds_at(kClaimMargin), kSecondsMax);
+  const bool fits = seconds * 1e9 <= left;
+  claim.busy = fits ? std::max<DurationNs>(static_cast<DurationNs>(seconds * 1e9), kMillisecond)
+                    : claim.left;
+  claim.success = std::max(fits ? kClaimMargin * need.reach : need.probability, kSuccessMin);
+  return claim;
 }
 
 std::string describe(const Need& need) {

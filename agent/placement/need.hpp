@@ -90,6 +90,19 @@ struct Pace {
 };
 [[nodiscard]] Pace pace_of(const Need& need);
 
+// The need as a claim on the fleet's shares: so much of the lane at full speed, by then, and how
+// likely the task is to make it with that. The lane's time has a margin: with kClaimMargin of the
+// probability that the target is reached at all, no more is needed. A task whose margin does not
+// fit in the time left claims the whole lane, and makes it with its own probability. An infeasible
+// one claims a tenth, as forecasts err.
+inline constexpr double kClaimMargin = 0.8;
+struct Claim {
+  DurationNs left = 0;   // to the deadline, at least a second
+  DurationNs busy = 0;   // of the lane's time; at most `left`
+  double success = 0.0;  // probability
+};
+[[nodiscard]] Claim claim_of(const Need& need);
+
 // In words, for people.
 [[nodiscard]] std::string describe(const Need& need);
 

@@ -69,7 +69,7 @@ void Foresight::refresh(const core::Task& task, TimeNs now, Outlook& outlook) co
     outlook.seconds[i] = seen.seconds_at(u);
   }
   outlook.longest = count > 0 ? outlook.seconds[count - 1] : 0.0;
-  outlook.index = success_index({outlook.seconds, kNeverSeconds});
+  outlook.index = success_index({outlook.seconds, kNeverSeconds, task.spec.weight()});
 }
 
 // Keeps the kPlanTasksMax best by value, of equals the earlier.
@@ -120,8 +120,9 @@ Foresight::Survey Foresight::survey(const LaneView& view) {
       continue;
     }
     const double left = seconds(view.lane_time_until(task.deadline_at)) - switch_seconds(c);
-    const double value = outlook.longest <= left ? outlook.index.value
-                                                 : success_index({outlook.seconds, left}).value;
+    const double value = outlook.longest <= left
+                             ? outlook.index.value
+                             : success_index({outlook.seconds, left, task.spec.weight()}).value;
     if (value > 0.0) keep_best({value, i, at});
   }
   return found;
@@ -164,6 +165,7 @@ bool Foresight::plan(const LaneView& view, LaneMemory& memory, Decision& out) {
     PlannedTask task;
     const double before = switch_seconds(c);
     task.deadline = seconds(view.lane_time_until(c.task->deadline_at));
+    task.weight = c.task->spec.weight();
     for (std::size_t i = 0; i < kScenarios; ++i) {
       const double need = outlooks_[r.outlook].seconds[i];
       task.need[i] = need >= kNeverSeconds ? need : need + before;

@@ -7,7 +7,8 @@
 //  2. Each task's remaining need (agent/placement/need.hpp) is kScenarios equally likely numbers of
 //     seconds at its measured rate. A task whose
 //     trainer is not in memory also needs its own measured time to restore and to make room.
-//  3. The plan with the most expected successes is searched for; among equals the one that needs
+//  3. The plan with the most expected successes, each by its task's weight, is searched for; among
+//  equals the one that needs
 //     less of the lane, and so less energy. Its first task runs for a quarter of its cutoff, 3 to
 //     20 slices, and then everything is thought over again.
 //  4. A task ruled out is tried again when the plan runs nobody, since nothing is lost by trying,

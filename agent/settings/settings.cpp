@@ -114,6 +114,8 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
   spec.planned_samples = static_cast<std::uint64_t>(integer(v, "planned_samples"));
   spec.seed = static_cast<std::uint64_t>(integer(v, "seed"));
   spec.splittable = boolean(v, "splittable");
+  const auto weight = static_cast<std::uint32_t>(std::lround(number(v, "weight") * 1000.0));
+  spec.weight_milli = std::clamp(weight, core::kWeightMilliMin, core::kWeightMilliMax);
   const std::string deadline = text(v, "deadline");
   if (deadline.empty()) return spec;
   const auto report = [&](const std::string& what) {

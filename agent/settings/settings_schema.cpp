@@ -69,6 +69,13 @@ constexpr Field kTaskFields[] = {
      .type = Type::kBool,
      .why = "Whether placement may split it over boards.",
      .fallback = "false"},
+    {.name = "weight",
+     .type = Type::kNumber,
+     .why = "What its success is worth beside that of other tasks: where there is not enough time "
+            "or power for all, on its board and in the fleet, the more valuable ones come first.",
+     .fallback = "1",
+     .min = 0.1,
+     .max = 100},
     {.name = "fleet",
      .type = Type::kBool,
      .why = "Train one model together with every board of the fleet that has a task of this name, "

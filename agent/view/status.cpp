@@ -58,6 +58,7 @@ TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
   row.loss_known = task.loss_known;
   row.loss = task.loss;
   row.target_loss = task.spec.target_loss;
+  row.weight = task.spec.weight();
   row.busy_ns = task.busy_ns;
   if (task.lane >= 0) row.busy_ns += std::max<DurationNs>(0, now - task.grant_at);
   const TimeNs until = row.ended ? task.ended_at : now;
@@ -124,6 +125,7 @@ json::Value task_json(const TaskRow& row) {
   out.set("planned_samples", row.planned_samples);
   out.set("loss", row.loss_known ? Value::number(row.loss) : Value());
   out.set("target_loss", row.target_loss);
+  out.set("weight", row.weight);
   if (row.forecast_known) {
     out.set("forecast", Value::object()
                             .set("loss", row.forecast_loss)

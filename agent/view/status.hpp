@@ -23,6 +23,7 @@ struct TaskRow {
   bool loss_known = false;
   double loss = 0.0;
   double target_loss = 0.0;
+  double weight = 1.0;
   // The loss at the deadline, if it keeps the share of time it has had so far.
   bool forecast_known = false;
   double forecast_loss = 0.0;

@@ -99,11 +99,7 @@ void Ledger::attach(std::shared_ptr<const NeighbourGraph> founders,
 
 void Ledger::set_demand(std::size_t resource, const Demand& demand) {
   LAIRD_REQUIRE(resource < kResources, "there are three resources");
-  Demand d = demand;
-  d.urgency = std::max<std::uint16_t>(d.urgency, 1);
-  d.floor = std::clamp<Parts>(d.floor, 0, kWhole);
-  d.cap = std::clamp<Parts>(d.cap, d.floor, kWhole);
-  d.demand = std::clamp<Parts>(d.demand, 0, kWhole);
+  const Demand d = in_range(demand);
   if (d.urgency != demand_[resource].urgency) {
     for (Edge& e : edges_) e.terms_seq = 0;
   }

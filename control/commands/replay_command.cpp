@@ -55,10 +55,11 @@ class EndWatch {
 
   void see(const core::State& state) {
     for (auto ended = state.ended.rbegin(); ended != state.ended.rend(); ++ended) {
-      if (ended->key == newest_) break;
-      if (ended->spec.name == task_) kept_ = *ended;
+      const core::Task& task = *ended;
+      if (task.key == newest_) break;
+      if (task.spec.name == task_) kept_ = task;
     }
-    newest_ = state.ended.empty() ? 0 : state.ended.back().key;
+    newest_ = state.ended.empty() ? 0 : state.ended.back()->key;
   }
   // The task in its last state, live or ended; nullptr: the journal has none of that name.
   [[nodiscard]] const core::Task* last(const core::State& state) const {

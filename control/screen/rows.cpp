@@ -270,6 +270,9 @@ std::string describe_task(const TaskView& task) {
            (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))) +
            (at_path(task.task, "throttled") == nullptr ? "" : " " + throttled_words(task)));
   line("lane", harmless(task.text("lane")));
+  if (task.number("weight").value_or(1.0) != 1.0) {
+    line("weight", short_number(task.number("weight")) + " times an ordinary task");
+  }
   if (at_path(task.task, "fleet") != nullptr) {
     const auto boards = task.number("fleet/boards");
     line("co-trained", boards ? "with " + whole(*boards - 1) + " other boards" : "not now");

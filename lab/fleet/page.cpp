@@ -163,6 +163,12 @@ std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
                                          format(" at %.0f s", v.drawn_at_s) + " (means of " +
                                          spoken_seconds(kDrawnWindowS) + ")");
   }
+  if (v.throttled_seconds > 0) {
+    out.emplace_back(v.drawn_where_wanted(),
+                     "while some task was throttled, " + std::to_string(v.throttled_seconds) +
+                         " s of the time, the boards drew " +
+                         format("%.0f", 100.0 * v.drawn_throttled_part) + "% of the budget");
+  }
   out.emplace_back(v.tasks_ended_twice == 0, std::to_string(v.tasks_ended) + " of " +
                                                  counted(v.tasks, "task") +
                                                  " ended, none of them twice");

@@ -173,6 +173,8 @@ class Reader {
       const bool has_mean = body.find("power_mean_w") != nullptr;
       const double watts = number(body, has_mean ? "power_mean_w" : "power_w", -1.0);
       if (watts >= 0.0) node.power_w.push_back({at(), watts});
+      const Value* throttled = body.find("throttled", Kind::kBool);
+      if (throttled != nullptr) node.throttled.push_back({at(), throttled->as_bool() ? 1.0 : 0.0});
       return;
     }
     const Value* points = body.find("points", Kind::kArray);

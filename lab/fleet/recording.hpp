@@ -64,6 +64,7 @@ struct FleetNode {
   std::int64_t floor_mw = 0;
   std::vector<Sample> power_w;
   std::vector<Sample> asked_w;  // its floor and its demand, as it reported them
+  std::vector<Sample> throttled;  // 1 while its power cap holds a task back
   std::vector<StateChange> states;
 };
 

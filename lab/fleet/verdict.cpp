@@ -68,6 +68,14 @@ std::int64_t budget_now(const FleetRecording& recording, std::int64_t unix_us) {
   return now;
 }
 
+// The newest of the samples at that time; nullptr when there is none that is not too old.
+const Sample* fresh(const std::vector<Sample>& samples, double at_s) {
+  const auto after = std::upper_bound(samples.begin(), samples.end(), at_s,
+                                      [](double at, const Sample& s) { return at < s.at_s; });
+  if (after == samples.begin() || at_s - (after - 1)->at_s > kPowerFreshS) return nullptr;
+  return &*(after - 1);
+}
+
 // All boards' power at each second, from each one's newest mean that is not too old.
 std::vector<Sample> power_sum(const FleetRecording& recording) {
   const double end = recording.seconds(recording.last_unix_us);
@@ -75,11 +83,7 @@ std::vector<Sample> power_sum(const FleetRecording& recording) {
   for (double t = 1.0; t <= end; t += 1.0) {
     double sum = 0.0;
     for (const auto& [id, node] : recording.nodes) {
-      const auto after = std::upper_bound(node.power_w.begin(), node.power_w.end(), t,
-                                          [](double at, const Sample& s) { return at < s.at_s; });
-      if (after == node.power_w.begin()) continue;
-      const Sample& newest = *(after - 1);
-      if (t - newest.at_s <= kPowerFreshS) sum += newest.value;
+      if (const Sample* newest = fresh(node.power_w, t)) sum += newest->value;
     }
     out.push_back({t, sum});
   }
@@ -99,6 +103,30 @@ void judge_drawn(const FleetRecording& recording, FleetVerdict& out) {
     out.drawn_most_w = drawn.value;
     out.drawn_budget_w = budget_w;
     out.drawn_at_s = drawn.at_s;
+  }
+}
+
+// How much of the budget was drawn while there was somebody who could have used more. Not counted
+// are seconds in which some board is not heard: nobody may use its share until its lease has ended.
+void judge_throttled(const FleetRecording& recording, FleetVerdict& out) {
+  double parts = 0.0;
+  for (const Sample& drawn : out.drawn_w) {
+    const bool throttled =
+        std::any_of(recording.nodes.begin(), recording.nodes.end(), [&](const auto& entry) {
+          const Sample* said = fresh(entry.second.throttled, drawn.at_s);
+          return said != nullptr && said->value > 0.0;
+        });
+    const auto at_us = recording.first_unix_us + static_cast<std::int64_t>(drawn.at_s * 1e6);
+    const double budget_w = static_cast<double>(budget_now(recording, at_us)) * 1e-3;
+    const bool all_heard = std::all_of(
+        recording.nodes.begin(), recording.nodes.end(),
+        [&](const auto& entry) { return fresh(entry.second.power_w, drawn.at_s) != nullptr; });
+    if (!throttled || !all_heard || budget_w <= 0.0) continue;
+    ++out.throttled_seconds;
+    parts += std::min(1.0, drawn.value / budget_w);
+  }
+  if (out.throttled_seconds > 0) {
+    out.drawn_throttled_part = parts / static_cast<double>(out.throttled_seconds);
   }
 }
 
@@ -246,6 +274,7 @@ FleetVerdict judge(const FleetRecording& recording) {
   const double end_s = recording.seconds(recording.last_unix_us);
   out.drawn = spread_of(out.drawn_w, end_s);
   out.enforced = spread_of(out.enforced_w, end_s);
+  judge_throttled(recording, out);
   judge_tasks(recording, out);
   judge_comebacks(recording, out);
   return out;

@@ -32,6 +32,8 @@ struct Comeback {
 // Boards tell the mean of so many seconds, and an older one than this counts no more.
 inline constexpr double kDrawnWindowS = 5.0;
 inline constexpr double kPowerFreshS = 3.0;
+// Power that nobody draws while a task is held back is of no use to anybody.
+inline constexpr double kDrawnThrottledMin = 0.85;
 // A cap is held on the mean, from readings that come now and then.
 inline constexpr double kDrawnTolerance = 0.03;
 
@@ -65,6 +67,10 @@ struct FleetVerdict {
   double drawn_most_w = 0.0;
   double drawn_budget_w = 0.0;
   double drawn_at_s = 0.0;
+  // Of the budget, drawn in the seconds in which some task was throttled and every board was heard;
+  // and how many those were.
+  double drawn_throttled_part = 0.0;
+  std::uint64_t throttled_seconds = 0;
   std::uint64_t instants = 0;  // at which the sums were checked
   std::uint64_t tasks = 0;
   std::uint64_t tasks_ended = 0;
@@ -85,6 +91,9 @@ struct FleetVerdict {
   [[nodiscard]] bool budget_kept() const { return most_over_mw <= 0; }
   [[nodiscard]] bool drawn_kept() const {
     return drawn_most_w <= drawn_budget_w * (1.0 + kDrawnTolerance);
+  }
+  [[nodiscard]] bool drawn_where_wanted() const {
+    return throttled_seconds == 0 || drawn_throttled_part >= kDrawnThrottledMin;
   }
 };
 

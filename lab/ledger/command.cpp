@@ -43,6 +43,7 @@ struct Options {
   bool paper = false;
   bool reclaim = false;
   bool explore = false;
+  bool tiered = false;
   std::string html;
 };
 
@@ -247,6 +248,7 @@ int run(const Options& o) {
   config.network.loss = o.loss;
   config.network.duplicate = o.dup;
   config.resources = o.resources;
+  config.tiered = o.tiered;
   config.graph = o.graph == "ring" ? Graph::kRing
                  : o.graph == "er" ? Graph::kErdosRenyi
                                    : Graph::kNeighbours;
@@ -315,6 +317,9 @@ void add_ledger(cli::Command& app, ExitCode& code) {
       ->check(cli::range(0.0, 0.95));
   cmd->add_option("--dup", o->dup, "part of the messages repeated")->check(cli::range(0.0, 1.0));
   cmd->add_option("--delay", o->delay, "A-B, ticks");
+  cmd->add_flag("--tiers", o->tiered,
+                "convergence with the costs that boards make of their tasks: deadlines first, then "
+                "what only ends work sooner");
   cmd->add_option("--resources", o->resources, "contested at once")->check(cli::range(1, 3));
   cmd->add_option("--seeds", o->seeds,
                   "convergence runs, and a schedule each where faults are given")

@@ -123,7 +123,9 @@ void CurveBoard::carry_out(const core::Effect& command) {
       if (c.outcome == core::Outcome::kSucceeded) b.succeeded_at_[b.index_of_[c.key]] = b.now_;
     }
     void operator()(const core::ExitNow&) {}
-    void operator()(const core::SendToPeer&) {}
+    void operator()(const core::SendToPeer& c) {
+      if (b.send) b.send(c);
+    }
     void operator()(const core::Notice&) {}
     void operator()(const core::LimitTrainer&) {}
     void operator()(const core::SetFreezerDuty&) {}
@@ -140,6 +142,8 @@ void CurveBoard::submit(std::uint32_t index) {
   spec.deadline_after = units(task.deadline_units);
   spec.target_loss = task.target_loss;
   spec.memory_bytes = kTaskBytes;
+  spec.lane = config_.lanes[0].kind;
+  spec.weight_milli = task.weight_milli;
   spec.report_every = kSamplesPerPoint;
   if (task.planned_length_known) {
     spec.planned_samples = task.losses->size() * kSamplesPerPoint;
@@ -236,6 +240,7 @@ void CurveBoard::begin(const std::vector<SimulatedTask>& tasks) {
   if (resident_max > 0 && resident_max < room) {
     config_.memory_bytes = kTaskBytes * static_cast<std::int64_t>(resident_max);
   }
+  if (configure) configure(config_);
   apply(core::Booted{now_, config_});
   if (prepare_policy) prepare_policy(*state_.policy);
   processes_.assign(tasks.size(), Process{});
@@ -244,6 +249,18 @@ void CurveBoard::begin(const std::vector<SimulatedTask>& tasks) {
     processes_[i].task = &tasks[i];
     later(start_ + units(tasks[i].arrival_units), Kind::kArrival, i, 0);
   }
+}
+
+void CurveBoard::tell(TimeNs at, core::EventBody body) {
+  LAIRD_REQUIRE(at >= now_ && at <= next_at(), "events are told in order");
+  now_ = at;
+  apply(std::move(body));
+}
+
+double CurveBoard::use() const {
+  double sum = 0.0;
+  for (const Process& process : processes_) sum += process.running ? process.share : 0.0;
+  return sum;
 }
 
 TimeNs CurveBoard::next_at() const { return future_.empty() ? kNever : future_.top().at; }

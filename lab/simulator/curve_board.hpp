@@ -35,6 +35,7 @@ struct SimulatedTask {
   // with constants that have not seen the task's curve.
   const estimators::ForecastConstants* forecast_constants = nullptr;
   const placement::ProspectSet* prospects = nullptr;  // the same for the task's need
+  std::uint32_t weight_milli = core::kWeightMilliOne;
 };
 
 // Units of lane time until the curve first meets the target; negative when it never does.
@@ -58,6 +59,10 @@ class CurveBoard {
   std::size_t resident_max = 0;
   // Called once after the boot, before any task: to hand a policy what only the lab has.
   std::function<void(policies::Policy&)> prepare_policy;
+  // Called once with what the core will boot with: power, a fleet, another kind of lane.
+  std::function<void(core::CoreConfig&)> configure;
+  // Called for each message to a peer.
+  std::function<void(const core::SendToPeer&)> send;
   // Called after every step.
   std::function<void(const core::State&, const core::Effects&)> after_step;
 
@@ -72,6 +77,10 @@ class CurveBoard {
   // The same in steps, for a cluster. `tasks` outlive the board.
   void begin(const std::vector<SimulatedTask>& tasks);
   void ready(std::uint32_t index, TimeNs at);
+  // Something else happens to the board; `at` is not before anything that has happened.
+  void tell(TimeNs at, core::EventBody body);
+  // The part of its lane that is in use now.
+  [[nodiscard]] double use() const;
   [[nodiscard]] TimeNs next_at() const;  // kNever: nothing can happen any more
   void happen_next();
   [[nodiscard]] RunResult finish() const;

@@ -167,6 +167,7 @@ void TaskSpec::archive(Archive& ar) {
   ar.bounded(lane, LaneKind::kCpu);
   ar(deadline_after, deadline_wall, target_loss, memory_bytes);
   ar(report_every, planned_samples, seed, splittable);
+  if (ar.since(4)) ar(weight_milli);
 }
 
 bool TaskSpec::same_as(const TaskSpec& other) const {

@@ -30,6 +30,14 @@ struct ProcessRef {
   }
 };
 
+// What a task's success is worth beside that of others: 0.1 to 100, in thousandths.
+inline constexpr std::uint32_t kWeightMilliOne = 1000;
+inline constexpr std::uint32_t kWeightMilliMin = 100;
+inline constexpr std::uint32_t kWeightMilliMax = 100'000;
+[[nodiscard]] constexpr bool is_weight(std::uint32_t milli) {
+  return milli >= kWeightMilliMin && milli <= kWeightMilliMax;
+}
+
 // What the submitter asked for; never changes after acceptance.
 struct TaskSpec {
   std::string name;
@@ -45,10 +53,12 @@ struct TaskSpec {
   std::uint64_t planned_samples = 0;  // epochs times data, 0 when the author did not say
   std::uint64_t seed = 0;
   bool splittable = false;
+  std::uint32_t weight_milli = kWeightMilliOne;  // what its success is worth, in thousandths
   // Trains one model with other boards. Follows from `params`, which the core does not read, so it
   // is not archived: agent/settings/cotrain_task sets it where tasks are parsed and brought back.
   bool cotrain = false;
 
+  [[nodiscard]] double weight() const { return static_cast<double>(weight_milli) / 1000.0; }
   void archive(Archive& ar);
   [[nodiscard]] bool same_as(const TaskSpec& other) const;
 };

@@ -338,8 +338,8 @@ void Stepper::enforce_shares() {
   }
 }
 
-// The power share becomes a cap of the governor; the cpu and gpu shares limit the lanes' time. That
-// works on every board, with or without control groups.
+// The power share becomes a cap of the governor; the cpu and gpu shares limit the time of the lanes
+// that have something to run. That works on every board, with or without control groups.
 void Stepper::apply_shares() {
   const Amounts& enforced = s_.fleet.enforced;
   const std::int64_t power_mw = enforced[Resource::kPower];
@@ -347,7 +347,10 @@ void Stepper::apply_shares() {
                                 ? std::nullopt
                                 : std::optional(std::clamp<std::int64_t>(power_mw, 1, kCapMwMax)));
   Amounts whole{};
+  const bool idle = std::none_of(s_.lanes.begin(), s_.lanes.end(),
+                                 [this](const Lane& lane) { return is_wanted(lane); });
   for (const Lane& lane : s_.lanes) {
+    if (!idle && !is_wanted(lane)) continue;
     whole[Resource::kCpu] += lane.config.cores_milli;
     if (lane.config.kind == LaneKind::kGpu) whole[Resource::kGpu] += 1'000'000;
   }

@@ -35,6 +35,9 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
     return fail(Code::kRefused, "the board is draining; submit elsewhere, or `lairctl undrain` it");
   }
   if (spec.name.empty()) return fail(Code::kInvalid, "the task has no name");
+  if (!is_weight(spec.weight_milli)) {
+    return fail(Code::kInvalid, "weight must be 0.1 to 100");
+  }
   if (spec.report_every < 1 || spec.report_every > kReportEveryMax) {
     return fail(Code::kInvalid, "report_every must be 1 to " + std::to_string(kReportEveryMax));
   }

@@ -177,6 +177,30 @@ TEST(an_infeasible_task_counts_with_a_tenth_of_its_lane) {
   TEST_ASSERT_TRUE(judged(task).probability == 0.0);
 }
 
+TEST(a_claim_has_a_margin_and_never_more_than_the_lane) {
+  const core::Task known = followed(power_law, 0.2, 9000, kPlanned);
+  const Need need = judged(known);
+  const Claim claim = claim_of(need);
+  TEST_ASSERT_INT64_WITHIN(1, static_cast<DurationNs>(need.seconds_at(kClaimMargin) * 1e9),
+                           claim.busy);
+  TEST_ASSERT_TRUE(claim.busy > pace_of(need).at_full_speed);
+  TEST_ASSERT_TRUE(claim.success == kClaimMargin * need.reach);
+  // Without the time for its margin it claims the whole lane, with what it makes of that.
+  core::Task late = known;
+  late.deadline_at = static_cast<TimeNs>(need.seconds.median * 1e9) + 10 * kSecond;
+  const Need pressed = need_of(late, need.speed, 10 * kSecond);
+  TEST_ASSERT_TRUE(pressed.feasible());
+  TEST_ASSERT_EQUAL_INT64(claim_of(pressed).left, claim_of(pressed).busy);
+  TEST_ASSERT_TRUE(claim_of(pressed).success == pressed.probability);
+  // A young task claims by what is believed of one that nothing is known of.
+  const core::Task young = followed(power_law, 0.1, 1000, kPlanned, 101 * kSecond);
+  TEST_ASSERT_EQUAL_INT64(80 * kSecond, claim_of(need_of(young, kSpeed, kSecond)).busy);
+  const core::Task hopeless = followed(power_law, 0.001, 20'000, kPlanned, 21 * kSecond);
+  const Claim tenth = claim_of(judged(hopeless));
+  TEST_ASSERT_EQUAL_INT64(tenth.left / 10, tenth.busy);
+  TEST_ASSERT_TRUE(tenth.success > 0.0 && tenth.success < kFeasibleMin);
+}
+
 TEST(a_clean_curve_that_will_just_make_it_is_never_given_up) {
   const auto steep = [](double samples) { return 1000.0 / samples; };
   int doubted = 0;
