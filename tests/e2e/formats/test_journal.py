@@ -101,7 +101,7 @@ class Recorded(unittest.TestCase):
             unsealed(body, seq + 1)
 
     def test_of_a_cut_file_as_much_is_read_as_by_the_program(self):
-        some = 0
+        some = cuts = 0
         with tempfile.TemporaryDirectory(prefix="laird-formats-", dir="/tmp") as folder:
             path = os.path.join(folder, "cut.db")
             whole = without_last_snapshot(ONE_BOARD, os.path.join(folder, "whole.db"))
@@ -111,7 +111,8 @@ class Recorded(unittest.TestCase):
                 said = re.search(r"identical: (\d+) events", replay(path))
                 self.assertEqual(len(salvage(TABLES, path)), int(said[1]) if said else 0, size)
                 some += said is not None
-        self.assertGreater(some, 25)
+                cuts += 1
+        self.assertGreater(some, cuts // 2)
 
     def test_the_example_of_the_page_is_in_the_journal(self):
         examples = [rows[1:] for heading, rows in tables_of(page("journal-format.md"))
