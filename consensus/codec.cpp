@@ -23,6 +23,11 @@ class Writer {
   }
   void u8(const std::uint8_t& v) { byte(v); }
   void u32(const std::uint32_t& v, std::uint32_t = UINT32_MAX) { varint(v); }
+  void u64(const std::uint64_t& v) { varint(v); }
+  // A digest is spread over all its bits: eight bytes, the low ones first.
+  void digest(const std::uint64_t& v) {
+    for (int shift = 0; shift < 64; shift += 8) byte(static_cast<std::uint8_t>(v >> shift));
+  }
   void parts(const Parts& v) { varint(static_cast<std::uint64_t>(v)); }
   void zigzag(const std::int64_t& v) {
     varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
@@ -68,6 +73,16 @@ class Reader {
     const std::uint64_t wide = varint();
     if (wide > limit) failed_ = true;
     v = failed_ ? 0 : static_cast<std::uint32_t>(wide);
+  }
+  void u64(std::uint64_t& v) {
+    v = varint();
+    if (v > kCountMax) failed_ = true;
+    if (failed_) v = 0;
+  }
+  void digest(std::uint64_t& v) {
+    v = 0;
+    for (int shift = 0; shift < 64; shift += 8) v |= static_cast<std::uint64_t>(byte()) << shift;
+    if (failed_) v = 0;
   }
   void parts(Parts& v) {
     const std::uint64_t wide = varint();
@@ -142,7 +157,7 @@ void signed_shares(Io& io, S& s) {
 
 template <class Io, class B>
 void ballot(Io& io, B& b) {
-  io.u32(b.round);
+  io.u64(b.round);
   io.u32(b.node);
 }
 
@@ -207,6 +222,11 @@ void registered(Io& io, R& r) {
   });
   ties(io, r);
   accounts(io, r.buried, kAccountsMax);
+  list(io, r.closed, kAccountsMax, [&](auto& c) {
+    account(io, c.by);
+    account(io, c.peer);
+    io.u32(c.edge_number);
+  });
   if constexpr (Io::kReading) {
     if (!well_formed(r)) io.fail();
   }
@@ -355,6 +375,7 @@ void statement(Io& io, B& b) {
     io.u32(t.edge_number);
     boolean(io, t.peer_dead);
     boolean(io, t.peer_silent);
+    io.u8(t.degree);
   });
   keepers(io, b.keepers);
 }
@@ -376,14 +397,20 @@ void request(Io& io, B& b) {
 template <class Io, class B>
 void agreement_body(Io& io, B& b) {
   using T = std::remove_const_t<B>;
-  if constexpr (std::is_same_v<T, PrepareBody> || std::is_same_v<T, AcceptedBody>) {
+  if constexpr (std::is_same_v<T, PrepareBody>) {
     io.u32(b.version);
     ballot(io, b.ballot);
+  } else if constexpr (std::is_same_v<T, AcceptedBody>) {
+    io.u32(b.version);
+    ballot(io, b.ballot);
+    io.digest(b.digest);
+    boolean(io, b.locked);
   } else if constexpr (std::is_same_v<T, PromiseBody>) {
     io.u32(b.version);
     ballot(io, b.ballot);
-    ballot(io, b.accepted_at);
-    list(io, b.accepted, 1, [&](auto& r) { registered(io, r); });
+    ballot(io, b.locked_at);
+    io.digest(b.digest);
+    list(io, b.locked, 1, [&](auto& r) { registered(io, r); });
   } else if constexpr (std::is_same_v<T, AcceptBody>) {
     ballot(io, b.ballot);
     registered(io, b.value);
@@ -409,18 +436,18 @@ void plain_body(Io& io, B& b) {
     io.u32(b.version);
     io.u32(b.question);
   } else if constexpr (std::is_same_v<T, RollCallBody>) {
-    io.u32(b.call);
+    io.u64(b.call);
   } else if constexpr (std::is_same_v<T, PresentBody>) {
-    io.u32(b.call);
-    io.u32(b.founding_epoch);
+    io.u64(b.call);
+    io.u64(b.founding_epoch);
     io.u32(b.version);
     accounts(io, b.keepers, kKeepersMax);
   } else if constexpr (std::is_same_v<T, FoundBody>) {
-    io.u32(b.founding_epoch);
-    boolean(io, b.start);
+    io.u64(b.founding_epoch);
     accounts(io, b.accounts, kAccountsMax);
   } else if constexpr (std::is_same_v<T, FoundAckBody>) {
-    io.u32(b.founding_epoch);
+    io.u64(b.founding_epoch);
+    boolean(io, b.all);
   } else if constexpr (std::is_same_v<T, RelayBody>) {
     account(io, b.from);
     request(io, b.request);
@@ -465,9 +492,15 @@ bool body_by_kind(Reader& r, std::size_t kind, Body& out) {
 void encode(const Message& message, Bytes& out) {
   Writer w(out);
   w.byte(static_cast<std::uint8_t>(kWireVersion << 4 | message.body.index()));
-  w.u32(message.founding_epoch);
+  w.u64(message.founding_epoch);
   if (message.body.index() != 0) w.u32(message.from_incarnation);
   body_of(w, message.body);
+}
+
+std::optional<std::uint8_t> other_wire_version(std::string_view bytes) {
+  if (bytes.empty()) return std::nullopt;
+  const auto version = static_cast<std::uint8_t>(static_cast<std::uint8_t>(bytes.front()) >> 4);
+  return version == kWireVersion ? std::nullopt : std::optional(version);
 }
 
 Result<Message> decode(std::string_view bytes) {
@@ -483,7 +516,7 @@ Result<Message> decode(std::string_view bytes) {
                                     ", this agent speaks " + std::to_string(kWireVersion));
   }
   Message m;
-  r.u32(m.founding_epoch);
+  r.u64(m.founding_epoch);
   const bool on_edge = (first & 0x0F) == 0;
   if (!on_edge) r.u32(m.from_incarnation, kIncarnationMax);
   if (!body_by_kind(r, first & 0x0F, m.body)) {

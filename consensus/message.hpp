@@ -57,7 +57,12 @@ struct StatedTie {
   std::uint32_t edge_number = 0;
   bool peer_dead = false;
   bool peer_silent = false;  // the keeper has probed the peer, and it never answered
+  std::uint8_t degree = 0;   // how many living neighbours the peer has
   bool operator==(const StatedTie&) const = default;
+  void archive(Archive& ar) {
+    ar(peer);
+    ar(edge_number, peer_dead, peer_silent, degree);
+  }
 };
 struct StatementBody {
   std::uint32_t version = 0;
@@ -90,11 +95,11 @@ struct ProbeBody {
 
 // The agreement of the keepers of the present version on the next one: voting/ballots.hpp.
 struct Ballot {
-  std::uint32_t round = 0;  // 0: for the owner of the present version only
+  std::uint64_t round = 0;  // 0: for the owner of the present version only
   NodeId node = 0;
   auto operator<=>(const Ballot&) const = default;
   void archive(Archive& ar) {
-    ar(round);
+    archive_widened(ar, round);
     ar(node);
   }
 };
@@ -103,11 +108,13 @@ struct PrepareBody {
   Ballot ballot;
   bool operator==(const PrepareBody&) const = default;
 };
+// Sent to every keeper; the value itself goes to the proposer only.
 struct PromiseBody {
   std::uint32_t version = 0;
   Ballot ballot;
-  Ballot accepted_at;
-  std::vector<Register> accepted;  // none or one
+  Ballot locked_at;
+  std::uint64_t digest = 0;      // of the value on which the sender is locked; 0: on none
+  std::vector<Register> locked;  // none or one
   bool operator==(const PromiseBody&) const = default;
 };
 struct AcceptBody {
@@ -115,9 +122,12 @@ struct AcceptBody {
   Register value;
   bool operator==(const AcceptBody&) const = default;
 };
+// A vote, sent to every keeper. `locked`: the sender has counted a quorum of votes for this value.
 struct AcceptedBody {
   std::uint32_t version = 0;
   Ballot ballot;
+  std::uint64_t digest = 0;  // of the value voted for
+  bool locked = false;
   bool operator==(const AcceptedBody&) const = default;
 };
 struct RefusedBody {
@@ -132,24 +142,25 @@ struct DecidedBody {
 
 // The founding of a fleet, or its founding anew when the register is lost: ledger/founding.hpp.
 struct RollCallBody {
-  std::uint32_t call = 0;
+  std::uint64_t call = 0;
   bool operator==(const RollCallBody&) const = default;
 };
 struct PresentBody {
-  std::uint32_t call = 0;
-  std::uint32_t founding_epoch = 0;  // in which the sender takes part; 0: none
-  std::uint32_t version = 0;         // of the register the sender holds; 0: none
+  std::uint64_t call = 0;
+  Epoch founding_epoch = 0;   // in which the sender takes part; 0: none
+  std::uint32_t version = 0;  // the newest one whose keepers the sender knows; 0: none
   std::vector<Account> keepers;
   bool operator==(const PresentBody&) const = default;
 };
 struct FoundBody {
-  std::uint32_t founding_epoch = 0;
-  bool start = false;  // every member has left the earlier epochs
+  Epoch founding_epoch = 0;
   std::vector<Account> accounts;
   bool operator==(const FoundBody&) const = default;
 };
+// Sent to every member. `all`: the sender has counted the words of all members.
 struct FoundAckBody {
-  std::uint32_t founding_epoch = 0;
+  Epoch founding_epoch = 0;
+  bool all = false;
   bool operator==(const FoundAckBody&) const = default;
 };
 
@@ -165,7 +176,7 @@ using Body = std::variant<EdgeBody, RequestBody, StatementBody, ReferBody, Probe
                           RollCallBody, PresentBody, FoundBody, FoundAckBody, RelayBody>;
 
 struct Message {
-  std::uint32_t founding_epoch = 0;    // messages of another epoch are dropped
+  Epoch founding_epoch = 0;            // messages of another epoch are dropped
   std::uint32_t from_incarnation = 0;  // the transport names the sending node; 0: on an edge
   Body body;
 
@@ -180,7 +191,7 @@ struct Outgoing {
 // What one step of a ledger sends; the caller owns it and clears it.
 struct Out {
   std::vector<Outgoing> messages;
-  void send(NodeId to, std::uint32_t founding_epoch, std::uint32_t incarnation, Body body) {
+  void send(NodeId to, Epoch founding_epoch, std::uint32_t incarnation, Body body) {
     messages.push_back({to, Message{founding_epoch, incarnation, std::move(body)}});
   }
   void clear() { messages.clear(); }

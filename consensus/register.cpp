@@ -41,6 +41,21 @@ void Register::archive(Archive& ar) {
   ar.sequence(keepers, kKeepersMax);
   ar.sequence(entries, kAccountsMax);
   ar.sequence(buried, kAccountsMax);
+  if (ar.since(4)) ar.sequence(closed, kAccountsMax);
+}
+
+std::uint8_t degree_of(const Register& value, const Account& account) {
+  const Entry* e = value.find(account);
+  if (e == nullptr) return 0;
+  return static_cast<std::uint8_t>(std::count_if(
+      e->ties.begin(), e->ties.end(), [&](const Tie& t) { return value.alive(t.peer); }));
+}
+
+std::uint64_t digest_of(const Register& value) {
+  Register copy = value;  // an archive takes what it may also fill in
+  Archive ar = Archive::hasher();
+  copy.archive(ar);
+  return ar.digest();
 }
 
 bool well_formed(const Register& value) {
@@ -106,9 +121,13 @@ std::uint8_t quorum_for(std::size_t members, std::size_t degree) {
 }
 
 std::size_t keepers_for(std::size_t living) {
-  // An even number of keepers survives no more faults than the odd number below it.
-  const std::size_t n = std::min(living, kKeepersMax);
-  return n % 2 == 0 && n > 0 ? n - 1 : n;
+  if (living <= 3) return living == 2 ? 1 : living;
+  return std::min(living, kKeepersMax) / 2 * 2;
+}
+
+std::size_t votes_needed(std::size_t keepers) {
+  if (keepers <= 3) return keepers / 2 + 1;
+  return (keepers + kLiarsMax) / 2 + 1;
 }
 
 Register founding_register(const NeighbourGraph& graph, const std::vector<Account>& accounts) {
@@ -134,7 +153,9 @@ Register founding_register(const NeighbourGraph& graph, const std::vector<Accoun
 }
 
 RegisterEdit::RegisterEdit(const Register& from, bool untagged)
-    : next_(from), version_(from.version + 1), untagged_(untagged) {}
+    : next_(from), version_(from.version + 1), untagged_(untagged) {
+  next_.closed.clear();
+}
 
 void RegisterEdit::touch(Entry& entry) {
   entry.changed = version_;
@@ -161,10 +182,13 @@ void RegisterEdit::close(const Account& by, const Closing& closing) {
   const Tie* tie = mine->tie_to(peer);
   if (tie == nullptr || (tie->edge_number != closing.edge_number && !untagged_)) return;
   // The author keeps what it received, the peer keeps what the author sent.
-  add(mine->base, closing.heard);
-  add(mine->base, closing.sent, -1);
-  add(theirs->base, closing.sent);
-  add(theirs->base, closing.heard, -1);
+  Shares net{};
+  for (std::size_t r = 0; r < kResources; ++r) {
+    net[r] = bounded(static_cast<Wide>(closing.heard[r]) - closing.sent[r]);
+  }
+  add(mine->base, net);
+  add(theirs->base, net, -1);
+  next_.closed.push_back({author, peer, tie->edge_number});
   untie(*mine, *theirs);
 }
 
@@ -173,7 +197,8 @@ bool RegisterEdit::open(const Account& a, const Account& b) {
   Entry* two = next_.find(b);
   if (one == nullptr || two == nullptr || one == two || one->dead || two->dead) return false;
   if (one->tie_to(b) != nullptr) return false;
-  if (one->ties.size() >= kEdgesMax || two->ties.size() >= kEdgesMax) return false;
+  if (one->ties.size() >= kTiesMax || two->ties.size() >= kTiesMax) return false;
+  if (next_.edges_opened >= kEdgeNumberMax) return false;
   const std::uint32_t edge_number = ++next_.edges_opened;
   const auto insert = [&](Entry& e, const Account& peer) {
     e.ties.insert(std::lower_bound(e.ties.begin(), e.ties.end(), peer, tie_before),
@@ -196,24 +221,31 @@ void RegisterEdit::enroll(const Account& newcomer, const std::vector<NodeId>& wa
     return !e.dead && e.account.node != newcomer.node;
   });
   if (!somebody && others) return;
-  Entry entry;
-  entry.account = newcomer;
-  const auto at =
-      std::lower_bound(next_.entries.begin(), next_.entries.end(), newcomer, entry_before);
-  next_.entries.insert(at, entry);
-  for (const Entry& e : next_.entries) {
-    if (e.account.node == newcomer.node && e.account != newcomer) declare_dead(e.account, true);
-  }
+  enter(newcomer, 0);
   for (const NodeId node : wanted) open(newcomer, next_.living(node));
   Entry& e = *next_.find(newcomer);
   e.quorum = quorum_for(members, e.ties.size());
-  touch(e);
+}
+
+void RegisterEdit::enter(const Account& newcomer, std::uint8_t quorum) {
+  if (next_.find(newcomer) != nullptr || next_.past(newcomer)) return;
+  if (next_.entries.size() >= kAccountsMax) return;
+  Entry entry;
+  entry.account = newcomer;
+  entry.quorum = quorum;
+  const auto at =
+      std::lower_bound(next_.entries.begin(), next_.entries.end(), newcomer, entry_before);
+  touch(*next_.entries.insert(at, entry));
+  for (const Entry& e : next_.entries) {
+    if (e.account.node == newcomer.node && e.account != newcomer) declare_dead(e.account, true);
+  }
 }
 
 void RegisterEdit::set_quorum(const Account& account, std::uint32_t quorum_revision,
                               std::uint8_t quorum) {
   Entry* e = next_.find(account);
   if (e == nullptr || e->dead || quorum_revision <= e->quorum_revision) return;
+  if (quorum_revision > kQuorumRevisionMax) return;
   if (quorum == 0 && next_.living_count() > 1) return;
   e->quorum_revision = quorum_revision;
   e->quorum = quorum;
@@ -307,6 +339,11 @@ void RegisterEdit::seat_keepers(const std::vector<Account>& heard) {
   if (seats.empty() || seats == next_.keepers) return;
   next_.keepers = std::move(seats);
   changed_ = true;
+}
+
+void RegisterEdit::set_keepers(std::vector<Account> keepers) {
+  changed_ |= keepers != next_.keepers;
+  next_.keepers = std::move(keepers);
 }
 
 Register RegisterEdit::finish(const Account& owner) {

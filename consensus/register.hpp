@@ -55,13 +55,29 @@ struct Closing {
   void archive(Archive& ar);
 };
 
+// Which end's numbers have ended an edge. A version names those that it has ended, so that a voter
+// can check them against what that end has told it.
+struct ClosedTie {
+  Account by;
+  Account peer;
+  std::uint32_t edge_number = 0;
+
+  bool operator==(const ClosedTie&) const = default;
+  void archive(Archive& ar) {
+    ar(by);
+    ar(peer);
+    ar(edge_number);
+  }
+};
+
 struct Register {
   std::uint32_t version = 0;       // 0: no register is known
   Account owner;                   // proposed this version; may propose the next in round 0
   std::uint32_t edges_opened = 0;  // since the founding; the newest edge number
   std::vector<Account> keepers;
-  std::vector<Entry> entries;   // sorted by account
-  std::vector<Account> buried;  // the last settled account of a node; sorted
+  std::vector<Entry> entries;     // sorted by account
+  std::vector<Account> buried;    // the last settled account of a node; sorted
+  std::vector<ClosedTie> closed;  // the edges that this version has ended, in that order
 
   bool operator==(const Register&) const = default;
   [[nodiscard]] const Entry* find(const Account& account) const;
@@ -89,7 +105,17 @@ struct Register {
 // How many fresh edges keep an account unfenced. A silent group is settled only if none of its
 // members has that many edges inside the group: such a group could be cut off and at work.
 [[nodiscard]] std::uint8_t quorum_for(std::size_t members, std::size_t degree);
+// Seats for so many living accounts: 1, 3, 4, 6 or 8. Above three they are even, because with one
+// more, odd seat a version needs one more vote and survives no more crashes.
 [[nodiscard]] std::size_t keepers_for(std::size_t living);
+// How many keepers decide. Any two such groups of four keepers or more have an honest one in common
+// if one keeper lies; groups of three have one in common if nobody does.
+[[nodiscard]] std::size_t votes_needed(std::size_t keepers);
+// How many living neighbours an account has.
+[[nodiscard]] std::uint8_t degree_of(const Register& value, const Account& account);
+// A register in one number, to compare votes. It is no seal: whoever adopts a register from outside
+// compares the registers themselves.
+[[nodiscard]] std::uint64_t digest_of(const Register& value);
 
 // The next version in the making.
 class RegisterEdit {
@@ -106,6 +132,8 @@ class RegisterEdit {
   // Enters a new account with base 0, tied to the living accounts of the wanted nodes, of which
   // there must be one if anybody else lives. Earlier accounts of its node are confirmed dead.
   void enroll(const Account& newcomer, const std::vector<NodeId>& wanted, std::size_t members);
+  // The first half of it: enters the account with base 0, no edge, and that quorum.
+  void enter(const Account& newcomer, std::uint8_t quorum);
   void set_quorum(const Account& account, std::uint32_t quorum_revision, std::uint8_t quorum);
   void declare_dead(const Account& account, bool confirmed_dead);
   // Removes every group of dead accounts that has no edge to a living account, and adds the bases
@@ -113,6 +141,7 @@ class RegisterEdit {
   void settle(const Account& heir);
   // Gives the seats of dead keepers to others, first to accounts that were heard of late.
   void seat_keepers(const std::vector<Account>& heard);
+  void set_keepers(std::vector<Account> keepers);
   // The finished version. If nothing was changed it has the version number of the present one.
   [[nodiscard]] Register finish(const Account& owner);
 

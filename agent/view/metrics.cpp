@@ -187,6 +187,14 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
   text.family("laird_coop_messages", "counter", "", "Ledger messages of peers.");
   text.sample(label("result", "taken"), count(fleet.counters.peer_messages));
   text.sample(label("result", "refused"), count(fleet.counters.peer_messages_refused));
+  if (!fleet.ledger) return;
+  text.family("laird_ledger_refusals", "counter", "",
+              "What peers said and the ledger did not believe.");
+  const consensus::Refusals refusals = fleet.ledger->refusals();
+  for (std::size_t k = 0; k < consensus::kRefusals; ++k) {
+    const auto reason = static_cast<consensus::Refusal>(k);
+    text.sample(label("reason", std::string(consensus::name(reason))), count(refusals.of(reason)));
+  }
 }
 
 void add_link(OpenMetrics& text, const MetricsInput& in) {

@@ -11,7 +11,7 @@ void Ledger::archive(Archive& ar) {
   ar(config_.drift_ppm);
   ar(config_.theta_permille);
   ar(self_);
-  ar(founding_epoch_);
+  archive_widened(ar, founding_epoch_);
   for (Demand& d : demand_) ar(d);
   archive_shares(ar, base_);
   ar.sequence(edges_, kEdgesMax);
@@ -38,6 +38,13 @@ void Ledger::archive(Archive& ar) {
   ar(behind_);
   ar(ticks_);
   ar(rejected_);
+  if (ar.since(4)) {
+    ar(words_);
+    ar(one_speaker_ticks_);
+    ar(unsure_);
+    ar(refusals_);
+    ar.sequence(other_wires_, kAccountsMax);
+  }
   if (ar.reading() && !ar.failed()) configure_voter();
 }
 

@@ -1,9 +1,11 @@
 // One end of an edge between two accounts: how much either end has granted, what the peer is known
 // to have received, and when the peer was last heard.
 //
-// Symbols: sent = S, the parts this end ever granted to the peer; heard = R, the largest S of the
-// peer that was heard. Both only grow, so a message is idempotent: loss, repetition and reordering
-// cost time, never shares. Invariant I1: heard at one end <= sent at the other (docs/ledger.md).
+// Symbols: sent = S, the parts this end ever granted to the peer; claimed, the largest S of the
+// peer that was heard; heard = R, what of it counts here. Both S and R only grow, so a message is
+// idempotent: loss, repetition and reordering cost time, never shares. Invariant I1: heard at one
+// end <= sent at the other (docs/ledger.md). R - S stays within the edge's limit: what the peer
+// claims beyond it counts once something went back.
 #pragma once
 
 #include <array>
@@ -43,6 +45,8 @@ struct Edge {
 
   Shares sent{};
   Shares heard{};
+  Shares claimed{};
+  Parts limit = kWhole;
   std::uint32_t seq = 0;
   std::uint32_t seq_heard = 0;
   std::uint32_t seq_acked = 0;
@@ -65,6 +69,8 @@ struct Edge {
   // The peer's count of grants according to an incoming message; nullopt if the message builds on
   // one that is no longer remembered, or claims what no honest peer can have sent.
   [[nodiscard]] std::optional<Shares> stated(const EdgeBody& body) const;
+  // Counts what the peer claims, as far as the limit allows.
+  void count_claims();
   // Applies an incoming message; false if the message must count as not heard.
   bool hear(const EdgeBody& body, TimeNs now);
   // Fills in the numbers of the next outgoing message and remembers the message.

@@ -111,7 +111,9 @@ void Ledger::grant_resource(std::size_t r) {
     if (flow[i] == 0) continue;
     const Parts fair =
         total <= spare ? flow[i] : static_cast<Parts>(static_cast<Wide>(flow[i]) * spare / total);
-    edges_[i].sent[r] += flow_floor(fair);
+    // A neighbour does not count what would be too much over one edge.
+    const Parts room = edge_limit(degree()) - (edges_[i].sent[r] - edges_[i].heard[r]);
+    edges_[i].sent[r] += flow_floor(std::min(fair, std::max<Parts>(room, 0)));
   }
 }
 

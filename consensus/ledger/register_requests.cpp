@@ -5,34 +5,30 @@
 #include "consensus/ledger/ledger.hpp"
 
 namespace laird::consensus {
+namespace {
+
+// For so many leases a board outside the register must have heard one member alone before it
+// believes that one, in a fleet of more than three.
+constexpr int kLonelyLeases = 4;
+
+}  // namespace
 
 void Ledger::on_register_message(const Account& from, const Message& m, TimeNs now, Out& out) {
   if (on_founding_message(from, m, now, out)) return;
   if (const auto* r = std::get_if<ReferBody>(&m.body)) {
-    if (m.founding_epoch > founding_epoch_ && m.founding_epoch == founding_.promised)
-      start_epoch(now);
-    // Another founding has taken place, or this node knew of none.
-    if (m.founding_epoch > std::max(founding_epoch_, founding_.promised)) {
-      const bool knew = founding_epoch_ != 0;
-      founding_epoch_ = m.founding_epoch;
-      founding_ = {};
-      keepers_version_ = 0;
-      begin(self_.incarnation + (knew ? 1 : 0), now);
-    }
-    if (m.founding_epoch == founding_epoch_ && r->version > keepers_version_) {
-      keepers_version_ = r->version;
-      keepers_ = r->keepers;
+    if (members_->has(from.node)) {
+      words_.hear_guide(from.node, m.founding_epoch, r->version, r->keepers, now);
+      heed_words(now);
     }
     return;
   }
-  if (m.founding_epoch < founding_epoch_ && std::holds_alternative<RequestBody>(m.body)) {
-    send(from.node, ReferBody{keepers_version_, keepers_}, out);
+  // Whoever asks in another founding may have been led astray by one member: it needs two words.
+  if (m.founding_epoch != founding_epoch_ && std::holds_alternative<RequestBody>(m.body)) {
+    if (at_work(now)) send(from.node, ReferBody{keepers_version_, keepers_}, out);
     return;
   }
-  if (m.founding_epoch != founding_epoch_ || founding_epoch_ == 0) {
-    ++rejected_;
-    return;
-  }
+  if (m.founding_epoch != founding_epoch_ || founding_epoch_ == 0) return refuse(Refusal::kEpoch);
+  voter_.heard_keeper(from, now);
   if (const auto* b = std::get_if<RequestBody>(&m.body)) {
     if (released(now)) {
       voter_.on_receipt(from, *b);
@@ -40,18 +36,27 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
     }
     if (voter_.seated()) {
       voter_.on_request(from, *b, now, out);
-    } else if (keepers_version_ > b->version) {
+    } else if (keepers_version_ > b->version && entered()) {
       send(from.node, ReferBody{keepers_version_, keepers_}, out);
     }
   } else if (const auto* s = std::get_if<StatementBody>(&m.body)) {
-    if (s->incarnation == self_.incarnation) apply(*s, now);
+    words_.hear_guide(from.node, m.founding_epoch, s->version, s->keepers, now);
+    if (s->incarnation == self_.incarnation) words_.hear_statement(from, *s);
+    heed_words(now);
   } else if (const auto* probe = std::get_if<ProbeBody>(&m.body)) {
     RequestBody answer = request(now);
     answer.echo = probe->question;
     send(from.node, std::move(answer), out);
   } else if (const auto* relayed = std::get_if<RelayBody>(&m.body)) {
     voter_.on_relay(from, *relayed, now);
-  } else if (const auto* p = std::get_if<PrepareBody>(&m.body)) {
+  } else {
+    on_keepers_message(from, m, now, out);
+  }
+  catch_up(now);
+}
+
+void Ledger::on_keepers_message(const Account& from, const Message& m, TimeNs now, Out& out) {
+  if (const auto* p = std::get_if<PrepareBody>(&m.body)) {
     voter_.on_prepare(from, *p, now, out);
   } else if (const auto* promise = std::get_if<PromiseBody>(&m.body)) {
     voter_.on_promise(from, *promise, now, out);
@@ -60,14 +65,104 @@ void Ledger::on_register_message(const Account& from, const Message& m, TimeNs n
   } else if (const auto* accepted = std::get_if<AcceptedBody>(&m.body)) {
     voter_.on_accepted(from, *accepted, now, out);
   } else if (const auto* refused = std::get_if<RefusedBody>(&m.body)) {
-    voter_.on_refused(*refused, now);
+    voter_.on_refused(from, *refused, now);
   } else if (const auto* decided = std::get_if<DecidedBody>(&m.body)) {
-    voter_.on_decided(decided->value, now);
+    voter_.on_decided(from, decided->value, words_needed_of(from, now), now, out);
   }
-  catch_up(now);
+}
+
+// One member can lie, two cannot. A node that has heard one member only, whomever it asked, has
+// nobody else to ask. In a fleet of three a lease of that is enough: the third is gone or cut off,
+// and so fenced, and nobody is harmed if that one lies. In a larger fleet, where the others have
+// left or wait outside like this node, it takes kLonelyLeases.
+std::size_t Ledger::words_needed(TimeNs now) const {
+  const std::size_t others = members_->members().size() - (members_->has(self_.node) ? 1 : 0);
+  if (config_.faults.trusting || others < kWords) return 1;
+  const int leases = others == kWords ? 1 : kLonelyLeases;
+  const bool long_alone = one_speaker_ticks_ * config_.tick >= leases * config_.lease;
+  return long_alone && !at_work(now) ? 1 : kWords;
+}
+
+// Ticks count, not time: a node that was away or stood still has not listened meanwhile.
+void Ledger::count_speakers(TimeNs now) {
+  const bool waits = outside_since_ != kNever || urgent_since_ != kNever;
+  const bool one = waits && words_.speakers(now - config_.lease) == 1;
+  one_speaker_ticks_ = one ? std::min<std::uint32_t>(one_speaker_ticks_ + 1, 1U << 30) : 0;
+}
+
+std::optional<NodeId> Ledger::only_keeper() const {
+  if (keepers_.size() != 1) return std::nullopt;
+  return keepers_.front().node;
+}
+
+// A fleet of two has one keeper, whose word is all there is.
+std::size_t Ledger::words_needed_of(const Account& keeper, TimeNs now) const {
+  const std::vector<Account>& known =
+      voter_.value().version >= keepers_version_ && voter_.value().version != 0
+          ? voter_.value().keepers
+          : keepers_;
+  return known.size() == 1 && known.front() == keeper ? 1 : words_needed(now);
+}
+
+// What two members say alike is believed, and repairs which keepers and which founding were
+// believed of one alone where there was nobody else to ask. What was applied of a register is never
+// taken back: the words of two may have been under way for long.
+void Ledger::heed_words(TimeNs now) {
+  const bool one = words_needed(now) == 1;
+  const Epoch sure = words_.agreed_epoch(kWords);
+  const Epoch epoch = sure != 0 || !one ? sure : words_.agreed_epoch(1);
+  if (epoch != 0 && epoch != founding_epoch_) follow(epoch, sure != 0, now);
+  const std::uint32_t known = unsure_.keepers ? unsure_.keepers_version : keepers_version_;
+  if (const auto two = words_.agreed_keepers(founding_epoch_, known, kWords, std::nullopt,
+                                             now - config_.lease)) {
+    unsure_.keepers = false;
+    keepers_version_ = two->version;
+    keepers_ = two->keepers;
+  } else if (const auto guide = words_.agreed_keepers(founding_epoch_, keepers_version_,
+                                                      one ? 1 : kWords, only_keeper(), INT64_MIN)) {
+    if (guide->version - keepers_version_ > kVersionStep && keepers_version_ != 0) return;
+    if (!unsure_.keepers) unsure_.keepers_version = keepers_version_;
+    unsure_.keepers = true;
+    keepers_version_ = guide->version;
+    keepers_ = guide->keepers;
+  }
+  heed_statements(now);
+}
+
+void Ledger::heed_statements(TimeNs now) {
+  const std::size_t majority = config_.faults.trusting ? 1 : keepers_.size() / 2 + 1;
+  const auto s = words_.agreed_statement(keepers_, self_.incarnation, version_, majority);
+  if (!s) return;
+  const bool far = version_ != 0 && s->version - version_ > kVersionStep;
+  if (majority < kWords && far && !config_.faults.trusting) return;
+  apply(*s, now);
+}
+
+// Enough members take part in another founding than this node. It follows them unless its own
+// register works: then they cannot have founded without it.
+void Ledger::follow(Epoch founding_epoch, bool sure, TimeNs now) {
+  if (founding_epoch == founding_.promised) return start_epoch(now);
+  const bool older = founding_epoch < founding_epoch_ && !(sure && unsure_.epoch);
+  if (!sure && founding_epoch > founding_epoch_ + kEpochStep) return refuse(Refusal::kEpoch);
+  if (at_work(now) || older) return refuse(Refusal::kEpoch);
+  // What this node has promised it keeps until nothing can come of it any more.
+  const DurationNs wait = register_patience(config_.lease) + 2 * kFoundingTicksMax * config_.tick;
+  if (founding_.promised != 0 && now - founding_.promised_at < wait) return;
+  const bool knew = founding_epoch_ != 0 || founding_.promised != 0;
+  if (knew && self_.incarnation >= kIncarnationMax) return refuse(Refusal::kEpoch);
+  founding_epoch_ = founding_epoch;
+  founding_ = {};
+  keepers_version_ = 0;
+  unsure_ = {};
+  unsure_.epoch = !sure;
+  begin(self_.incarnation + (knew ? 1 : 0), now);
 }
 
 void Ledger::catch_up(TimeNs now) {
+  if (voter_.value().version > keepers_version_) {
+    keepers_version_ = voter_.value().version;
+    keepers_ = voter_.value().keepers;
+  }
   if (voter_.value().version > version_) {
     if (const auto s = voter_.statement_for(self_, now)) apply(*s, now);
   }
@@ -77,10 +172,6 @@ void Ledger::catch_up(TimeNs now) {
 // an edge that the other end closed has ended with numbers at least as good for this end as its own
 // (invariant I2).
 void Ledger::apply(const StatementBody& s, TimeNs now) {
-  if (s.version > keepers_version_) {
-    keepers_version_ = s.version;
-    keepers_ = s.keepers;
-  }
   if (s.version <= version_) return;
   version_ = s.version;
   told_at_ = now;
@@ -117,9 +208,12 @@ void Ledger::apply(const StatementBody& s, TimeNs now) {
       e.heard_at = now;
       e.peer_dead = t.peer_dead;
       e.peer_silent = t.peer_silent;
+      e.limit = edge_limit(t.degree);
       moved = true;
     } else {
       at->peer_dead = t.peer_dead;
+      at->limit = edge_limit(t.degree);
+      if (!at->closing) at->count_claims();
       at->peer_silent = t.peer_silent;
     }
   }
@@ -151,7 +245,7 @@ void Ledger::review_quorum() {
       edges_.begin(), edges_.end(), [](const Edge& e) { return !e.closing && !e.peer_dead; }));
   const std::uint8_t wanted =
       alone_ ? std::uint8_t{0} : quorum_for(members_->members().size(), open);
-  if (wanted == quorum_) return;
+  if (wanted == quorum_ || quorum_revision_ >= kQuorumRevisionMax) return;
   quorum_next_ = wanted;
   asked_ = true;
 }
@@ -159,7 +253,7 @@ void Ledger::review_quorum() {
 RequestBody Ledger::request(TimeNs now) const {
   RequestBody body;
   body.version = version_;
-  body.serial = static_cast<std::uint32_t>(ticks_);
+  body.serial = static_cast<std::uint32_t>(std::min<std::uint64_t>(ticks_, UINT32_MAX));
   body.members = static_cast<std::uint32_t>(members_->members().size());
   if (resigning()) {
     body.leave = true;
@@ -197,7 +291,8 @@ void Ledger::ask(TimeNs now, Out& out) {
   }
   const DurationNs since = urgent ? now - urgent_since_ : 0;
   const bool register_moves = now - told_at_ < register_patience(config_.lease);
-  const bool news = behind_ || !body.silent.empty();
+  const bool news =
+      behind_ || !body.silent.empty() || words_.unconfirmed(self_.incarnation, version_);
   behind_ = false;
   const DurationNs interval =
       urgent ? (since < kUrgentTicks * config_.tick ? 1 : kPatientTicks) * config_.tick

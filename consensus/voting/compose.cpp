@@ -8,15 +8,20 @@
 namespace laird::consensus {
 
 Register RegisterVoter::compose(TimeNs now) {
-  RegisterEdit edit(value(), untagged_closings_);
-  for (const Pending& p : pending_) enter(edit, p, now);
+  RegisterEdit edit(value(), faults_.untagged_closings);
+  if (value().version >= kVersionMax) return edit.finish(self_);
+  for (const Pending& p : pending_) {
+    if (p.believed()) enter(edit, p, now);
+  }
   if (suspicions_.review(edit.state(), value(), closed_upon(), now)) news_ = true;
   for (const Account& a : suspicions_.unresponsive(now)) {
     const Entry* e = edit.state().find(a);
     if (a == self_ || e == nullptr || e->dead) continue;
     if (suspicions_.supporters(edit.state(), *e, now) < e->quorum) edit.declare_dead(a, false);
   }
-  for (const Pending& p : pending_) release(edit, p);
+  for (const Pending& p : pending_) {
+    if (p.believed()) release(edit, p);
+  }
   edit.settle(self_);
   std::vector<Account> heard = suspicions_.contacts(now);
   heard.push_back(self_);
@@ -27,6 +32,7 @@ Register RegisterVoter::compose(TimeNs now) {
 std::vector<Account> RegisterVoter::closed_upon() const {
   std::vector<Account> out;
   for (const Pending& p : pending_) {
+    if (!p.believed()) continue;
     for (const Closing& c : p.body.closings) out.push_back(c.peer);
   }
   return out;
@@ -59,7 +65,9 @@ void RegisterVoter::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
     if (!p.body.leave) enroll(edit, p, std::move(wanted), now);
     return;
   }
-  for (const Closing& c : p.body.closings) edit.close(p.from, c);
+  for (const Closing& c : p.body.closings) {
+    if (plausible(c) || faults_.trusting) edit.close(p.from, c);
+  }
   if (p.body.quorum_revision != 0) {
     edit.set_quorum(p.from, p.body.quorum_revision, p.body.quorum);
   }

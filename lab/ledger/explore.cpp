@@ -83,12 +83,13 @@ State Search::first() const {
   std::vector<Account> accounts;
   for (NodeId n = 0; n <= kSeats; ++n) accounts.push_back({n, 1});
   const NeighbourGraph graph({0, 1, 2, 3});
-  const Register founding = consensus::founding_register(graph, accounts);
+  Register founding = consensus::founding_register(graph, accounts);
+  founding.keepers.resize(kSeats);
   Out out;
   for (NodeId n = 0; n < kSeats; ++n) {
     RegisterVoter k;
     // With ticks of length zero, whatever waits for time to pass may happen at once.
-    k.configure({0, 0}, 1, false);
+    k.configure({0, 0}, 1, {false, false, true});
     k.begin({n, 1}, founding, kDay);
     s.keepers.push_back(std::move(k));
   }
@@ -109,9 +110,10 @@ State Search::first() const {
   return s;
 }
 
-// Keeper 0 proposes, and nobody hears the proposal. Keeper 1 asks for the floor; keeper 0 promises
-// it and tells what it has voted for; keeper 1 has to finish that proposal. Both then receive
-// another request.
+// If so asked: keepers 0 and 1 vote and lock, keeper 0 decides, and nobody else has heard of it.
+// Otherwise keeper 0 proposes, and nobody hears the proposal. Keeper 1 asks for the floor; keeper 0
+// promises it and tells what it has voted for; keeper 1 has to finish that proposal. Both then
+// receive another request.
 void Search::take_over(State& state) const {
   const auto tick = [&](NodeId n) {
     Out out;
@@ -126,6 +128,12 @@ void Search::take_over(State& state) const {
     }
   };
   tick(0);
+  if (bounds_.decided) {
+    pass(0, 1);
+    pass(1, 0);
+    state.sent.clear();
+    return;
+  }
   state.sent.clear();
   tick(1);
   pass(1, 0);
@@ -170,9 +178,9 @@ void Search::deliver(State& state, const Sent& m) const {
   } else if (const auto* d = std::get_if<consensus::AcceptedBody>(&message->body)) {
     k.on_accepted(from, *d, t, out);
   } else if (const auto* r = std::get_if<consensus::RefusedBody>(&message->body)) {
-    k.on_refused(*r, t);
+    k.on_refused(from, *r, t);
   } else if (const auto* v = std::get_if<consensus::DecidedBody>(&message->body)) {
-    k.on_decided(v->value, t);
+    k.on_decided(from, v->value, consensus::kWords, t, out);
   }
   take(state, m.to, out);
 }

@@ -179,6 +179,7 @@ std::string_view name(NoticeKind kind) {
     case NoticeKind::kRefusedCommand: return "refused-command";
     case NoticeKind::kDrain: return "drain";
     case NoticeKind::kConfig: return "config";
+    case NoticeKind::kWire: return "wire";
   }
   return "?";
 }

@@ -78,7 +78,8 @@ enum class NoticeKind : std::uint8_t {
   kPlan,
   kRefusedCommand,
   kDrain,
-  kConfig
+  kConfig,
+  kWire  // a peer speaks another version of the wire form
 };
 struct Notice {  // something people should hear of
   NoticeKind kind = NoticeKind::kPlan;

@@ -19,7 +19,7 @@ constexpr TimeNs kIncarnationsBegin = 1'577'836'800LL * kSecond;  // 2020-01-01
 std::uint32_t incarnation_at(TimeNs wall_ns) {
   const TimeNs seconds = (wall_ns - kIncarnationsBegin) / kSecond;
   return static_cast<std::uint32_t>(
-      std::clamp<TimeNs>(seconds, 2, static_cast<TimeNs>(consensus::kIncarnationMax)));
+      std::clamp<TimeNs>(seconds, 2, static_cast<TimeNs>(consensus::kIncarnationOfClockMax)));
 }
 
 }  // namespace
@@ -77,7 +77,8 @@ void Stepper::begin_ledger(std::uint32_t incarnation) {
 
 // Begins a new account of this board, which holds nothing.
 void Stepper::begin_again(std::uint32_t last) {
-  begin_ledger(std::max(last + 1, incarnation_at(wall_now())));
+  const std::uint32_t next = std::min(last, consensus::kIncarnationMax - 1) + 1;
+  begin_ledger(std::max(next, incarnation_at(wall_now())));
 }
 
 // Only a founder that was never seen before starts with a founder's equal share. Every other board
@@ -208,13 +209,27 @@ void Stepper::on(const PeersHeard& e) {
     const Result<consensus::Message> message = consensus::decode(m.bytes);
     // Founders that are no members (any more) are heard too: they may have an edge to close.
     const consensus::NodeId from = node_number(m.from);
-    if (!message || !fleet.ledger || name_of(fleet.budget, from) == nullptr) {
+    const bool known = name_of(fleet.budget, from) != nullptr;
+    if (!message || !fleet.ledger || !known) {
       ++fleet.counters.peer_messages_refused;
+      if (known && fleet.ledger) note_wire_version(m);
       continue;
     }
     fleet.ledger->on_message(from, *message, s_.now, out);
   }
   send(out);
+}
+
+// Boards of two wire versions do not understand each other and stay on their floors. An operator is
+// told once for each peer and version.
+void Stepper::note_wire_version(const PeerMessage& m) {
+  const std::optional<std::uint8_t> version = consensus::other_wire_version(m.bytes);
+  if (!version || !s_.fleet.ledger->note_other_wire(node_number(m.from), *version)) return;
+  const bool older = *version < consensus::kWireVersion;
+  out_.push_back({Notice{NoticeKind::kWire, "board " + m.from + " speaks wire version " +
+                                                std::to_string(*version) + ", this board " +
+                                                std::to_string(consensus::kWireVersion) +
+                                                ": upgrade " + (older ? m.from : "this board")}});
 }
 
 void Stepper::send(const consensus::Out& out) {

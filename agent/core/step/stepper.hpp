@@ -92,6 +92,7 @@ class Stepper {
   void come_back();
   void set_fleet_tick();
   void begin_ledger(std::uint32_t incarnation);
+  void note_wire_version(const PeerMessage& m);
   void adopt_budget(const FleetBudget& budget);
   void fleet_tick();
   void enforce_shares();

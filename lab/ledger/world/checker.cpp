@@ -12,6 +12,8 @@ using consensus::kWhole;
 using consensus::Register;
 using consensus::Tie;
 
+constexpr std::size_t kVersionsRemembered = 64;
+
 const Edge* edge_of(const Ledger* ledger, const Account& peer, std::uint32_t edge_number) {
   if (ledger == nullptr) return nullptr;
   for (const Edge& e : ledger->edges()) {
@@ -35,8 +37,10 @@ Shares in_flight(const World& world, const Ledger& newest) {
   const Register& reg = newest.registered();
   Shares sum{};
   for (const Entry& entry : reg.entries) {
+    if (!world.honest(entry.account.node)) continue;
     const Ledger* one = world.find(entry.account);
     for (const Tie& t : entry.ties) {
+      if (!world.honest(t.peer.node)) continue;
       const Edge* there = edge_of(one, t.peer, t.edge_number);
       const Ledger* other = world.find(t.peer);
       const Edge* back = edge_of(other, entry.account, t.edge_number);
@@ -47,6 +51,51 @@ Shares in_flight(const World& world, const Ledger& newest) {
         sum[r] += there->sent[r] - (back == nullptr ? 0 : back->heard[r]);
       }
     }
+  }
+  return sum;
+}
+
+// What a board would hold if it knew the newest register: less than it does if a liar has closed an
+// edge with it and taken what it was never given.
+Shares by_the_register(const Ledger& ledger, const Register& reg) {
+  const Entry* e = reg.find(ledger.account());
+  if (e == nullptr) return {};
+  Shares sum = e->base;
+  for (const Edge& edge : ledger.edges()) {
+    const Tie* t = e->tie_to(edge.peer);
+    if (t == nullptr || t->edge_number != edge.edge_number) continue;
+    for (std::size_t r = 0; r < kResources; ++r) sum[r] += edge.heard[r] - edge.sent[r];
+  }
+  return sum;
+}
+
+// What honest boards have received of liars, on edges that are open and on those that are closed:
+// these have left the liar's base below nothing.
+Shares from_liars(const World& world, const Ledger& newest) {
+  Shares sum{};
+  if (world.liars().empty()) return sum;
+  // An honest account below nothing has inherited what a liar owed; it is paid by the others.
+  for (const Entry& e : newest.registered().entries) {
+    if (!world.honest(e.account.node)) continue;
+    const Ledger* one = world.find(e.account);
+    const Shares said = one == nullptr ? e.base : by_the_register(*one, newest.registered());
+    const Shares held = one == nullptr ? said : one->holding();
+    for (std::size_t r = 0; r < kResources; ++r) {
+      sum[r] += std::max<Parts>(0, -said[r]) + std::max<Parts>(0, held[r] - said[r]);
+    }
+  }
+  for (const Board& b : world.boards()) {
+    if (b.ledger == nullptr || !world.honest(b.ledger->account().node)) continue;
+    for (const Edge& e : b.ledger->edges()) {
+      if (world.honest(e.peer.node)) continue;
+      for (std::size_t r = 0; r < kResources; ++r) {
+        sum[r] += std::max<Parts>(0, e.heard[r] - e.sent[r]);
+      }
+    }
+  }
+  for (const Entry& e : newest.registered().entries) {
+    if (world.honest(e.account.node)) continue;
+    for (std::size_t r = 0; r < kResources; ++r) sum[r] += std::max<Parts>(0, -e.base[r]);
   }
   return sum;
 }
@@ -73,9 +122,13 @@ void Checker::check_register(const World& world, const Ledger& newest) {
   for (const Entry& entry : reg.entries) {
     const Ledger* one = world.find(entry.account);
     for (const Tie& t : entry.ties) {
+      if (!world.honest(entry.account.node) || !world.honest(t.peer.node)) continue;
       const Edge* here = edge_of(one, t.peer, t.edge_number);
       const Edge* back = edge_of(world.find(t.peer), entry.account, t.edge_number);
-      if (here == nullptr || back == nullptr) continue;
+      if (here == nullptr || back == nullptr || one->founding_epoch() != newest.founding_epoch() ||
+          world.find(t.peer)->founding_epoch() != newest.founding_epoch()) {
+        continue;
+      }
       for (std::size_t r = 0; r < kResources; ++r) {
         if (here->heard[r] <= back->sent[r]) continue;
         note(world, "I1: " + name(entry.account) + " heard more than " + name(t.peer) + " sent",
@@ -85,13 +138,37 @@ void Checker::check_register(const World& world, const Ledger& newest) {
   }
 }
 
+// Boards that hold the same version hold the same register.
+void Checker::check_agreement(const World& world) {
+  for (const Board& b : world.boards()) {
+    if (b.ledger == nullptr || b.ledger->registered().version == 0) continue;
+    if (!world.honest(b.ledger->account().node)) continue;
+    const std::pair key{b.ledger->founding_epoch(), b.ledger->registered().version};
+    if (b.ledger->founding_epoch() == 0) continue;
+    // Three keepers of which one lies may part.
+    const auto before = decided_.find({key.first, key.second - 1});
+    const bool guarded =
+        world.liars().empty() || (before != decided_.end() && before->second.keepers.size() > 3);
+    const auto [at, first] = decided_.emplace(key, consensus::Register{});
+    if (first) {
+      at->second = b.ledger->registered();
+    } else if (at->second != b.ledger->registered() && guarded) {
+      note(world, "I6: two registers of version " + std::to_string(key.second), 1);
+    }
+  }
+  while (decided_.size() > kVersionsRemembered) decided_.erase(decided_.begin());
+}
+
 void Checker::check(const World& world) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return;
+  check_agreement(world);
   check_register(world, *newest);
   Shares used = in_flight(world, *newest);
+  const bool all_honest = world.liars().empty();
+  const Shares overstated = from_liars(world, *newest);
   for (const Board& b : world.boards()) {
-    if (b.ledger == nullptr) continue;
+    if (b.ledger == nullptr || !world.honest(b.ledger->account().node)) continue;
     const TimeNs now = world.local_time(b);
     const Shares share = b.up                   ? b.ledger->effective(now)
                          : now <= b.watchdog_at ? b.left_on
@@ -100,17 +177,40 @@ void Checker::check(const World& world) {
     const Shares held = b.ledger->holding();
     for (std::size_t r = 0; r < kResources; ++r) {
       used[r] += share[r];
-      if (held[r] < 0 && b.up && takes_part(*b.ledger, *newest)) {
+      if (held[r] < 0 && all_honest && b.up && takes_part(*b.ledger, *newest)) {
         note(world, "I2: " + name(b.ledger->account()) + " holds less than nothing", -held[r]);
       }
     }
-    if (at_work && !takes_part(*b.ledger, *newest)) {
+    if (at_work && all_honest && !takes_part(*b.ledger, *newest)) {
       note(world, "I5: " + name(b.ledger->account()) + " was declared dead while at work", 1);
     }
   }
   for (std::size_t r = 0; r < kResources; ++r) {
-    if (used[r] > kWhole) note(world, "I3: shares in use exceed the whole", used[r] - kWhole);
+    if (used[r] > kWhole + overstated[r]) {
+      note(world, "I3: shares in use exceed the whole", used[r] - kWhole - overstated[r]);
+    }
+    result_.overstated_max = std::max(result_.overstated_max, used[r] - kWhole);
   }
+}
+
+std::string unsettled_business(const World& world) {
+  const Ledger* newest = world.newest();
+  if (newest == nullptr) return "there is no register";
+  for (const Board& b : world.boards()) {
+    if (b.ledger == nullptr || !world.honest(b.ledger->account().node)) continue;
+    const Account account = b.ledger->account();
+    if (!b.up) {
+      const Entry* e = newest->registered().find(account);
+      if (e != nullptr) return "board " + name(account) + " is down and not settled";
+    } else if (b.ledger->left() || b.ledger->leaving()) {
+      continue;
+    } else if (!b.ledger->entered() || b.ledger->founding_epoch() != newest->founding_epoch()) {
+      return "board " + name(account) + " is not entered";
+    } else if (b.ledger->fenced(world.local_time(b))) {
+      return "board " + name(account) + " is fenced";
+    }
+  }
+  return "";
 }
 
 Parts stranded(const World& world, std::size_t resource) {
@@ -140,22 +240,22 @@ Parts stranded(const World& world, std::size_t resource) {
 
 namespace {
 
-bool there(const World& world, const Account& a, std::uint32_t founding_epoch) {
+bool there(const World& world, const Account& a, consensus::Epoch founding_epoch) {
   const Board& b = world.boards()[a.node];
   return b.up && !b.ledger->left() && b.ledger->account() == a &&
          b.ledger->founding_epoch() == founding_epoch;
 }
 
 // What keeps the fleet from settling everything, starting from this register; empty: nothing does.
-std::string obstacle(const World& world, const Register& reg, std::uint32_t founding_epoch) {
+std::string obstacle(const World& world, const Register& reg, consensus::Epoch founding_epoch) {
   const auto standing =
       std::count_if(reg.keepers.begin(), reg.keepers.end(),
                     [&](const Account& k) { return there(world, k, founding_epoch); });
   const bool all_up = std::all_of(world.boards().begin(), world.boards().end(), [](const Board& b) {
     return b.ledger == nullptr || (b.up && !b.ledger->left());
   });
-  if (static_cast<std::size_t>(standing) < reg.keepers.size() / 2 + 1) {
-    return all_up ? "" : "a majority of the keepers is gone, and not every board is there";
+  if (static_cast<std::size_t>(standing) < consensus::votes_needed(reg.keepers.size())) {
+    return all_up ? "" : "too few keepers are left, and not every board is there";
   }
   const auto down = [&](const Account& a) {
     const Board& b = world.boards()[a.node];

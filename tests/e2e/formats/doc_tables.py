@@ -15,6 +15,8 @@ import re
 DOCS = os.environ.get("LAIRD_DOCS") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../../docs")
 
+NEWEST = 1 << 30  # no format has that number
+
 HEADING = re.compile(r"^#+ +(.*)$")
 NAME = re.compile(r"^`([^`]+)`$")
 QUOTED = re.compile(r"`([^`]+)`")
@@ -75,9 +77,14 @@ def parse_type(text):
 
 
 def parse_field(name, text):
-    """(name, type, the format that brought it)."""
+    """(name, type, the formats that have it). `u32 until 3` and `u64 since 4` under one name: it was widened."""
+    text, _, until = text.partition(" until ")
     text, _, since = text.partition(" since ")
-    return (name, parse_type(text), int(since or 1))
+    return (name, parse_type(text), range(int(since or 1), int(until or NEWEST) + 1))
+
+
+def in_newest(formats):
+    return NEWEST in formats
 
 
 def parse_fields(cell):

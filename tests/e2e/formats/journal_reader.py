@@ -7,7 +7,7 @@ import os
 import sqlite3
 import struct
 
-from doc_tables import Schema
+from doc_tables import Schema, in_newest
 
 FORMAT_NEWEST = 4
 MASK = (1 << 64) - 1
@@ -142,8 +142,8 @@ class Decoder:
         out = {}
         if self.root is None:
             self.root = out
-        for name, kind, since in fields:
-            if self.format >= since:
+        for name, kind, formats in fields:
+            if self.format in formats:
                 out[name] = self.value(kind)
         return out
 
@@ -201,8 +201,9 @@ class Encoder:
         self.put_fields(value[1], kinds[number][1])
 
     def put_fields(self, value, fields):
-        for name, kind, _ in fields:
-            self.put(kind, value[name])
+        for name, kind, formats in fields:
+            if in_newest(formats):
+                self.put(kind, value[name])
 
 
 # ---- files ----

@@ -6,9 +6,10 @@ import struct
 
 from doc_tables import Schema, page, tables_of
 
-VERSION = 5
+VERSION = 6
 NUMBER_MAX = (1 << 61) - 1
-INCARNATION_MAX = 2147483647
+INCARNATION_MAX = 4294967294
+COUNT_MAX = (1 << 63) - 1
 PACKET_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_MAX, PART_BYTES_MAX = 65536, 61440, 256, 46080
 BODY_BYTES_MAX = 32768
 FIXED = {"u16": "<H", "u32": "<I", "u64": "<Q", "f32": "<f", "f64": "<d"}
@@ -120,6 +121,10 @@ class Decoder:
             return value == 1
         if name == "v32":
             return self.take_varint(0xFFFFFFFF)
+        if name == "v63":
+            return self.take_varint(COUNT_MAX)
+        if name == "digest":
+            return sum(self.byte() << (8 * k) for k in range(8))
         if name == "parts":
             return self.take_varint(NUMBER_MAX)
         if name == "signed":
@@ -212,7 +217,7 @@ def message(data):
     first = decoder.byte()
     refuse_if(first >> 4 != VERSION, "another version")
     name, fields = TABLES.choices["LedgerMessage"][first & 15]
-    out = {"kind": name, "epoch": decoder.take_name("v32"), "incarnation": None}
+    out = {"kind": name, "epoch": decoder.take_name("v63"), "incarnation": None}
     if name != "edge":
         out["incarnation"] = decoder.take_varint(INCARNATION_MAX)
         refuse_if(out["incarnation"] == 0, "from nobody")
@@ -238,8 +243,10 @@ class Encoder:
     def put_name(self, value, name):
         if name in ("u8", "bool"):
             self.out.append(int(value))
-        elif name in ("v32", "parts"):
+        elif name in ("v32", "v63", "parts"):
             self.put_varint(value)
+        elif name == "digest":
+            self.out += struct.pack("<Q", value)
         elif name == "signed":
             self.put_varint(2 * value if value >= 0 else -2 * value - 1)
         elif name == "edge":

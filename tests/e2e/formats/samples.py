@@ -2,6 +2,8 @@
 
 import random
 
+from doc_tables import in_newest
+
 BYTES_OF_NUMBER = {"u8": 1, "u16": 2, "u32": 4, "u64": 4, "i32": 4, "i64": 4}
 
 
@@ -62,4 +64,4 @@ class Sampler:
         return self.fields(self.tables.policies[name])
 
     def fields(self, fields):
-        return {name: self.value(kind) for name, kind, _ in fields}
+        return {name: self.value(kind) for name, kind, formats in fields if in_newest(formats)}

@@ -315,8 +315,10 @@ class WireSampler(Sampler):
         if name == "signed":
             value = self.make_varint(wire.NUMBER_MAX)
             return value if self.random.random() < 0.5 else -value
-        if name in ("v32", "parts"):
-            return self.make_varint({"v32": 0xFFFFFFFF, "parts": wire.NUMBER_MAX}[name])
+        if name == "digest":
+            return self.random.randrange(1 << 64)
+        if name in ("v32", "v63", "parts"):
+            return self.make_varint({"v32": 0xFFFFFFFF, "v63": wire.COUNT_MAX, "parts": wire.NUMBER_MAX}[name])
         value = super().make_name(name)
         if name == "Register":
             self.put_in_order(value)
@@ -352,7 +354,7 @@ class WireSampler(Sampler):
 
     def message(self, kind):
         fields = dict(wire.TABLES.choices["LedgerMessage"].values())[kind]
-        return {"kind": kind, "epoch": self.make_varint(0xFFFFFFFF),
+        return {"kind": kind, "epoch": self.make_varint(wire.COUNT_MAX),
                 "incarnation": None if kind == "edge" else self.make_varint(wire.INCARNATION_MAX),
                 "body": self.fields(fields)}
 
@@ -465,16 +467,16 @@ class Judged(OperatedFleet):
     def test_it_refuses_second_encodings_and_values_out_of_range(self):
         probe = wire.encoded({"kind": "probe", "epoch": 1, "incarnation": 1,
                               "body": {"version": 1, "question": 2}})
-        self.assertEqual(probe, bytes.fromhex("5401010102"))
+        self.assertEqual(probe, bytes.fromhex("6401010102"))
         accounts = [{"account": {"node": n, "incarnation": 1}, "base": [0, 0, 0], "quorum": 0, "term": 0,
                      "dead": False, "certain": False, "changed": 0} for n in (5, 6)]
         wrong = [bytes.fromhex(text) for text in (
-            "54 81 00 01 01 02", "54 01 00 01 02", "54 01 01 01 82 80 00",
-            "54 01 01 01 FF FF FF FF FF FF FF FF FF 02", "5D 01 01 01 02 00",
-            "50 01 00 10 00 01 00", "50 01 40 00 00 01 00", "50 01 0A 00 00 01 00 00 00 00 05",
-            "50 01 00 02 00 02 01 00 00 01", "50 01 00 02 00 02 01 10 00 01",
-            "50 01 04 02 00 02 01 00 02", "50 01 04 02 00 02 01 3E 01", "50 01 08 00 00 02 01 00",
-            "53 01 01 01 00", "5F 01 01 05 00" + "00" * 10)]
+            "64 81 00 01 01 02", "64 01 00 01 02", "64 01 01 01 82 80 00",
+            "64 01 01 01 FF FF FF FF FF FF FF FF FF 02", "6E 01 01 01 02",
+            "60 01 00 10 00 01 00", "60 01 40 00 00 01 00", "60 01 0A 00 00 01 00 00 00 00 05",
+            "60 01 00 02 00 02 01 00 00 01", "60 01 00 02 00 02 01 10 00 01",
+            "60 01 04 02 00 02 01 00 02", "60 01 04 02 00 02 01 3E 01", "60 01 08 00 00 02 01 00",
+            "63 01 01 01 00", "6F 01 01 05 00" + "00" * 10)]
         wrong += [register_with(entries=accounts[::-1], ties=[], buried=[]),
                   register_with(entries=accounts[:1] * 2, ties=[], buried=[]),
                   register_with(entries=accounts, ties=[(0, 2, 1)]),
@@ -482,12 +484,12 @@ class Judged(OperatedFleet):
                   register_with(keepers=[])]
         self.assert_verdicts(wrong, refused=True)
         right = [register_with(entries=accounts, ties=[(0, 1, 1)]), register_with(keepers=[], version=0),
-                 bytes.fromhex("50 01 04 02 00 02 01 3C 01"), bytes.fromhex("50 01 08 00 00 02 01 01"),
-                 bytes.fromhex("50 01 00 02 00 02 01 0F 00 01")]
+                 bytes.fromhex("60 01 04 02 00 02 01 3C 01"), bytes.fromhex("60 01 08 00 00 02 01 01"),
+                 bytes.fromhex("60 01 00 02 00 02 01 0F 00 01")]
         self.assert_verdicts(right, refused=False)
 
     def test_a_packet_out_of_shape_brings_nothing(self):
-        probe = bytes.fromhex("5401010102")
+        probe = bytes.fromhex("6401010102")
         sound = wire.ledger_packet(probe)
         before = self.counters()[0]
         for payload in (b"", b"\0" + sound[1:], b"\3" + sound[1:], sound[:-1], sound + b"\1", sound + b"\0\0",

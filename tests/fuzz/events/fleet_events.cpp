@@ -126,7 +126,7 @@ StatementBody statement(Feed& feed, const Ledger& ledger) {
   out.quorum_revision = feed.byte();
   for (std::uint32_t n = feed.below(8); n > 0; --n) {
     out.ties.push_back(
-        {account(feed, ledger), feed.byte(), feed.below(4) == 0, feed.below(4) == 0});
+        {account(feed, ledger), feed.byte(), feed.below(4) == 0, feed.below(4) == 0, feed.byte()});
   }
   out.keepers = accounts(feed, ledger);
   return out;
@@ -141,18 +141,21 @@ Body body(Feed& feed, const Ledger& ledger) {
     case 3: return ProbeBody{next, feed.byte()};
     case 4: return PrepareBody{next, ballot(feed, ledger)};
     case 5: {
-      PromiseBody out{next, ballot(feed, ledger), ballot(feed, ledger), {}};
-      if (feed.below(2) == 0) out.accepted.push_back(bent(feed, ledger));
+      PromiseBody out{next, ballot(feed, ledger), ballot(feed, ledger), feed.below(3), {}};
+      if (feed.below(2) == 0) out.locked.push_back(bent(feed, ledger));
+      if (!out.locked.empty()) out.digest = digest_of(out.locked.front());
       return out;
     }
     case 6: return AcceptBody{ballot(feed, ledger), bent(feed, ledger)};
-    case 7: return AcceptedBody{next, ballot(feed, ledger)};
+    case 7:
+      return AcceptedBody{next, ballot(feed, ledger), digest_of(bent(feed, ledger)),
+                          feed.below(2) == 0};
     case 8: return RefusedBody{next, ballot(feed, ledger)};
     case 9: return DecidedBody{bent(feed, ledger)};
     case 10: return RollCallBody{feed.byte()};
     case 11: return PresentBody{feed.below(2), feed.byte(), next, accounts(feed, ledger)};
-    case 12: return FoundBody{feed.byte(), feed.below(2) == 0, accounts(feed, ledger)};
-    case 13: return FoundAckBody{feed.byte()};
+    case 12: return FoundBody{feed.byte(), accounts(feed, ledger)};
+    case 13: return FoundAckBody{feed.byte(), feed.below(2) == 0};
     case 14: return RelayBody{account(feed, ledger), request(feed, ledger)};
     default: return on_edge(feed, ledger);
   }

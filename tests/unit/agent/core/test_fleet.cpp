@@ -421,6 +421,24 @@ TEST(garbage_from_a_peer_changes_nothing) {
   TEST_ASSERT_EQUAL_UINT64(3, board.state.fleet.counters.peer_messages_refused);
 }
 
+TEST(an_operator_is_told_once_which_board_speaks_another_wire_version) {
+  FakeFleet fleet(plan_of(3, 20'000, 1'000), 11);
+  fleet.join_all();
+  fleet.run(3);
+  FakeBoard& board = *fleet.boards[0];
+  board.notices.clear();
+  const std::string older(1, '\x50');
+  board.tell(PeersHeard{{{"n-1", older}, {"n-1", older}, {"stranger", older}}});
+  board.tell(PeersHeard{{{"n-1", older}}});
+  TEST_ASSERT_EQUAL_UINT64(1, board.notices.size());
+  TEST_ASSERT_TRUE(board.notices[0].kind == NoticeKind::kWire);
+  TEST_ASSERT_EQUAL_STRING("board n-1 speaks wire version 5, this board 6: upgrade n-1",
+                           board.notices[0].text.c_str());
+  board.tell(PeersHeard{{{"n-1", std::string(1, '\x70')}}});
+  TEST_ASSERT_EQUAL_STRING("board n-1 speaks wire version 7, this board 6: upgrade this board",
+                           board.notices.at(1).text.c_str());
+}
+
 TEST(shares_become_a_power_cap_and_ceilings_on_the_lanes) {
   FleetBudget budget = plan_of(2, 20'000, 1'000);
   budget.total[Resource::kGpu] = 1'000'000;  // one of two

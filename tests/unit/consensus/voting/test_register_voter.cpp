@@ -12,7 +12,7 @@ constexpr TimeNs kStart = kDay;
 // The only keeper of two accounts: its own vote is a majority.
 RegisterVoter only_keeper() {
   RegisterVoter voter;
-  voter.configure({}, 1, false);
+  voter.configure({}, 1, {});
   voter.begin({0, 1}, founding_register(NeighbourGraph({0, 1}), {{0, 1}, {1, 1}}), kStart);
   return voter;
 }
@@ -58,7 +58,7 @@ TEST(a_request_that_is_not_repeated_is_dropped) {
 
 TEST(an_account_without_a_seat_neither_votes_nor_proposes) {
   RegisterVoter voter;
-  voter.configure({}, 1, false);
+  voter.configure({}, 1, {});
   voter.begin({1, 1}, only_keeper().value(), kStart);
   TEST_ASSERT_FALSE(voter.seated());
   Out out;
@@ -194,7 +194,7 @@ TEST(a_death_is_entered_soon_after_the_silence_limit_even_if_the_owner_died) {
 }
 
 TEST(a_closing_reaches_a_proposer_to_which_its_author_has_no_link) {
-  Bench b(4);
+  Bench b(6);
   b.ticks(20);
   b.cut(0, 3);  // 0 owns the register
   b.silent[2] = true;
@@ -231,10 +231,10 @@ TEST(a_request_that_was_overtaken_by_a_newer_one_does_not_take_its_place) {
   TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 6, std::to_string(waited).c_str());
 }
 
-// Two of five keepers are dead, so all the others are needed for a majority, and two of those do
-// not hear each other. The third passes the proposal on and counts the votes of both.
-TEST(voters_decide_a_proposal_that_its_proposer_cannot_bring_to_a_majority) {
-  Bench b(5);
+// Two of six keepers are dead, so all the others are needed for a quorum, and two of those do not
+// hear each other. The other two count the votes of both, and their locks stand for those votes.
+TEST(voters_decide_a_proposal_that_its_proposer_cannot_bring_to_a_quorum) {
+  Bench b(6);
   b.ticks(20);
   b.cut(0, 4);  // 0 owns the register
   b.silent[1] = b.silent[2] = true;
@@ -243,7 +243,7 @@ TEST(voters_decide_a_proposal_that_its_proposer_cannot_bring_to_a_majority) {
     b.tick();
     ++waited;
   }
-  TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 14, std::to_string(waited).c_str());
+  TEST_ASSERT_TRUE_MESSAGE(waited <= 42 + 16, std::to_string(waited).c_str());
 }
 
 TEST(an_edge_whose_peer_was_never_heard_is_closed_before_the_silence_limit) {
