@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/settings/cotrain_task.hpp"
+#include "agent/settings/promote_task.hpp"
 #include "base/require.hpp"
 
 namespace laird::agent {
@@ -18,6 +19,8 @@ constexpr std::size_t kBatchMax = 64;
 constexpr std::size_t kQueueMax = 4096;
 constexpr DurationNs kStoreRetryEvery = kSecond;
 constexpr DurationNs kClockCheckEvery = 10 * kSecond;
+// Less than this is no standing still, and far less than a board's fence is ahead of its peers'.
+constexpr DurationNs kStoodStillMin = kMillisecond;
 constexpr DurationNs kClockStepMin = 2 * kSecond;
 constexpr DurationNs kClockApartMax = 20 * kMicrosecond;  // two readings taken as one
 constexpr int kClockTriesMax = 16;
@@ -104,9 +107,14 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
   agent->in_fleet_ = !settings.fleet.name.empty();
   Agent* self = agent.get();
   agent->pool_ = std::make_unique<TrainerPool>(
-      loop, machine.processes, settings.trainers, settings.state_dir + "/tasks",
-      agent->groups_.get(), [self](core::EventBody body) { self->post(std::move(body)); },
+      loop, machine.processes, settings.trainers, settings.state_dir, agent->groups_.get(),
+      settings.cell.processes, [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(LogLevel::kDebug, text); });
+  const auto promoter = settings.trainers.find(std::string(core::kPromoter));
+  agent->models_ = std::make_unique<ModelStore>(
+      loop, settings.state_dir,
+      promoter == settings.trainers.end() ? "" : promoter->second.argv.front(), agent->log_);
+  agent->models_->take_all(agent->state_);
   Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
       loop, settings.power, settings.board, agent->state_,
       [self](core::EventBody body) {
@@ -259,13 +267,14 @@ void Agent::refuse_waiting() {
   }
 }
 
-std::string Agent::cotrain_problem(const core::TaskSpec& spec) const {
-  return cotrain_task_problem(spec, trainers_, in_fleet_);
+std::string Agent::task_problem(const core::TaskSpec& spec) const {
+  const std::string problem = cotrain_task_problem(spec, trainers_, in_fleet_);
+  return problem.empty() ? promote_task_problem(spec, trainers_) : problem;
 }
 
-void Agent::submit(core::TaskSpec spec, Reply reply) {
+void Agent::submit(core::TaskSpec spec, Reply reply, bool replace) {
   if (refuse_if_blocked(reply)) return;
-  if (const std::string problem = cotrain_problem(spec); !problem.empty()) {
+  if (const std::string problem = task_problem(spec); !problem.empty()) {
     core::Answer answer;
     answer.code = Code::kRefused;
     answer.text = problem;
@@ -273,7 +282,19 @@ void Agent::submit(core::TaskSpec spec, Reply reply) {
     return;
   }
   const std::uint64_t request = expect(std::move(reply));
-  post(core::Submitted{request, std::move(spec)});
+  post(core::Submitted{request, std::move(spec), replace});
+}
+
+void Agent::edit(core::EditRequested edit, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  edit.request = expect(std::move(reply));
+  post(std::move(edit));
+}
+
+void Agent::remove(std::string task, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::RemoveRequested{request, std::move(task)});
 }
 
 void Agent::cancel(std::string task, Reply reply) {
@@ -351,9 +372,8 @@ Status Agent::write_batch() {
   const std::size_t count = std::min(queue_.size(), kBatchMax);
   durable_ = false;
   for (std::size_t i = 0; i < count; ++i) {
-    const Result<std::uint64_t> seq = journal_->append(queue_[i].event);
-    LAIRD_TRY(seq);
-    if (i == 0) first_seq_ = *seq;
+    const std::uint64_t seq = journal_->append(queue_[i].event);
+    if (i == 0) first_seq_ = seq;
     durable_ = durable_ || core::is_promise(queue_[i].event.body);
   }
   LAIRD_TRY(journal_->commit(false));
@@ -395,9 +415,9 @@ Status Agent::confirm() {
 // machine out of memory, a stopped process. If the board's fence has passed meanwhile its share may
 // already be another's, and nothing decided before is done until the core knows the time.
 bool Agent::overslept() const {
-  const core::Fleet& fleet = state_.fleet;
-  const DurationNs margin = core::fence_margin(state_.config.slice, state_.config.fleet.lease);
-  return !fleet.on_floor(state_.now + margin) && fleet.on_floor(now() + margin);
+  const TimeNs at = now();
+  if (at - state_.now < kStoodStillMin) return false;
+  return !core::is_on_floor(state_, state_.now) && core::is_on_floor(state_, at);
 }
 
 void Agent::carry_out_all() {
@@ -416,10 +436,28 @@ void Agent::block(const Error& error) {
   }
   blocked_ = true;
   told_blocked_ = true;
+  watch_fence();
   refuse_waiting();
   if (retry_ == 0) {
     retry_ = loop_.after(kStoreRetryEvery, [this] { unblock(); });
   }
+}
+
+// The fence does not wait for the journal. A grant ends before it by what is known of its trainer's
+// speed; a trainer that is slower, or hangs, is stopped.
+void Agent::watch_fence() {
+  if (fence_ != 0 || !blocked_ || !state_.fleet.member()) return;
+  if (core::is_on_floor(state_, now())) {
+    pool_->hold(true);
+    return;
+  }
+  const DurationNs margin = core::fence_margin(state_.config.slice, state_.config.fleet.lease);
+  const core::Fleet& fleet = state_.fleet;
+  const DurationNs left = fleet.ledger->fence_deadline() - margin - now();
+  fence_ = loop_.after(std::clamp<DurationNs>(left, 1, core::kLeaseMax), [this] {
+    fence_ = 0;
+    watch_fence();
+  });
 }
 
 void Agent::unblock() {
@@ -427,6 +465,8 @@ void Agent::unblock() {
   blocked_ = false;
   process();
   if (blocked_) return;
+  // Only now: the core has heard the time, and nobody goes on with what was granted before.
+  pool_->hold(false);
   told_blocked_ = false;
   log_(LogLevel::kInfo, "journal: writing again");
 }
@@ -468,13 +508,14 @@ void Agent::carry_out(const core::Effect& command) {
     Agent& a;
     void operator()(const core::StartTrainer& c) {
       const core::Task* task = a.state_.find_live(c.key);
-      if (task != nullptr) a.pool_->start(c, task->spec);
+      if (task != nullptr) a.pool_->start(c, task->spec, task->begins_afresh());
     }
     void operator()(const core::RunTrainer& c) { a.pool_->run(c); }
     void operator()(const core::PreemptTrainer& c) { a.pool_->preempt(c); }
     void operator()(const core::CheckpointTrainer& c) { a.pool_->checkpoint(c); }
     void operator()(const core::StopTrainer& c) { a.pool_->stop(c); }
     void operator()(const core::KillTrainer& c) { a.pool_->kill(c); }
+    void operator()(const core::ExportModel& c) { a.pool_->export_model(c); }
     void operator()(const core::WakeAt& c) { a.set_wake(c.at); }
     void operator()(const core::Answer& c) {
       const auto found = a.replies_.find(c.request);
@@ -485,7 +526,9 @@ void Agent::carry_out(const core::Effect& command) {
     }
     void operator()(const core::TaskChanged& c) {
       const core::Task* task = a.state_.find_any(c.key);
-      if (task != nullptr && a.changed_) a.changed_(*task, c);
+      if (task == nullptr) return;
+      if (c.state == core::TaskState::kEnded) a.models_->take(*task);
+      if (a.changed_) a.changed_(*task, c);
     }
     void operator()(const core::SendToPeer& c) {
       if (a.peers_.send) a.peers_.send(c);

@@ -14,6 +14,7 @@
 #include "agent/core/step/step.hpp"
 #include "agent/journal/journal.hpp"
 #include "agent/machine.hpp"
+#include "agent/models/model_store.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/log.hpp"
 #include "agent/os/loop.hpp"
@@ -36,7 +37,10 @@ class Agent {
   Agent& operator=(const Agent&) = delete;
 
   // Requests of an operator. Refused at once while the journal cannot be written.
-  void submit(core::TaskSpec spec, Reply reply);
+  // `replace`: takes the name of the task that has it.
+  void submit(core::TaskSpec spec, Reply reply, bool replace = false);
+  void edit(core::EditRequested edit, Reply reply);
+  void remove(std::string task, Reply reply);
   void cancel(std::string task, Reply reply);
   void pause(std::string task, Reply reply);
   void resume(std::string task, Reply reply);
@@ -67,11 +71,12 @@ class Agent {
   void on_child_signal() { pool_->reap(); }
   // Co-training tasks: what their trainers say to other boards, and what they are told.
   void on_to_peers(TrainerPool::ToPeers shared) { pool_->on_to_peers(std::move(shared)); }
+  void on_group(TrainerPool::Group told) { pool_->on_group(std::move(told)); }
   void tell_trainer(core::TaskKey key, const std::string& line, bool may_drop) {
     pool_->tell(key, line, may_drop);
   }
-  // Why this board cannot run a co-training task; empty when it can, or when the task is none.
-  [[nodiscard]] std::string cotrain_problem(const core::TaskSpec& spec) const;
+  // Why this board cannot run a co-training task, or promote the task's model; empty when it can.
+  [[nodiscard]] std::string task_problem(const core::TaskSpec& spec) const;
   void on_changed(Changed changed) { changed_ = std::move(changed); }
 
   [[nodiscard]] bool finished() const { return finished_; }
@@ -94,6 +99,14 @@ class Agent {
   // Since the start: how long the mean power was above the cap.
   [[nodiscard]] DurationNs over_cap_ns() const { return cap_watch_.over_ns(); }
   [[nodiscard]] bool journal_blocked() const { return blocked_; }
+  // The file with what the task's trainer printed, if it has printed anything.
+  [[nodiscard]] std::string trainer_log(const std::string& task) const {
+    return pool_->log_of(task);
+  }
+  // The models that stand on this board.
+  [[nodiscard]] ModelStore& models() const { return *models_; }
+  // What keeps trainers apart from this agent, once it is known.
+  [[nodiscard]] std::optional<cell::Guards> guards() const { return pool_->guards(); }
 
  private:
   Agent(Loop& loop, Clock& clock, Log log) : loop_(loop), clock_(clock), log_(std::move(log)) {}
@@ -121,6 +134,7 @@ class Agent {
   void carry_out_all();
   void block(const Error& error);
   void refuse_waiting();
+  void watch_fence();
   void unblock();
   void carry_out(const core::Effect& command);
   void set_wake(TimeNs at);
@@ -139,6 +153,7 @@ class Agent {
   std::map<std::string, TrainerProgram> trainers_;
   bool in_fleet_ = false;
   std::unique_ptr<TrainerPool> pool_;
+  std::unique_ptr<ModelStore> models_;
   std::unique_ptr<PowerFeed> power_;
   std::unique_ptr<PowerKnobs> knobs_;
   std::optional<power::PowerReading> reading_;
@@ -157,6 +172,7 @@ class Agent {
   bool blocked_ = false;
   bool told_blocked_ = false;  // in the log: once, not at every retry
   Loop::TimerId retry_ = 0;
+  Loop::TimerId fence_ = 0;  // set while the journal is blocked and a share is in use
   bool finished_ = false;
 };
 

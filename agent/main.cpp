@@ -1,7 +1,11 @@
 
+#include "agent/join/board_join.hpp"
 #include "agent/run.hpp"
+#include "agent/selftest/selftest.hpp"
 #include "agent/settings/settings.hpp"
+#include "agent/upgrade/board_upgrade.hpp"
 #include "cli/command.hpp"
+#include "config/units.hpp"
 #include "power/commands/commands.hpp"
 
 int main(int argc, char** argv) {
@@ -44,7 +48,56 @@ int main(int argc, char** argv) {
     }
   });
 
-  laird::power::add_power_commands(app, code);
+  laird::agent::JoinOptions joining;
+  joining.version = LAIRD_VERSION;
+  laird::cli::Command* join = app.add_subcommand(
+      "join",
+      "Ask a fleet for this board's place, by what an image brought (lairctl join image).\n"
+      "laird-join.service runs it where /etc/laird/join is there and laird.json is not.");
+  join->add_option("--image", joining.image, "The folder that the image brought")->show_default();
+  join->add_option("--state", joining.state, "Where the key and the answer are kept meanwhile")
+      ->show_default();
+  join->add_option("--etc", joining.etc, "Where laird.json and tls go")->show_default();
+  join->add_option("--group", joining.group, "Who may read them")->show_default();
+  join->add_option("--root", joining.root, "Read /sys and /proc below this folder");
+  join->add_flag("--install", joining.install,
+                 "The other half, as root: judge the answer that was kept, and put it in place");
+  join->callback([&] { code = laird::agent::join_fleet(joining); });
+
+  laird::agent::UpgradeOptions upgrading;
+  std::string health = "5m";
+  std::string steady = "10s";
+  laird::cli::Command* upgrade = app.add_subcommand(
+      "upgrade",
+      "Install the version that an operator asked for, on trial, and go back if it is not well.\n"
+      "laird-upgrade.service runs it as root; the asking is `lairctl upgrade`.");
+  upgrade->add_option("--config,-c", upgrading.config, "The agent's config")->show_default();
+  upgrade->add_option("--folder", upgrading.folder, "Where packages and the trial are kept")
+      ->show_default();
+  upgrade->add_option("--health", health, "How long the new version has to show that it is well")
+      ->show_default();
+  upgrade->add_option("--steady", steady, "How long the agent must answer without a gap")
+      ->show_default();
+  upgrade->add_flag("--back", upgrading.back, "Only go back from a trial that did not end");
+  upgrade->callback([&] {
+    const auto within = laird::config::parse_duration(health);
+    const auto for_so_long = laird::config::parse_duration(steady);
+    if (!within || !for_so_long) {
+      std::fprintf(stderr, "laird upgrade: --health and --steady are durations, such as 5m\n");
+      code = 2;
+      return;
+    }
+    upgrading.health = *within;
+    upgrading.steady = *for_so_long;
+    code = laird::agent::upgrade_board(upgrading);
+  });
+
+  laird::power::add_power_commands(
+      app, code,
+      [](const auto& wish, const auto& machine, const auto& found) {
+        return laird::agent::selftest::run({wish, LAIRD_VERSION}, {machine, found});
+      },
+      laird::agent::selftest::run_gpu_check);
 
   if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
   return code == laird::agent::kRunAgain ? laird::agent::run_again(argv) : code;

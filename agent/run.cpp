@@ -7,6 +7,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -19,11 +20,13 @@
 #include <optional>
 
 #include "agent/commands/settings_changes.hpp"
+#include "agent/estimator_device.hpp"
 #include "agent/machine.hpp"
 #include "agent/os/folder_lock.hpp"
 #include "agent/os/notify.hpp"
 #include "agent/running_agent.hpp"
 #include "agent/settings/settings_loader.hpp"
+#include "agent/trainer_host/cell_processes.hpp"
 #include "agent/view/display.hpp"
 #include "os/clock.hpp"
 #include "power/boards/catalogue.hpp"
@@ -139,6 +142,7 @@ class AgentProcess {
         store_(store),
         view_(view_of(options.view)),
         log_(log_into(make_log(view_, settings_))),
+        processes_(settings_, absolute_path(layers.config_path), log_),
         machine_(this_machine(clock_, processes_)) {}
 
   [[nodiscard]] int run() {
@@ -160,6 +164,9 @@ class AgentProcess {
   [[nodiscard]] Status open() {
     LAIRD_TRY(put_into(signals_, open_signals()));
     LAIRD_TRY(put_into(loop_, Loop::create(clock_)));
+    // Nobody of the same user traces this process or reads its memory. Each start needs it anew.
+    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    processes_.try_guards();
     const char* no_colour = std::getenv("NO_COLOR");
     const bool colour = view_ == View::kTable && (no_colour == nullptr || *no_colour == '\0');
     display_.emplace(view_, stdout, colour);
@@ -167,8 +174,36 @@ class AgentProcess {
     life_->on_changed([this](const core::Task& task, const core::TaskChanged& change) {
       display_->changed(task, change, life_->agent().now());
     });
+    // Before the journal is stepped again: forecasts are computed then already.
+    estimator_.emplace(settings_, clock_, [this] {
+      return life_->is_open()
+                 ? settings_.core.memory_bytes - life_->agent().state().memory_used_bytes()
+                 : settings_.core.memory_bytes;
+    });
     LAIRD_TRY(life_->open());
+    tell_guards();
+    look_after_estimator();
     return loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { on_signals(); });
+  }
+
+  void tell_guards() {
+    const std::optional<cell::Guards> guards = life_->agent().guards();
+    if (!guards) return;
+    std::string open;
+    for (int i = 0; i < cell::kAttempts; ++i) {
+      const auto attempt = static_cast<cell::Attempt>(i);
+      if (!cell::is_refused(attempt, *guards)) {
+        open += (open.empty() ? "" : "; ") + std::string(name(attempt));
+      }
+    }
+    log_(open.empty() ? LogLevel::kInfo : LogLevel::kWarning,
+         "cell: trainers are held by " + cell::describe(*guards) +
+             (open.empty() ? "" : "; a trainer here could: " + open));
+  }
+
+  void look_after_estimator() {
+    if (const auto remark = estimator_->look_after()) log_(LogLevel::kInfo, *remark);
+    loop_->after(EstimatorDevice::kEvery, [this] { look_after_estimator(); });
   }
 
   void on_signals() {
@@ -234,12 +269,13 @@ class AgentProcess {
   const Log log_;
   const Notifier notifier_;
   SystemClock clock_;
-  SystemProcesses processes_;
+  CellProcesses processes_;
   Machine machine_;
   Fd signals_;
   std::unique_ptr<Loop> loop_;
   std::optional<Display> display_;
   std::optional<RunningAgent> life_;
+  std::optional<EstimatorDevice> estimator_;
   int stop_signals_ = 0;
 };
 

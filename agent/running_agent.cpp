@@ -9,6 +9,20 @@ namespace {
 // A disk or a board that is full now may have room later.
 constexpr DurationNs kSubmitAgainAfter = 10 * kSecond;
 
+constexpr std::size_t kPeersToldMax = 32;
+
+void add_peers(const PeerGuard& peers, MetricsInput& in) {
+  for (std::size_t i = 0; i < kCoopResults; ++i) {
+    in.coop.emplace_back(name(static_cast<CoopResult>(i)), peers.totals()[i]);
+  }
+  for (const auto& [peer, counts] : peers.refused_by_peer(kPeersToldMax)) {
+    for (std::size_t i = 0; i < kCoopResults; ++i) {
+      if (counts[i] == 0) continue;
+      in.coop_refused.push_back({peer, std::string(name(static_cast<CoopResult>(i))), counts[i]});
+    }
+  }
+}
+
 MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet, const Footprint& used) {
   MetricsInput in;
   in.state = &agent.state();
@@ -19,6 +33,7 @@ MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet, const Footpr
     in.has_link = true;
     in.connected = fleet->connected();
     in.link = fleet->counters();
+    add_peers(fleet->peers(), in);
   }
   in.resident_bytes = used.resident_kb * 1024;
   in.cpu_s = static_cast<double>(used.cpu_ms) * 1e-3;

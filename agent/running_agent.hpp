@@ -43,6 +43,7 @@ class RunningAgent {
 
   // Starts to stop because other settings want another life.
   [[nodiscard]] bool wants_restart() const { return restart_; }
+  [[nodiscard]] bool is_open() const { return agent_ != nullptr; }
   [[nodiscard]] Agent& agent() { return *agent_; }
   [[nodiscard]] const FleetLink* fleet() const { return fleet_.get(); }
 

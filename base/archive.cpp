@@ -15,6 +15,15 @@ std::uint64_t little_endian(std::string_view bytes) {
     std::memcpy(&word, bytes.data(), sizeof word);
     return word;
   }
+  if (std::endian::native == std::endian::little && bytes.size() >= sizeof(std::uint32_t)) {
+    // Two halves that overlap in what both have.
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    const std::size_t above = bytes.size() - sizeof high;
+    std::memcpy(&low, bytes.data(), sizeof low);
+    std::memcpy(&high, bytes.data() + above, sizeof high);
+    return low | std::uint64_t{high} << (8 * above);
+  }
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     word |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(bytes[i])) << (8 * i);
   }
@@ -72,6 +81,11 @@ void Archive::operator()(double& v) {
 }
 
 void Archive::text(std::string& v, std::size_t limit) {
+  if (mode_ == Mode::kHash) {
+    hash_ = mix(hash_, static_cast<std::uint32_t>(v.size()));
+    raw(v);
+    return;
+  }
   std::uint32_t size = static_cast<std::uint32_t>(v.size());
   (*this)(size);
   if (failed_) return;

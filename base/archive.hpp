@@ -33,6 +33,18 @@ inline constexpr bool kIsNumbers = kIsNumber<T>;
 template <class T, std::size_t N>
 inline constexpr bool kIsNumbers<std::array<T, N>> = kIsNumber<T>;
 
+// The digest of a part of a structure, as long as the part has not changed (Archive::part). Whoever
+// changes the part forgets it; classes that do so by themselves are in base/part.hpp.
+class KnownDigest {
+ public:
+  void forget() { known_ = false; }
+
+ private:
+  friend class Archive;
+  bool known_ = false;
+  std::uint64_t digest_ = 0;
+};
+
 class Archive {
  public:
   enum class Mode : std::uint8_t { kWrite, kRead, kHash };
@@ -126,6 +138,24 @@ class Archive {
     } else {
       tell(*this);
     }
+  }
+
+  // A part that is hashed by itself: the whole takes its digest as one word, and a part whose
+  // digest is known is not looked at. It is written and read like any other.
+  template <class Describe>
+  void part(KnownDigest& known, Describe&& describe) {
+    if (mode_ != Mode::kHash) {
+      if (reading()) known.forget();
+      describe(*this);
+      return;
+    }
+    if (!known.known_) {
+      Archive alone = hasher();
+      describe(alone);
+      known.digest_ = alone.digest();
+      known.known_ = true;
+    }
+    hash_ = mix(hash_, known.digest_);
   }
 
   template <class T>

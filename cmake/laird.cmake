@@ -49,9 +49,9 @@ function(laird_program name)
   target_link_libraries(${name} PRIVATE laird_rules ${ARG_DEPS})
 endfunction()
 
-# Under ThreadSanitizer the searches of the unit tests take ten times as long.
+# Under sanitizers and under emulation the searches of the unit tests take ten times as long and more.
 set(LAIRD_UNIT_TIMEOUT 300)
-if(LAIRD_SANITIZE MATCHES "thread")
+if(LAIRD_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(LAIRD_UNIT_TIMEOUT 1500)
 endif()
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/archive.hpp"
-#include "consensus/limits.hpp"
+#include "consensus/counters.hpp"
 
 namespace laird::consensus {
 
@@ -25,5 +25,16 @@ struct Account {
 };
 
 inline void archive_shares(Archive& ar, Shares& shares) { ar(shares); }
+
+// A counter that had 32 bits in the journal before format 5.
+inline void archive_widened(Archive& ar, std::uint64_t& count) {
+  if (ar.since(5)) {
+    ar(count);
+    return;
+  }
+  std::uint32_t narrow = 0;
+  ar(narrow);
+  count = narrow;
+}
 
 }  // namespace laird::consensus

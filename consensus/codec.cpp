@@ -23,6 +23,11 @@ class Writer {
   }
   void u8(const std::uint8_t& v) { byte(v); }
   void u32(const std::uint32_t& v, std::uint32_t = UINT32_MAX) { varint(v); }
+  void u64(const std::uint64_t& v) { varint(v); }
+  // A digest is spread over all its bits: eight bytes, the low ones first.
+  void digest(const std::uint64_t& v) {
+    for (int shift = 0; shift < 64; shift += 8) byte(static_cast<std::uint8_t>(v >> shift));
+  }
   void parts(const Parts& v) { varint(static_cast<std::uint64_t>(v)); }
   void zigzag(const std::int64_t& v) {
     varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
@@ -68,6 +73,16 @@ class Reader {
     const std::uint64_t wide = varint();
     if (wide > limit) failed_ = true;
     v = failed_ ? 0 : static_cast<std::uint32_t>(wide);
+  }
+  void u64(std::uint64_t& v) {
+    v = varint();
+    if (v > kCountMax) failed_ = true;
+    if (failed_) v = 0;
+  }
+  void digest(std::uint64_t& v) {
+    v = 0;
+    for (int shift = 0; shift < 64; shift += 8) v |= static_cast<std::uint64_t>(byte()) << shift;
+    if (failed_) v = 0;
   }
   void parts(Parts& v) {
     const std::uint64_t wide = varint();
@@ -142,12 +157,20 @@ void signed_shares(Io& io, S& s) {
 
 template <class Io, class B>
 void ballot(Io& io, B& b) {
-  io.u32(b.round);
+  io.u64(b.round);
   io.u32(b.node);
 }
 
+// The limits of the two ends of a tie.
+struct Limits {
+  Parts lower = 0;
+  Parts upper = 0;
+  bool operator==(const Limits&) const = default;
+};
+
 // Each tie is written once, with its lower end, as the distance of the higher end in the list of
-// entries. So a register of a thousand boards still fits into one message of a broker.
+// entries. Its limits are written only if they differ from those of the tie before. So a register
+// of a thousand boards still fits into one message of a broker.
 void ties(Writer& w, const Register& r) {
   const auto& entries = r.entries;
   const auto place = [&](const Account& a) {
@@ -156,6 +179,7 @@ void ties(Writer& w, const Register& r) {
                          [](const Entry& e, const Account& b) { return e.account < b; }) -
         entries.begin());
   };
+  Limits before;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto& own = entries[i].ties;
     const auto upward = std::find_if(own.begin(), own.end(),
@@ -164,8 +188,15 @@ void ties(Writer& w, const Register& r) {
     std::size_t last = i;
     for (auto tie = upward; tie != own.end(); ++tie) {
       const std::size_t at = place(tie->peer);
-      w.varint(at - last - 1);
+      const Tie* back = at < entries.size() ? entries[at].tie_to(entries[i].account) : nullptr;
+      const Limits both{tie->limit, back == nullptr ? 0 : back->limit};
+      w.varint((at - last - 1) * 2 + (both != before ? 1 : 0));
       w.varint(tie->edge_number);
+      if (both != before) {
+        w.parts(both.lower);
+        w.parts(both.upper);
+      }
+      before = both;
       last = at;
     }
   }
@@ -173,19 +204,27 @@ void ties(Writer& w, const Register& r) {
 
 void ties(Reader& io, Register& r) {
   auto& entries = r.entries;
+  Limits limits;
   for (std::size_t i = 0; i < entries.size() && !io.failed(); ++i) {
     const std::size_t count = io.count(0, kEdgesMax);
     std::uint64_t last = i;
     for (std::size_t k = 0; k < count && !io.failed(); ++k) {
-      const std::uint64_t step = io.varint();
+      const std::uint64_t head = io.varint();
+      const std::uint64_t step = head / 2;
       std::uint32_t edge_number = 0;
       io.u32(edge_number);
+      if (head % 2 != 0) {
+        const Limits before = limits;
+        io.parts(limits.lower);
+        io.parts(limits.upper);
+        if (limits == before) return io.fail();  // that has a shorter form
+      }
       if (io.failed() || step >= entries.size() - last - 1) return io.fail();
       last += step + 1;
       Entry& other = entries[last];
       if (entries[i].ties.size() >= kEdgesMax || other.ties.size() >= kEdgesMax) return io.fail();
-      entries[i].ties.push_back({other.account, edge_number});
-      other.ties.push_back({entries[i].account, edge_number});
+      entries[i].ties.push_back({other.account, edge_number, limits.lower});
+      other.ties.push_back({entries[i].account, edge_number, limits.upper});
     }
   }
 }
@@ -206,7 +245,16 @@ void registered(Io& io, R& r) {
     io.u32(e.changed);
   });
   ties(io, r);
-  accounts(io, r.buried, kAccountsMax);
+  list(io, r.buried, kAccountsMax, [&](auto& g) {
+    account(io, g.account);
+    io.parts(g.debt);
+  });
+  list(io, r.closed, kAccountsMax, [&](auto& c) {
+    account(io, c.by);
+    account(io, c.peer);
+    io.u32(c.edge_number);
+    boolean(io, c.renewed);
+  });
   if constexpr (Io::kReading) {
     if (!well_formed(r)) io.fail();
   }
@@ -228,12 +276,14 @@ enum Flag : std::uint32_t {
   kPriceAt = 3,      // bits 3-5: a price code other than 0 follows
   kPriceSignAt = 6,  // bits 6-8
   kSentAt = 9,       // bits 9-11: a grant count other than 0 follows
+  kFrozen = 1U << 12,
 };
-constexpr std::uint32_t kFlagsMax = (1U << 12) - 1;
+constexpr std::uint32_t kFlagsMax = (1U << 13) - 1;
+constexpr std::uint32_t kSentMask = 7U << kSentAt;
 
 std::uint32_t edge_flags(const EdgeBody& b) {
   std::uint32_t flags = (b.has_terms ? kTerms : 0U) | (b.price_absolute ? kPriceAbsolute : 0U) |
-                        (b.sent_absolute ? kSentAbsolute : 0U);
+                        (b.sent_absolute ? kSentAbsolute : 0U) | (b.frozen ? kFrozen : 0U);
   for (std::uint32_t r = 0; r < kResources; ++r) {
     if (!b.price_absolute && b.price_code[r] != 0) flags |= 1U << (kPriceAt + r);
     if (!b.price_absolute && b.price_code[r] < 0) flags |= 1U << (kPriceSignAt + r);
@@ -282,7 +332,7 @@ void body(Writer& w, const EdgeBody& b) {
     w.u8(b.degree);
     for (std::uint16_t u : b.urgency) w.varint(u);
   }
-  const bool grants = (flags >> kSentAt) != 0;
+  const bool grants = (flags & kSentMask) != 0;
   if (grants && !b.sent_absolute) w.byte(b.base_age);
   for (std::size_t r = 0; r < kResources; ++r) {
     if (b.price_absolute) {
@@ -298,6 +348,7 @@ void body(Reader& io, EdgeBody& b) {
   std::uint32_t flags = io.byte();
   flags |= static_cast<std::uint32_t>(io.byte()) << 8;
   if (flags > kFlagsMax || !edge_flags_fit(flags)) return io.fail();
+  b.frozen = (flags & kFrozen) != 0;
   b.has_terms = (flags & kTerms) != 0;
   b.price_absolute = (flags & kPriceAbsolute) != 0;
   b.sent_absolute = (flags & kSentAbsolute) != 0;
@@ -312,7 +363,7 @@ void body(Reader& io, EdgeBody& b) {
       u = static_cast<std::uint16_t>(wide);
     }
   }
-  const bool grants = (flags >> kSentAt) != 0;
+  const bool grants = (flags & kSentMask) != 0;
   if (grants && !b.sent_absolute) {
     io.u8(b.base_age);
     if (b.base_age == 0 || b.base_age >= kRing) return io.fail();
@@ -346,7 +397,7 @@ void statement(Io& io, B& b) {
   io.u32(b.incarnation, kIncarnationMax);
   boolean(io, b.dead);
   boolean(io, b.confirmed_dead);
-  boolean(io, b.alone);
+  io.u32(b.living);
   signed_shares(io, b.base);
   io.u8(b.quorum);
   io.u32(b.quorum_revision);
@@ -355,6 +406,8 @@ void statement(Io& io, B& b) {
     io.u32(t.edge_number);
     boolean(io, t.peer_dead);
     boolean(io, t.peer_silent);
+    io.parts(t.limit);
+    io.parts(t.peer_limit);
   });
   keepers(io, b.keepers);
 }
@@ -364,26 +417,68 @@ void request(Io& io, B& b) {
   io.u32(b.version);
   io.u32(b.serial);
   io.u32(b.echo);
-  io.u32(b.members);
   io.u32(b.quorum_revision);
   io.u8(b.quorum);
   boolean(io, b.leave);
   list(io, b.wanted, kEdgesMax, [&](auto& n) { io.u32(n); });
   closings(io, b.closings);
+  closings(io, b.renewals);
   accounts(io, b.silent, kEdgesMax);
+}
+
+// How far a vote has come: 0 is cast, 1 locked, 2 known as decided.
+template <class Io, class B>
+void vote_stage(Io& io, B& b) {
+  std::uint32_t stage = b.decided ? 2 : b.locked ? 1 : 0;
+  io.u32(stage, 2);
+  if constexpr (Io::kReading) {
+    b.locked = stage >= 1;
+    b.decided = stage == 2;
+  }
+}
+
+// What a promise tells of its author's lock: nothing, or where and on what.
+template <class Io, class B>
+void lock(Io& io, B& b) {
+  std::size_t locks = b.digest == 0 ? 0 : 1;
+  if constexpr (Io::kReading) {
+    locks = io.count(0, 1);
+  } else {
+    io.count(locks, 1);
+  }
+  if (locks == 0) return;
+  ballot(io, b.locked_at);
+  io.digest(b.digest);
+  list(io, b.locked, 1, [&](auto& r) { registered(io, r); });
+  if constexpr (Io::kReading) {
+    if (b.digest == 0) io.fail();  // it would be a second encoding
+  }
+}
+
+template <class Io, class B>
+void cast_votes(Io& io, B& b) {
+  list(io, b.votes, kVotesToldMax, [&](auto& v) {
+    ballot(io, v.ballot);
+    io.digest(v.digest);
+  });
 }
 
 template <class Io, class B>
 void agreement_body(Io& io, B& b) {
   using T = std::remove_const_t<B>;
-  if constexpr (std::is_same_v<T, PrepareBody> || std::is_same_v<T, AcceptedBody>) {
+  if constexpr (std::is_same_v<T, PrepareBody>) {
     io.u32(b.version);
     ballot(io, b.ballot);
+  } else if constexpr (std::is_same_v<T, AcceptedBody>) {
+    io.u32(b.version);
+    ballot(io, b.ballot);
+    io.digest(b.digest);
+    vote_stage(io, b);
   } else if constexpr (std::is_same_v<T, PromiseBody>) {
     io.u32(b.version);
     ballot(io, b.ballot);
-    ballot(io, b.accepted_at);
-    list(io, b.accepted, 1, [&](auto& r) { registered(io, r); });
+    lock(io, b);
+    cast_votes(io, b);
   } else if constexpr (std::is_same_v<T, AcceptBody>) {
     ballot(io, b.ballot);
     registered(io, b.value);
@@ -409,18 +504,18 @@ void plain_body(Io& io, B& b) {
     io.u32(b.version);
     io.u32(b.question);
   } else if constexpr (std::is_same_v<T, RollCallBody>) {
-    io.u32(b.call);
+    io.u64(b.call);
   } else if constexpr (std::is_same_v<T, PresentBody>) {
-    io.u32(b.call);
-    io.u32(b.founding_epoch);
+    io.u64(b.call);
+    io.u64(b.founding_epoch);
     io.u32(b.version);
     accounts(io, b.keepers, kKeepersMax);
   } else if constexpr (std::is_same_v<T, FoundBody>) {
-    io.u32(b.founding_epoch);
-    boolean(io, b.start);
+    io.u64(b.founding_epoch);
     accounts(io, b.accounts, kAccountsMax);
   } else if constexpr (std::is_same_v<T, FoundAckBody>) {
-    io.u32(b.founding_epoch);
+    io.u64(b.founding_epoch);
+    boolean(io, b.all);
   } else if constexpr (std::is_same_v<T, RelayBody>) {
     account(io, b.from);
     request(io, b.request);
@@ -465,9 +560,15 @@ bool body_by_kind(Reader& r, std::size_t kind, Body& out) {
 void encode(const Message& message, Bytes& out) {
   Writer w(out);
   w.byte(static_cast<std::uint8_t>(kWireVersion << 4 | message.body.index()));
-  w.u32(message.founding_epoch);
+  w.u64(message.founding_epoch);
   if (message.body.index() != 0) w.u32(message.from_incarnation);
   body_of(w, message.body);
+}
+
+std::optional<std::uint8_t> other_wire_version(std::string_view bytes) {
+  if (bytes.empty()) return std::nullopt;
+  const auto version = static_cast<std::uint8_t>(static_cast<std::uint8_t>(bytes.front()) >> 4);
+  return version == kWireVersion ? std::nullopt : std::optional(version);
 }
 
 Result<Message> decode(std::string_view bytes) {
@@ -483,7 +584,7 @@ Result<Message> decode(std::string_view bytes) {
                                     ", this agent speaks " + std::to_string(kWireVersion));
   }
   Message m;
-  r.u32(m.founding_epoch);
+  r.u64(m.founding_epoch);
   const bool on_edge = (first & 0x0F) == 0;
   if (!on_edge) r.u32(m.from_incarnation, kIncarnationMax);
   if (!body_by_kind(r, first & 0x0F, m.body)) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/archive.hpp"
@@ -16,12 +17,16 @@
 
 namespace laird::consensus {
 
-inline constexpr std::uint8_t kWireVersion = 5;
+inline constexpr std::uint8_t kWireVersion = 6;
 
 // Appends the message to `out`; a buffer that is used again keeps its capacity.
 void encode(const Message& message, Bytes& out);
 // Refuses whatever encode() cannot have written: an unknown version or kind, a truncated message,
 // bytes after the end, numbers out of range, lists beyond their limits.
 [[nodiscard]] Result<Message> decode(std::string_view bytes);
+// The version that a message of another one says it has; nullopt: the message is of this one.
+// Boards of two wire versions do not understand each other and stay on their floors, which an
+// operator has to be told.
+[[nodiscard]] std::optional<std::uint8_t> other_wire_version(std::string_view bytes);
 
 }  // namespace laird::consensus

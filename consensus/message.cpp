@@ -6,7 +6,10 @@ namespace laird::consensus {
 void RequestBody::archive(Archive& ar) {
   ar(version);
   if (ar.since(3)) ar(serial);
-  ar(members);
+  if (!ar.since(5)) {
+    std::uint32_t members = 0;  // the length of the sender's member list
+    ar(members);
+  }
   ar(quorum_revision);
   ar(quorum);
   ar(leave);
@@ -18,6 +21,7 @@ void RequestBody::archive(Archive& ar) {
   }
   for (NodeId& w : wanted) ar(w);
   ar.sequence(closings, kEdgesMax);
+  if (ar.since(5)) ar.sequence(renewals, kEdgesMax);
   ar.sequence(silent, kEdgesMax);
 }
 

@@ -20,6 +20,7 @@ struct EdgeBody {
   std::uint32_t edge_number = 0;  // from the register; implies both accounts
   std::uint32_t seq = 0;
   std::uint32_t ack = 0;   // the highest seq heard from the receiver; 0: none
+  bool frozen = false;     // the sender grants nothing more on this edge until it is renewed
   bool has_terms = false;  // degree and urgency follow: sent until they are acknowledged
   std::uint8_t degree = 0;
   std::array<std::uint16_t, kResources> urgency{};
@@ -39,12 +40,13 @@ struct RequestBody {
   std::uint32_t version = 0;          // the newest version of the register the sender knows
   std::uint32_t serial = 0;           // the sender's count of ticks
   std::uint32_t echo = 0;             // the number of the probe this answers; 0: none
-  std::uint32_t members = 0;          // the length of the sender's member list
   std::uint32_t quorum_revision = 0;  // of the quorum asked for; 0: none is
   std::uint8_t quorum = 0;
   bool leave = false;  // the sender uses nothing any more and closes its edges
   std::vector<NodeId> wanted;
   std::vector<Closing> closings;
+  // The numbers of frozen edges: they are entered once both ends tell the same.
+  std::vector<Closing> renewals;
   // Neighbours whose edges the sender will close soon, because it has not heard them.
   std::vector<Account> silent;
   bool operator==(const RequestBody&) const = default;
@@ -57,14 +59,20 @@ struct StatedTie {
   std::uint32_t edge_number = 0;
   bool peer_dead = false;
   bool peer_silent = false;  // the keeper has probed the peer, and it never answered
+  Parts limit = 0;           // of the receiver's end (credit.hpp)
+  Parts peer_limit = 0;      // of the other end
   bool operator==(const StatedTie&) const = default;
+  void archive(Archive& ar) {
+    ar(peer);
+    ar(edge_number, peer_dead, peer_silent, limit, peer_limit);
+  }
 };
 struct StatementBody {
   std::uint32_t version = 0;
   std::uint32_t incarnation = 0;  // of the receiver
   bool dead = false;
   bool confirmed_dead = false;  // known to acknowledge nothing any more
-  bool alone = false;           // no other account lives
+  std::uint32_t living = 0;     // how many accounts live
   Shares base{};
   std::uint8_t quorum = 0;
   std::uint32_t quorum_revision = 0;
@@ -90,12 +98,22 @@ struct ProbeBody {
 
 // The agreement of the keepers of the present version on the next one: voting/ballots.hpp.
 struct Ballot {
-  std::uint32_t round = 0;  // 0: for the owner of the present version only
+  std::uint64_t round = 0;  // 0: for the owner of the present version only
   NodeId node = 0;
   auto operator<=>(const Ballot&) const = default;
   void archive(Archive& ar) {
-    ar(round);
+    archive_widened(ar, round);
     ar(node);
+  }
+};
+// What a keeper has voted for, and in which ballot last.
+struct CastVote {
+  Ballot ballot;
+  std::uint64_t digest = 0;
+  bool operator==(const CastVote&) const = default;
+  void archive(Archive& ar) {
+    ar(ballot);
+    ar(digest);
   }
 };
 struct PrepareBody {
@@ -103,11 +121,14 @@ struct PrepareBody {
   Ballot ballot;
   bool operator==(const PrepareBody&) const = default;
 };
+// Sent to every keeper; the value itself goes to the proposer only.
 struct PromiseBody {
   std::uint32_t version = 0;
   Ballot ballot;
-  Ballot accepted_at;
-  std::vector<Register> accepted;  // none or one
+  Ballot locked_at;
+  std::uint64_t digest = 0;       // of the value on which the sender is locked; 0: on none
+  std::vector<Register> locked;   // none or one
+  std::vector<CastVote> votes{};  // the sender's on this version, the newest last
   bool operator==(const PromiseBody&) const = default;
 };
 struct AcceptBody {
@@ -115,9 +136,13 @@ struct AcceptBody {
   Register value;
   bool operator==(const AcceptBody&) const = default;
 };
+// A vote, sent to every keeper.
 struct AcceptedBody {
   std::uint32_t version = 0;
   Ballot ballot;
+  std::uint64_t digest = 0;  // of the value voted for
+  bool locked = false;       // the sender has counted a quorum of votes for this value
+  bool decided = false;      // the sender knows it as decided: locked, and bound to no ballot
   bool operator==(const AcceptedBody&) const = default;
 };
 struct RefusedBody {
@@ -132,24 +157,25 @@ struct DecidedBody {
 
 // The founding of a fleet, or its founding anew when the register is lost: ledger/founding.hpp.
 struct RollCallBody {
-  std::uint32_t call = 0;
+  std::uint64_t call = 0;
   bool operator==(const RollCallBody&) const = default;
 };
 struct PresentBody {
-  std::uint32_t call = 0;
-  std::uint32_t founding_epoch = 0;  // in which the sender takes part; 0: none
-  std::uint32_t version = 0;         // of the register the sender holds; 0: none
+  std::uint64_t call = 0;
+  Epoch founding_epoch = 0;   // in which the sender takes part; 0: none
+  std::uint32_t version = 0;  // the newest one whose keepers the sender knows; 0: none
   std::vector<Account> keepers;
   bool operator==(const PresentBody&) const = default;
 };
 struct FoundBody {
-  std::uint32_t founding_epoch = 0;
-  bool start = false;  // every member has left the earlier epochs
+  Epoch founding_epoch = 0;
   std::vector<Account> accounts;
   bool operator==(const FoundBody&) const = default;
 };
+// Sent to every member. `all`: the sender has counted the words of all members.
 struct FoundAckBody {
-  std::uint32_t founding_epoch = 0;
+  Epoch founding_epoch = 0;
+  bool all = false;
   bool operator==(const FoundAckBody&) const = default;
 };
 
@@ -165,7 +191,7 @@ using Body = std::variant<EdgeBody, RequestBody, StatementBody, ReferBody, Probe
                           RollCallBody, PresentBody, FoundBody, FoundAckBody, RelayBody>;
 
 struct Message {
-  std::uint32_t founding_epoch = 0;    // messages of another epoch are dropped
+  Epoch founding_epoch = 0;            // messages of another epoch are dropped
   std::uint32_t from_incarnation = 0;  // the transport names the sending node; 0: on an edge
   Body body;
 
@@ -180,7 +206,7 @@ struct Outgoing {
 // What one step of a ledger sends; the caller owns it and clears it.
 struct Out {
   std::vector<Outgoing> messages;
-  void send(NodeId to, std::uint32_t founding_epoch, std::uint32_t incarnation, Body body) {
+  void send(NodeId to, Epoch founding_epoch, std::uint32_t incarnation, Body body) {
     messages.push_back({to, Message{founding_epoch, incarnation, std::move(body)}});
   }
   void clear() { messages.clear(); }

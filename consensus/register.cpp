@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "consensus/credit.hpp"
+
 namespace laird::consensus {
 namespace {
 
 bool entry_before(const Entry& e, const Account& a) { return e.account < a; }
 bool tie_before(const Tie& t, const Account& a) { return t.peer < a; }
+bool grave_before(const Grave& g, NodeId node) { return g.account.node < node; }
 
 void add(Shares& to, const Shares& what, Parts sign = 1) {
   for (std::size_t r = 0; r < kResources; ++r) {
@@ -41,6 +44,14 @@ void Register::archive(Archive& ar) {
   ar.sequence(keepers, kKeepersMax);
   ar.sequence(entries, kAccountsMax);
   ar.sequence(buried, kAccountsMax);
+  if (ar.since(5)) ar.sequence(closed, kAccountsMax);
+}
+
+std::uint64_t digest_of(const Register& value) {
+  Register copy = value;  // an archive takes what it may also fill in
+  Archive ar = Archive::hasher();
+  copy.archive(ar);
+  return ar.digest();
 }
 
 bool well_formed(const Register& value) {
@@ -51,7 +62,7 @@ bool well_formed(const Register& value) {
   };
   return (value.version == 0 || !value.keepers.empty()) &&
          ascending(value.entries, [](const Entry& e) { return e.account; }) &&
-         ascending(value.buried, [](const Account& a) { return a.node; }) &&
+         ascending(value.buried, [](const Grave& g) { return g.account.node; }) &&
          std::all_of(value.entries.begin(), value.entries.end(), [&](const Entry& e) {
            return ascending(e.ties, [](const Tie& t) { return t.peer; });
          });
@@ -86,29 +97,48 @@ std::size_t Register::living_count() const {
 }
 
 bool Register::past(const Account& account) const {
-  const auto at = std::lower_bound(buried.begin(), buried.end(), Account{account.node, 0});
-  if (at != buried.end() && at->node == account.node && at->incarnation >= account.incarnation) {
-    return true;
-  }
+  const auto at = std::lower_bound(buried.begin(), buried.end(), account.node, grave_before);
+  if (at != buried.end() && at->account.node == account.node && at->account >= account) return true;
   auto entry = std::upper_bound(entries.begin(), entries.end(), account,
                                 [](const Account& a, const Entry& e) { return a < e.account; });
   return entry != entries.end() && entry->account.node == account.node;
+}
+
+bool Register::succeeds(const Account& account) const {
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {
+    return e.account.node == account.node && e.account < account && !e.confirmed_dead;
+  });
+}
+
+Parts Register::debt_of(NodeId node) const {
+  const auto at = std::lower_bound(buried.begin(), buried.end(), node, grave_before);
+  return at != buried.end() && at->account.node == node ? at->debt : 0;
 }
 
 bool Register::is_keeper(const Account& account) const {
   return std::find(keepers.begin(), keepers.end(), account) != keepers.end();
 }
 
-std::uint8_t quorum_for(std::size_t members, std::size_t degree) {
-  const std::size_t wanted = std::min<std::size_t>(3, members / 2);
-  const std::size_t most = degree > 1 ? degree - 1 : 1;
-  return static_cast<std::uint8_t>(std::clamp<std::size_t>(wanted, 1, most));
+// Small fleets: one crash fences nobody who is tied to everybody. With four living accounts or more
+// the quorum is at least two, so that one of the answers may be a liar's.
+std::uint8_t quorum_for(std::size_t living, std::size_t degree) {
+  if (living < 4) return 1;
+  const std::size_t wanted = living >= 7 ? 4 : living >= 5 ? 3 : 2;
+  return static_cast<std::uint8_t>(std::min(wanted, std::max<std::size_t>(degree, 3) - 1));
+}
+
+std::size_t support_needed(std::uint8_t quorum) {
+  return quorum > kLiarsMax ? quorum - kLiarsMax : quorum;
 }
 
 std::size_t keepers_for(std::size_t living) {
-  // An even number of keepers survives no more faults than the odd number below it.
-  const std::size_t n = std::min(living, kKeepersMax);
-  return n % 2 == 0 && n > 0 ? n - 1 : n;
+  if (living <= 3) return living == 2 ? 1 : living;
+  return std::min(living, kKeepersMax) / 2 * 2;
+}
+
+std::size_t votes_needed(std::size_t keepers) {
+  if (keepers <= 3) return keepers / 2 + 1;
+  return (keepers + kLiarsMax) / 2 + 1;
 }
 
 Register founding_register(const NeighbourGraph& graph, const std::vector<Account>& accounts) {
@@ -123,7 +153,9 @@ Register founding_register(const NeighbourGraph& graph, const std::vector<Accoun
     e.account = a;
     e.base.fill(graph.genesis(a.node));
     e.changed = 1;
-    for (const NodeId peer : graph.neighbours(a.node)) e.ties.push_back({account_of(peer), 0});
+    for (const NodeId peer : graph.neighbours(a.node)) {
+      e.ties.push_back({account_of(peer), 0, tie_limit(accounts.size())});
+    }
     e.quorum = accounts.size() == 1 ? 0 : quorum_for(accounts.size(), e.ties.size());
     r.entries.push_back(std::move(e));
   }
@@ -134,7 +166,9 @@ Register founding_register(const NeighbourGraph& graph, const std::vector<Accoun
 }
 
 RegisterEdit::RegisterEdit(const Register& from, bool untagged)
-    : next_(from), version_(from.version + 1), untagged_(untagged) {}
+    : next_(from), version_(from.version + 1), untagged_(untagged) {
+  next_.closed.clear();
+}
 
 void RegisterEdit::touch(Entry& entry) {
   entry.changed = version_;
@@ -148,24 +182,39 @@ void RegisterEdit::untie(Entry& a, Entry& b) {
   touch(b);
 }
 
-void RegisterEdit::close(const Account& by, const Closing& closing) {
-  Account author = by;
-  Account peer = closing.peer;
-  if (untagged_) {
-    author = next_.living(by.node);
-    peer = next_.living(closing.peer.node);
-  }
+bool RegisterEdit::close(const Account& by, const Closing& closing) {
+  const Account author = untagged_ ? next_.living(by.node) : by;
+  const Account peer = untagged_ ? next_.living(closing.peer.node) : closing.peer;
   Entry* mine = next_.find(author);
   Entry* theirs = next_.find(peer);
-  if (mine == nullptr || theirs == nullptr || mine == theirs || mine->dead) return;
+  if (mine == nullptr || theirs == nullptr || mine == theirs || mine->dead) return false;
   const Tie* tie = mine->tie_to(peer);
-  if (tie == nullptr || (tie->edge_number != closing.edge_number && !untagged_)) return;
+  if (tie == nullptr || (tie->edge_number != closing.edge_number && !untagged_)) return false;
+  const Parts granted_most = tie->limit;
+  const Tie* back = theirs->tie_to(author);
+  const Parts received_most = back == nullptr ? 0 : back->limit;
   // The author keeps what it received, the peer keeps what the author sent.
-  add(mine->base, closing.heard);
-  add(mine->base, closing.sent, -1);
-  add(theirs->base, closing.sent);
-  add(theirs->base, closing.heard, -1);
+  Shares net{};
+  for (std::size_t r = 0; r < kResources; ++r) {
+    net[r] = bounded(static_cast<Wide>(closing.heard[r]) - closing.sent[r]);
+    if ((net[r] > received_most || -net[r] > granted_most) && !untagged_) return false;
+  }
+  add(mine->base, net);
+  add(theirs->base, net, -1);
+  next_.closed.push_back({author, peer, tie->edge_number, false});
   untie(*mine, *theirs);
+  return true;
+}
+
+bool RegisterEdit::renew(const Account& by, const Closing& mine, const Closing& theirs) {
+  const Account peer = mine.peer;
+  if (theirs.peer != by || mine.edge_number != theirs.edge_number || mine.sent != theirs.heard ||
+      mine.heard != theirs.sent || !next_.alive(by) || !next_.alive(peer) ||
+      next_.edges_opened >= kEdgeNumberMax || !close(by, mine)) {
+    return false;
+  }
+  next_.closed.back().renewed = true;
+  return open(by, peer);
 }
 
 bool RegisterEdit::open(const Account& a, const Account& b) {
@@ -173,11 +222,12 @@ bool RegisterEdit::open(const Account& a, const Account& b) {
   Entry* two = next_.find(b);
   if (one == nullptr || two == nullptr || one == two || one->dead || two->dead) return false;
   if (one->tie_to(b) != nullptr) return false;
-  if (one->ties.size() >= kEdgesMax || two->ties.size() >= kEdgesMax) return false;
+  if (one->ties.size() >= kTiesMax || two->ties.size() >= kTiesMax) return false;
+  if (next_.edges_opened >= kEdgeNumberMax) return false;
   const std::uint32_t edge_number = ++next_.edges_opened;
   const auto insert = [&](Entry& e, const Account& peer) {
     e.ties.insert(std::lower_bound(e.ties.begin(), e.ties.end(), peer, tie_before),
-                  {peer, edge_number});
+                  {peer, edge_number, 0});
     touch(e);
   };
   insert(*one, b);
@@ -185,8 +235,7 @@ bool RegisterEdit::open(const Account& a, const Account& b) {
   return true;
 }
 
-void RegisterEdit::enroll(const Account& newcomer, const std::vector<NodeId>& wanted,
-                          std::size_t members) {
+void RegisterEdit::enroll(const Account& newcomer, const std::vector<NodeId>& wanted) {
   if (next_.find(newcomer) != nullptr || next_.past(newcomer)) return;
   if (next_.entries.size() >= kAccountsMax) return;
   const bool somebody = std::any_of(wanted.begin(), wanted.end(), [&](NodeId node) {
@@ -196,24 +245,29 @@ void RegisterEdit::enroll(const Account& newcomer, const std::vector<NodeId>& wa
     return !e.dead && e.account.node != newcomer.node;
   });
   if (!somebody && others) return;
+  enter(newcomer);
+  for (const NodeId node : wanted) open(newcomer, next_.living(node));
+}
+
+void RegisterEdit::enter(const Account& newcomer) {
+  if (next_.find(newcomer) != nullptr || next_.past(newcomer)) return;
+  if (next_.entries.size() >= kAccountsMax) return;
   Entry entry;
   entry.account = newcomer;
+  entered_.push_back(newcomer);
   const auto at =
       std::lower_bound(next_.entries.begin(), next_.entries.end(), newcomer, entry_before);
-  next_.entries.insert(at, entry);
+  touch(*next_.entries.insert(at, entry));
   for (const Entry& e : next_.entries) {
     if (e.account.node == newcomer.node && e.account != newcomer) declare_dead(e.account, true);
   }
-  for (const NodeId node : wanted) open(newcomer, next_.living(node));
-  Entry& e = *next_.find(newcomer);
-  e.quorum = quorum_for(members, e.ties.size());
-  touch(e);
 }
 
 void RegisterEdit::set_quorum(const Account& account, std::uint32_t quorum_revision,
                               std::uint8_t quorum) {
   Entry* e = next_.find(account);
   if (e == nullptr || e->dead || quorum_revision <= e->quorum_revision) return;
+  if (quorum_revision > kQuorumRevisionMax) return;
   if (quorum == 0 && next_.living_count() > 1) return;
   e->quorum_revision = quorum_revision;
   e->quorum = quorum;
@@ -232,13 +286,14 @@ void RegisterEdit::declare_dead(const Account& account, bool confirmed_dead) {
   }
 }
 
-void RegisterEdit::bury(const Account& account) {
+void RegisterEdit::bury(const Account& account, Parts debt) {
   auto& buried = next_.buried;
-  const auto at = std::lower_bound(buried.begin(), buried.end(), Account{account.node, 0});
-  if (at != buried.end() && at->node == account.node) {
-    at->incarnation = std::max(at->incarnation, account.incarnation);
+  const auto at = std::lower_bound(buried.begin(), buried.end(), account.node, grave_before);
+  if (at != buried.end() && at->account.node == account.node) {
+    at->account = std::max(at->account, account);
+    at->debt = bounded(static_cast<Wide>(at->debt) + debt);
   } else {
-    buried.insert(at, account);
+    buried.insert(at, {account, debt});
   }
 }
 
@@ -258,9 +313,17 @@ bool RegisterEdit::settle_group(const Account& member, const Account& heir) {
   add(to->base, estate);
   touch(*to);
   for (const Account& a : group) {
-    std::erase_if(next_.entries, [&](const Entry& e) { return e.account == a; });
-    bury(a);
+    // Honest accounts leave at least nothing. If the group leaves less, whoever of it is in debt
+    // has granted what it did not have.
+    Parts debt = 0;
+    for (std::size_t r = 0; r < kResources; ++r) {
+      debt = std::max(debt, std::min(-next_.find(a)->base[r], -estate[r]));
+    }
+    bury(a, debt);
   }
+  std::erase_if(next_.entries, [&](const Entry& e) {
+    return std::find(group.begin(), group.end(), e.account) != group.end();
+  });
   return true;
 }
 
@@ -309,8 +372,42 @@ void RegisterEdit::seat_keepers(const std::vector<Account>& heard) {
   changed_ = true;
 }
 
+void RegisterEdit::set_keepers(std::vector<Account> keepers) {
+  changed_ |= keepers != next_.keepers;
+  next_.keepers = std::move(keepers);
+}
+
+void RegisterEdit::set_first_quorums() {
+  for (const Account& a : entered_) {
+    Entry* e = next_.find(a);
+    if (e != nullptr) e->quorum = quorum_for(next_.living_count(), e->ties.size());
+  }
+}
+
+// Raises the limits of every account that this version changes, as far as its allowance goes. A
+// limit is never lowered while the edge is open: the neighbour may have counted up to it already.
+void RegisterEdit::extend_credit() {
+  std::vector<Account> changed;
+  for (const Entry& e : next_.entries) {
+    if (e.changed == version_ && !e.dead) changed.push_back(e.account);
+  }
+  const std::size_t living = next_.living_count();
+  for (const Account& a : changed) {
+    Parts left = allowance(living) - credit_used(next_, a.node);
+    for (Tie& t : next_.find(a)->ties) {
+      const Parts raise = std::min(tie_limit(living) - t.limit, left);
+      if (raise <= 0 || !next_.alive(t.peer)) continue;
+      t.limit += raise;
+      left -= raise;
+      touch(*next_.find(t.peer));  // which counts up to the limit
+    }
+  }
+}
+
 Register RegisterEdit::finish(const Account& owner) {
   if (changed_) {
+    set_first_quorums();
+    extend_credit();
     next_.version = version_;
     next_.owner = owner;
   }

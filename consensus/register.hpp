@@ -8,7 +8,8 @@
 // with a number that no other edge of the founding ever had; quorum, how many edges of an account
 // must be fresh so that the account is not fenced. Invariant by construction (I4): every rule below
 // only moves shares from one base to another, so the bases of all entries sum to the whole in every
-// version.
+// version. Limit, how much more one end of a tie may have granted over it than it has received
+// (credit.hpp).
 #pragma once
 
 #include <vector>
@@ -21,11 +22,13 @@ namespace laird::consensus {
 struct Tie {
   Account peer;
   std::uint32_t edge_number = 0;  // 0: the edge exists since the founding
+  Parts limit = 0;                // of the account that has this tie; the peer has its own
 
   bool operator==(const Tie&) const = default;
   void archive(Archive& ar) {
     ar(peer);
     ar(edge_number);
+    if (ar.since(5)) ar(limit);
   }
 };
 
@@ -55,13 +58,44 @@ struct Closing {
   void archive(Archive& ar);
 };
 
+// Which end's numbers have ended an edge, or that both ends' have. A version names those that it
+// has ended, so that a voter can check them against what the ends have told it.
+struct ClosedTie {
+  Account by;
+  Account peer;
+  std::uint32_t edge_number = 0;
+  bool renewed = false;  // both ends told the same numbers, and the edge goes on under a new one
+
+  bool operator==(const ClosedTie&) const = default;
+  void archive(Archive& ar) {
+    ar(by);
+    ar(peer);
+    ar(edge_number);
+    ar(renewed);
+  }
+};
+
+// The last account of a node that was settled, and how far below nothing all settled accounts of
+// the node were in sum. Others have inherited that.
+struct Grave {
+  Account account;
+  Parts debt = 0;
+
+  bool operator==(const Grave&) const = default;
+  void archive(Archive& ar) {
+    ar(account);
+    if (ar.since(5)) ar(debt);
+  }
+};
+
 struct Register {
   std::uint32_t version = 0;       // 0: no register is known
   Account owner;                   // proposed this version; may propose the next in round 0
   std::uint32_t edges_opened = 0;  // since the founding; the newest edge number
   std::vector<Account> keepers;
-  std::vector<Entry> entries;   // sorted by account
-  std::vector<Account> buried;  // the last settled account of a node; sorted
+  std::vector<Entry> entries;     // sorted by account
+  std::vector<Grave> buried;      // one for each node that has one; sorted
+  std::vector<ClosedTie> closed;  // the edges that this version has ended, in that order
 
   bool operator==(const Register&) const = default;
   [[nodiscard]] const Entry* find(const Account& account) const;
@@ -73,7 +107,10 @@ struct Register {
   // Whether the account is settled or replaced by a later incarnation, so that it can never be
   // entered again.
   [[nodiscard]] bool past(const Account& account) const;
+  // Whether an earlier account of the node is entered and not known to have ended.
+  [[nodiscard]] bool succeeds(const Account& account) const;
   [[nodiscard]] bool is_keeper(const Account& account) const;
+  [[nodiscard]] Parts debt_of(NodeId node) const;
   void archive(Archive& ar);
 };
 
@@ -86,10 +123,21 @@ struct Register {
 [[nodiscard]] Register founding_register(const NeighbourGraph& graph,
                                          const std::vector<Account>& accounts);
 
-// How many fresh edges keep an account unfenced. A silent group is settled only if none of its
-// members has that many edges inside the group: such a group could be cut off and at work.
-[[nodiscard]] std::uint8_t quorum_for(std::size_t members, std::size_t degree);
+// How many fresh edges keep an account unfenced, in a fleet with so many living accounts.
+[[nodiscard]] std::uint8_t quorum_for(std::size_t living, std::size_t degree);
+// An account is declared dead by silence only if fewer neighbours than this may still answer it. It
+// is one less than the account's own quorum: a neighbour that lies can report an edge closed and go
+// on answering on it. A quorum of one leaves no room for that (docs/ledger.md, "Liars").
+[[nodiscard]] std::size_t support_needed(std::uint8_t quorum);
+// Seats for so many living accounts: 1, 3, 4, 6 or 8. Above three they are even, because with one
+// more, odd seat a version needs one more vote and survives no more crashes.
 [[nodiscard]] std::size_t keepers_for(std::size_t living);
+// How many keepers decide. Any two such groups of four keepers or more have an honest one in common
+// if one keeper lies; groups of three have one in common if nobody does.
+[[nodiscard]] std::size_t votes_needed(std::size_t keepers);
+// A register in one number, to compare votes. It is no seal: whoever adopts a register from outside
+// compares the registers themselves.
+[[nodiscard]] std::uint64_t digest_of(const Register& value);
 
 // The next version in the making.
 class RegisterEdit {
@@ -99,13 +147,19 @@ class RegisterEdit {
   explicit RegisterEdit(const Register& from, bool untagged = false);
 
   // Ends an edge with the numbers of the account that closed it: the balance of the edge moves into
-  // both bases. Of two ends that have closed, the one that is entered first sets the numbers.
-  void close(const Account& by, const Closing& closing);
+  // both bases. Of two ends that have closed, the one that is entered first sets the numbers. False
+  // if there is no such edge, or the balance is beyond the limits of its ends.
+  bool close(const Account& by, const Closing& closing);
+  // Ends an edge with numbers on which both ends agree, and opens it anew at once. What went over
+  // the edge is then in the bases, and its limits hold for what comes. False if the numbers differ.
+  bool renew(const Account& by, const Closing& mine, const Closing& theirs);
   // Opens an edge between two living accounts. False if there is one, or an account is not alive.
   bool open(const Account& a, const Account& b);
   // Enters a new account with base 0, tied to the living accounts of the wanted nodes, of which
   // there must be one if anybody else lives. Earlier accounts of its node are confirmed dead.
-  void enroll(const Account& newcomer, const std::vector<NodeId>& wanted, std::size_t members);
+  void enroll(const Account& newcomer, const std::vector<NodeId>& wanted);
+  // The first half of it: enters the account with base 0 and no edge. finish() gives it a quorum.
+  void enter(const Account& newcomer);
   void set_quorum(const Account& account, std::uint32_t quorum_revision, std::uint8_t quorum);
   void declare_dead(const Account& account, bool confirmed_dead);
   // Removes every group of dead accounts that has no edge to a living account, and adds the bases
@@ -113,6 +167,7 @@ class RegisterEdit {
   void settle(const Account& heir);
   // Gives the seats of dead keepers to others, first to accounts that were heard of late.
   void seat_keepers(const std::vector<Account>& heard);
+  void set_keepers(std::vector<Account> keepers);
   // The finished version. If nothing was changed it has the version number of the present one.
   [[nodiscard]] Register finish(const Account& owner);
 
@@ -122,9 +177,12 @@ class RegisterEdit {
   void touch(Entry& entry);
   void untie(Entry& a, Entry& b);
   bool settle_group(const Account& member, const Account& heir);
-  void bury(const Account& account);
+  void bury(const Account& account, Parts debt);
+  void set_first_quorums();
+  void extend_credit();
 
   Register next_;
+  std::vector<Account> entered_;  // in this version
   std::uint32_t version_ = 0;
   bool untagged_ = false;
   bool changed_ = false;

@@ -78,6 +78,10 @@ constexpr DurationNs reminder_interval(DurationNs silence) { return silence / 3;
 
 // A suspected account that has not answered for this long counts as unresponsive.
 inline constexpr int kUnresponsiveTicks = 6;
+// If versions find no quorum, only accounts that have been silent for this long are declared dead:
+// of many accounts in doubt each keeper has missed the answers of others, and none would find the
+// votes for all the deaths that it sees.
+inline constexpr int kSurelyUnresponsiveTicks = 18;
 // An account that is unresponsive for this long loses its turn to propose even if only one
 // neighbour suspects it.
 inline constexpr int kLongUnresponsiveTicks = 60;

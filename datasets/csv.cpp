@@ -129,8 +129,8 @@ class Table {
       if (c == label_ && !layout_.label_is_number) continue;
       const std::optional<double> v = number_of(fields_[c]);
       if (!v) {
-        return bad("column " + std::to_string(c) + ": \"" + fields_[c].substr(0, 40) +
-                   "\" is no number" +
+        // Not its text: the path may name any file that the trainer can read.
+        return bad("column " + std::to_string(c) + " holds no number" +
                    (data_.rows == 0 && !layout_.header ? "; if the first line names the columns, "
                                                          "set \"header\": true"
                                                        : "; remove the row or fill it in"));
@@ -140,8 +140,8 @@ class Table {
     if (!layout_.label_is_number && layout_.class_count > 0) {
       const std::optional<double> v = number_of(fields_[label_]);
       if (!v || *v < 0 || *v >= layout_.class_count || *v != std::floor(*v)) {
-        return bad("the label \"" + fields_[label_].substr(0, 40) +
-                   "\" is no whole number from 0 to " + std::to_string(layout_.class_count - 1) +
+        return bad("the label in column " + std::to_string(label_) +
+                   " is no whole number from 0 to " + std::to_string(layout_.class_count - 1) +
                    ", as \"class_count\" asks for");
       }
       data_.labels.push_back(static_cast<std::uint16_t>(*v));

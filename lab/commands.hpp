@@ -16,5 +16,6 @@ void add_fleet(cli::Command& app, ExitCode& code);
 void add_forecast(cli::Command& app, ExitCode& code);
 void add_laira(cli::Command& app, ExitCode& code);
 void add_robustness(cli::Command& app, ExitCode& code);
+void add_watts(cli::Command& app, ExitCode& code);
 
 }  // namespace laird::lab

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   laird::lab::add_laira(app, code);
   laird::lab::add_placement(app, code);
   laird::lab::add_robustness(app, code);
+  laird::lab::add_watts(app, code);
   if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
   return code.value;
 }

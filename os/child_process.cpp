@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -28,16 +28,11 @@ struct ChildSetup {
   char* const* argv;
   char* const* environment;
   const char* folder;         // null: stays
-  std::array<int, 4> source;  // for 0 to 3; kInherit: leave it, kNull only for 3: none
-  int go;                     // a byte comes once the child is admitted
-  int go_end;                 // the other end of it, which only the parent may hold
+  std::array<int, 3> source;  // for 0 to 2; kInherit: leave it
   int status;                 // carries errno back if exec fails
   pid_t parent;
   bool own_session;
   bool dies_with_parent;
-  bool no_new_privileges;
-  const ChildLimit* limits;
-  std::size_t limit_count;
 };
 
 [[noreturn]] void fail_in_child(int status_fd) {
@@ -47,7 +42,10 @@ struct ChildSetup {
 }
 
 void mark_close_on_exec(int first) {
-  if (::close_range(static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+  // By number: glibc has a function for it since 2.34, the kernel's headers its name since 5.9.
+  constexpr long kCloseRange = 436;
+  constexpr unsigned kMarkOnly = 1U << 2;
+  if (::syscall(kCloseRange, static_cast<unsigned>(first), ~0U, kMarkOnly) == 0) return;
   // Kernels before 5.11, which older boards run.
   constexpr int kOpenMax = 1024;
   for (int fd = first; fd < kOpenMax; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -66,22 +64,12 @@ void reset_signals() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != setup.parent) ::_exit(127);
   }
-  if (setup.no_new_privileges) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   reset_signals();
-  ::close(setup.go_end);
-  char byte = 0;
-  while (::read(setup.go, &byte, 1) < 0 && errno == EINTR) {
-  }
-  for (std::size_t i = 0; i < setup.limit_count; ++i) {
-    const rlimit limit{static_cast<rlim_t>(setup.limits[i].most),
-                       static_cast<rlim_t>(setup.limits[i].most)};
-    ::setrlimit(static_cast<__rlimit_resource_t>(setup.limits[i].resource), &limit);
-  }
   if (setup.folder != nullptr && ::chdir(setup.folder) != 0) fail_in_child(setup.status);
   int kept = 0;
   for (const int source : setup.source) {
     if (source >= 0 && ::dup2(source, kept) < 0) fail_in_child(setup.status);
-    if (kept < ChildSpec::kExtraFd || source >= 0) ++kept;
+    ++kept;
   }
   // Libraries of ours open descriptors that would pass through exec; the program gets its own and
   // nothing else. Marked rather than closed: the status pipe must last until exec.
@@ -128,52 +116,42 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Result<pid_t> start_child(const ChildSpec& spec, const std::function<void(pid_t)>& admit) {
+Result<pid_t> start_child(const ChildSpec& spec) {
   const Result<std::string> program = find_program(spec.argv.empty() ? "" : spec.argv.front());
   LAIRD_TRY(program);
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null) return fail_errno(errno, "open /dev/null");
   ChildSetup setup{};
-  std::array<Fd, 4> sources;
-  const std::array<int, 4> wanted = {spec.input, spec.output, spec.error, spec.extra};
+  std::array<Fd, 3> sources;
+  const std::array<int, 3> wanted = {spec.input, spec.output, spec.error};
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     setup.source[i] = wanted[i];
-    const bool is_null = wanted[i] == ChildSpec::kNull && i < ChildSpec::kExtraFd;
+    const bool is_null = wanted[i] == ChildSpec::kNull;
     if (wanted[i] < 0 && !is_null) continue;
     Result<Fd> fd = lifted(is_null ? null.get() : wanted[i]);
     LAIRD_TRY(fd);
     sources[i] = std::move(*fd);
     setup.source[i] = sources[i].get();
   }
-  auto go = make_pipe();
-  LAIRD_TRY(go);
   auto status = make_pipe();
   LAIRD_TRY(status);
-  const Result<Fd> child_go = lifted(go->first.get());
   Result<Fd> child_status = lifted(status->second.get());
-  LAIRD_TRY(child_go);
   LAIRD_TRY(child_status);
   const std::vector<char*> argv = pointers(spec.argv);
-  const std::vector<char*> own = pointers(spec.environment.value_or(std::vector<std::string>()));
+  const std::vector<std::string> given = spec.environment.value_or(std::vector<std::string>());
+  const std::vector<char*> own = pointers(given);
   setup.program = program->c_str();
   setup.argv = argv.data();
   setup.environment = spec.environment ? own.data() : environ;
   setup.folder = spec.folder.empty() ? nullptr : spec.folder.c_str();
-  setup.go = child_go->get();
-  setup.go_end = go->second.get();
   setup.status = child_status->get();
   setup.parent = ::getpid();
   setup.own_session = spec.own_session;
   setup.dies_with_parent = spec.dies_with_parent;
-  setup.no_new_privileges = spec.no_new_privileges;
-  setup.limits = spec.limits.data();
-  setup.limit_count = spec.limits.size();
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno(errno, "fork");
   if (pid == 0) run_child(setup);
 
-  if (admit) admit(pid);
-  [[maybe_unused]] const ssize_t sent = ::write(go->second.get(), "", 1);
   // Closed on exec: end of file says that the program runs, an errno that it does not.
   status->second.reset();
   child_status->reset();
@@ -186,6 +164,17 @@ Result<pid_t> start_child(const ChildSpec& spec, const std::function<void(pid_t)
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return fail_errno(error, "cannot start " + spec.argv.front());
+}
+
+std::string program_beside(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (const std::filesystem::path& folder :
+       {self.parent_path(), std::filesystem::path("/usr/libexec/laird")}) {
+    const std::string candidate = (folder / name).string();
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
 }
 
 }  // namespace laird

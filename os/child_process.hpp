@@ -4,8 +4,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,17 +12,10 @@
 
 namespace laird {
 
-struct ChildLimit {
-  int resource = 0;        // RLIMIT_...
-  std::uint64_t most = 0;  // soft and hard
-};
-
 struct ChildSpec {
   // For a standard descriptor in place of one of ours.
   static constexpr int kNull = -1;     // /dev/null
   static constexpr int kInherit = -2;  // the one this process has
-  // The descriptor under which the program finds `extra`.
-  static constexpr int kExtraFd = 3;
 
   std::vector<std::string> argv;  // argv[0] is a path, or a name to be looked up in PATH
   // "NAME=VALUE" each; nullopt: what this process has.
@@ -33,17 +24,14 @@ struct ChildSpec {
   int input = kNull;
   int output = kNull;
   int error = kNull;
-  int extra = kNull;              // none
   bool own_session = false;       // a session and process group of its own, away from a terminal
   bool dies_with_parent = false;  // killed when the thread that starts it ends
-  bool no_new_privileges = false;
-  std::vector<ChildLimit> limits;
 };
 
-// Its pid; the caller waits for it. `admit` is called in this process while the child waits, before
-// it has run anything of the program: the moment to put it into a group. On failure nothing is left
-// behind.
-[[nodiscard]] Result<pid_t> start_child(const ChildSpec& spec,
-                                        const std::function<void(pid_t)>& admit = {});
+// Its pid; the caller waits for it. On failure nothing is left behind.
+[[nodiscard]] Result<pid_t> start_child(const ChildSpec& spec);
+
+// The program of laird's beside this one, or in /usr/libexec/laird; empty when it is in neither.
+[[nodiscard]] std::string program_beside(const std::string& name);
 
 }  // namespace laird

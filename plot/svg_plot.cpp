@@ -13,6 +13,9 @@ namespace {
 constexpr double kLeft = 56;
 constexpr double kRight = 12;
 constexpr double kTop = 24;  // room for the unit above the axis
+constexpr double kBroadFrom = 400;
+constexpr double kNarrowHeight = 260;
+constexpr double kMarkRow = 12;
 constexpr double kBottom = 34;
 
 std::string fixed(double v, int decimals) {
@@ -136,20 +139,22 @@ std::string band_path(const PlotSeries& s, const Axis& x, const Axis& y, double 
   return d;
 }
 
-// Names stand above the axes, those too close to the one before in a second row.
-std::string mark_lines(const std::vector<PlotMark>& marks, const Axis& x, const Axis& y) {
+// Names stand above the axes, those too close to the one before in a further row.
+std::string mark_lines(const std::vector<PlotMark>& marks, const Axis& x, const Axis& y,
+                       std::size_t rows) {
   constexpr double kLetter = 6.2;
   std::string out;
-  double row_end[2] = {-1e9, -1e9};
+  std::vector<double> row_end(rows, -1e9);
   for (const PlotMark& mark : marks) {
     if (mark.x < x.low || mark.x > x.high) continue;
     const double at = x.at(mark.x);
     const double wide = kLetter * static_cast<double>(mark.text.size());
     const bool left = at + wide > x.to;  // no room on its right
     const double begin = left ? at - wide : at;
-    const int row = begin < row_end[0] + 8 ? 1 : 0;
+    std::size_t row = 0;
+    while (row + 1 < rows && begin < row_end[row] + 8) ++row;
     row_end[row] = begin + wide;
-    const double text_y = y.to - 3 - 12 * row;
+    const double text_y = y.to - 3 - kMarkRow * static_cast<double>(row);
     out += "<line class=mark x1=" + px(at) + " x2=" + px(at) + " y1=" + px(text_y + 2) +
            " y2=" + px(y.from) + " />";
     out += std::string("<text class=\"mark") + (left ? " ty" : "") +
@@ -162,8 +167,8 @@ std::string mark_lines(const std::vector<PlotMark>& marks, const Axis& x, const 
 std::string legend(const Plot& plot) {
   std::string out = "<div class=legend>";
   for (const PlotSeries& s : plot.series) {
-    out += "<span><i style=\"background:var(--c" + std::to_string(s.colour % kPlotColours) +
-           ")\"></i>" + escaped(s.name) + "</span>";
+    out += "<span><i style=\"background:" + colour_of(s.colour) + "\"></i>" + escaped(s.name) +
+           "</span>";
   }
   return out + "</div>";
 }
@@ -176,6 +181,101 @@ bool has_place(const Plot& plot, const PlotPoint& p) {
 
 std::string open_svg(double width, double height) {
   return "<svg viewBox=\"0 0 " + px(width) + " " + px(height) + "\" role=img>";
+}
+
+struct Ranges {
+  double x_low = std::numeric_limits<double>::infinity();
+  double x_high = -std::numeric_limits<double>::infinity();
+  double y_low = std::numeric_limits<double>::infinity();
+  double y_high = -std::numeric_limits<double>::infinity();
+};
+
+Ranges ranges_of(const Plot& plot) {
+  Ranges r;
+  for (const PlotSeries& s : plot.series) {
+    for (const PlotPoint& p : s.points) {
+      r.x_low = std::min(r.x_low, p.x);
+      r.x_high = std::max(r.x_high, p.x);
+      r.y_low = std::min(r.y_low, s.strong || s.filled ? p.low : p.mean);
+      r.y_high = std::max(r.y_high, s.strong || s.filled ? p.high : p.mean);
+    }
+  }
+  if (plot.x_to > plot.x_from) {
+    r.x_low = std::min(r.x_low, plot.x_from);
+    r.x_high = std::max(r.x_high, plot.x_to);
+  }
+  if (plot.from_zero && !plot.y_log) r.y_low = std::min(0.0, r.y_low);
+  // A first point just after zero must not cost the axis its zero.
+  if (!plot.x_log && r.x_low > 0 && r.x_low < 0.02 * r.x_high) r.x_low = 0;
+  if (plot.y_to > plot.y_from) {
+    r.y_low = plot.y_from;
+    r.y_high = plot.y_to;
+  }
+  return r;
+}
+
+std::string series_paths(const PlotSeries& s, const Axis& x, const Axis& y, double gap_x) {
+  const std::string colour = colour_of(s.colour);
+  const std::string named = "\"><title>" + escaped(s.name) + "</title></path>";
+  if (s.filled) {
+    return "<path class=area style=\"fill:" + colour + "\" d=\"" + band_path(s, x, y, gap_x) +
+           named;
+  }
+  std::string out;
+  if (s.strong) {
+    out +=
+        "<path class=band style=\"fill:" + colour + "\" d=\"" + band_path(s, x, y, gap_x) + "\"/>";
+  }
+  out += "<path class=\"line" + std::string(s.strong ? " strong" : "") +
+         (s.dashed ? " dashed" : "") + "\" style=\"stroke:" + colour + "\" d=\"" +
+         line_path(s, x, y, gap_x) + named;
+  if (s.dot && !s.points.empty()) {
+    out += "<circle r=3.5 style=\"fill:" + colour + "\" cx=" + px(x.at(s.points[0].x)) +
+           " cy=" + px(y.at(s.points[0].mean)) + " />";
+  }
+  return out;
+}
+
+std::string picture(const Plot& plot, const Ranges& r) {
+  const bool is_bounded = plot.y_to > plot.y_from;
+  const bool is_broad = plot.width > kBroadFrom;
+  const std::size_t mark_rows = is_broad ? 2 : 4;
+  Axis x = make_axis(r.x_low, r.x_high, is_broad ? 8 : 4, false);
+  Axis y = make_axis(r.y_low, r.y_high, 5, !is_bounded && !plot.y_log);
+  x.log = plot.x_log;
+  x.offset = plot.x_log_offset;
+  y.log = plot.y_log;
+  y.bounded = is_bounded;
+  x.from = kLeft;
+  x.to = plot.width - kRight;
+  y.from = plot.height - kBottom;
+  y.to = kTop + (is_broad || plot.marks.size() < 3 ? 0.0 : 2 * kMarkRow);
+  std::string out = open_svg(plot.width, plot.height) + frame(x, y, plot.x_unit, plot.y_unit);
+  for (const PlotSeries& s : plot.series) out += series_paths(s, x, y, plot.gap_x);
+  return out + mark_lines(plot.marks, x, y, mark_rows) + "</svg>";
+}
+
+std::string histogram(const std::vector<Bar>& bars, std::string_view x_unit,
+                      std::string_view y_unit, double width) {
+  double top = 0;
+  for (const Bar& bar : bars) top = std::max(top, bar.value);
+  Axis x = make_axis(bars.front().from, bars.back().to, width > kBroadFrom ? 8 : 4, false);
+  Axis y = make_axis(0, top, 4, true);
+  x.from = kLeft;
+  x.to = width - kRight;
+  y.from = 220 - kBottom;
+  y.to = kTop;
+  std::string out = open_svg(width, 220) + frame(x, y, x_unit, y_unit);
+  for (const Bar& bar : bars) {
+    if (bar.value <= 0) continue;
+    const double left = x.at(bar.from) + 0.5;
+    const double wide = std::max(1.0, x.at(bar.to) - x.at(bar.from) - 1.0);
+    out += "<rect class=bar x=" + px(left) + " y=" + px(y.at(bar.value)) + " width=" + px(wide) +
+           " height=" + px(y.from - y.at(bar.value)) + "><title>" + short_number(bar.from) +
+           " to " + short_number(bar.to) + " " + escaped(x_unit) + ": " + short_number(bar.value) +
+           " " + escaped(y_unit) + "</title></rect>";
+  }
+  return out + "</svg>";
 }
 
 }  // namespace
@@ -197,88 +297,23 @@ std::string svg_lines(const Plot& given) {
   for (PlotSeries& s : plot.series) {
     std::erase_if(s.points, [&](const PlotPoint& p) { return !has_place(plot, p); });
   }
-  double x_low = std::numeric_limits<double>::infinity(), x_high = -x_low;
-  double y_low = x_low, y_high = -x_low;
-  for (const PlotSeries& s : plot.series) {
-    for (const PlotPoint& p : s.points) {
-      x_low = std::min(x_low, p.x);
-      x_high = std::max(x_high, p.x);
-      y_low = std::min(y_low, s.strong || s.filled ? p.low : p.mean);
-      y_high = std::max(y_high, s.strong || s.filled ? p.high : p.mean);
-    }
-  }
-  if (!(x_high >= x_low)) return "<p class=none>No values.</p>";
-  if (plot.x_to > plot.x_from) {
-    x_low = std::min(x_low, plot.x_from);
-    x_high = std::max(x_high, plot.x_to);
-  }
-  if (plot.from_zero && !plot.y_log) y_low = std::min(0.0, y_low);
-  // A first point just after zero must not cost the axis its zero.
-  if (!plot.x_log && x_low > 0 && x_low < 0.02 * x_high) x_low = 0;
-  const bool is_bounded = plot.y_to > plot.y_from;
-  if (is_bounded) {
-    y_low = plot.y_from;
-    y_high = plot.y_to;
-  }
-  Axis x = make_axis(x_low, x_high, 8, false);
-  Axis y = make_axis(y_low, y_high, 5, !is_bounded && !plot.y_log);
-  x.log = plot.x_log;
-  x.offset = plot.x_log_offset;
-  y.log = plot.y_log;
-  y.bounded = is_bounded;
-  x.from = kLeft;
-  x.to = plot.width - kRight;
-  y.from = plot.height - kBottom;
-  y.to = kTop;
-  // A wide picture on a narrow screen is moved under the finger, not made too small to read.
-  std::string out = (plot.has_legend ? legend(plot) : "") +
-                    (plot.width > 700 ? "<div class=wide>" : "<div>") +
-                    open_svg(plot.width, plot.height);
-  out += frame(x, y, plot.x_unit, plot.y_unit);
-  for (const PlotSeries& s : plot.series) {
-    const std::string colour = "var(--c" + std::to_string(s.colour % kPlotColours) + ")";
-    if (s.filled) {
-      out += "<path class=area style=\"fill:" + colour + "\" d=\"" +
-             band_path(s, x, y, plot.gap_x) + "\"><title>" + escaped(s.name) + "</title></path>";
-      continue;
-    }
-    if (s.strong) {
-      out += "<path class=band style=\"fill:" + colour + "\" d=\"" +
-             band_path(s, x, y, plot.gap_x) + "\"/>";
-    }
-    out += "<path class=\"line" + std::string(s.strong ? " strong" : "") +
-           (s.dashed ? " dashed" : "") + "\" style=\"stroke:" + colour + "\" d=\"" +
-           line_path(s, x, y, plot.gap_x) + "\"><title>" + escaped(s.name) + "</title></path>";
-    if (s.dot && !s.points.empty()) {
-      out += "<circle r=3.5 style=\"fill:" + colour + "\" cx=" + px(x.at(s.points[0].x)) +
-             " cy=" + px(y.at(s.points[0].mean)) + " />";
-    }
-  }
-  return out + mark_lines(plot.marks, x, y) + "</svg></div>";
+  const bool is_empty = std::all_of(plot.series.begin(), plot.series.end(),
+                                    [](const PlotSeries& s) { return s.points.empty(); });
+  if (is_empty) return "<p class=none>No values.</p>";
+  const Ranges ranges = ranges_of(plot);
+  const std::string head = plot.has_legend ? legend(plot) : "";
+  if (plot.width <= kBroadFrom) return head + "<div>" + picture(plot, ranges) + "</div>";
+  const std::string broad = picture(plot, ranges);
+  plot.width = kNarrowWidth;
+  plot.height = std::min(plot.height, kNarrowHeight);
+  return head + broad_and_narrow(broad, picture(plot, ranges));
 }
 
 std::string svg_histogram(const std::vector<Bar>& bars, std::string_view x_unit,
                           std::string_view y_unit) {
   if (bars.empty()) return "<p class=none>No values.</p>";
-  double top = 0;
-  for (const Bar& bar : bars) top = std::max(top, bar.value);
-  Axis x = make_axis(bars.front().from, bars.back().to, 8, false);
-  Axis y = make_axis(0, top, 4, true);
-  x.from = kLeft;
-  x.to = 960 - kRight;
-  y.from = 220 - kBottom;
-  y.to = kTop;
-  std::string out = open_svg(960, 220) + frame(x, y, x_unit, y_unit);
-  for (const Bar& bar : bars) {
-    if (bar.value <= 0) continue;
-    const double left = x.at(bar.from) + 0.5;
-    const double wide = std::max(1.0, x.at(bar.to) - x.at(bar.from) - 1.0);
-    out += "<rect class=bar x=" + px(left) + " y=" + px(y.at(bar.value)) + " width=" + px(wide) +
-           " height=" + px(y.from - y.at(bar.value)) + "><title>" + short_number(bar.from) +
-           " to " + short_number(bar.to) + " " + escaped(x_unit) + ": " + short_number(bar.value) +
-           " " + escaped(y_unit) + "</title></rect>";
-  }
-  return out + "</svg>";
+  return broad_and_narrow(histogram(bars, x_unit, y_unit, 960),
+                          histogram(bars, x_unit, y_unit, kNarrowWidth));
 }
 
 }  // namespace laird::plot

@@ -1,11 +1,20 @@
 // laird-promote: from an exported model to a verified engine that stands as current.
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "promote/plugin_backend.hpp"
 #include "promote/promotion.hpp"
+#include "promote/task_session.hpp"
 #include "promote/trtexec.hpp"
 
 namespace {
@@ -14,6 +23,7 @@ using namespace laird;
 using namespace laird::promote;
 
 constexpr int kExitError = 1;
+constexpr int kExitUsage = 2;
 
 struct BuildOptions {
   Plan plan;
@@ -120,6 +130,81 @@ int show(const std::string& folder) {
   return 0;
 }
 
+int take(const std::string& from, const std::string& folder, const std::string& id) {
+  Result<Shelf> shelf = Shelf::open(folder);
+  if (!shelf) return refused(shelf.error());
+  const Result<std::string> current = take_over(*shelf, folder, from, id);
+  if (!current) return refused(current.error());
+  std::printf("current: %s\n", current->c_str());
+  return 0;
+}
+
+// The socket on which an agent speaks to its trainers.
+std::optional<int> agent_socket() {
+  const char* text = std::getenv("LAIRD_FD");
+  char* end = nullptr;
+  const long fd = text == nullptr ? -1 : std::strtol(text, &end, 10);
+  struct stat info {};
+  if (text == nullptr || end == text || *end != '\0' || fd < 0 || fd > 1'000'000 ||
+      ::fstat(static_cast<int>(fd), &info) != 0 || !S_ISSOCK(info.st_mode)) {
+    return std::nullopt;
+  }
+  ::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
+  return static_cast<int>(fd);
+}
+
+int task(TaskOptions options) {
+  const std::optional<int> fd = agent_socket();
+  if (!fd) {
+    std::fprintf(stderr,
+                 "laird-promote: LAIRD_FD names no open socket: `task` is started by an agent; "
+                 "`laird-promote build` is for people\n");
+    return kExitUsage;
+  }
+  std::error_code failed;
+  options.program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
+  return run_task(*fd, options);
+}
+
+void add_task(cli::Command& app, TaskOptions& options, int& code) {
+  cli::Command* command = app.add_subcommand(
+      "task",
+      "promote the model of a task, under an agent. A board's file may give the options under "
+      "\"trainers\": {\"laird-promote\": {\"exec\": [\"laird-promote\", \"task\", ...]}}");
+  const auto given = std::make_shared<std::map<std::string, std::string>>();
+  const auto pass_on = [&](const char* flag, const char* what) {
+    command->add_option(flag, (*given)[flag], what);
+  };
+  pass_on("--backend", "as for build");
+  pass_on("--plugin", "as for build");
+  pass_on("--trtexec", "as for build");
+  pass_on("--batch-max", "as for build");
+  pass_on("--workspace", "as for build");
+  pass_on("--timeout", "as for build");
+  command->callback([given, &options, &code] {
+    for (const auto& [flag, value] : *given) {
+      if (!value.empty()) options.build.insert(options.build.end(), {flag, value});
+    }
+    code = task(options);
+  });
+}
+
+void add_take(cli::Command& app, int& code) {
+  cli::Command* command = app.add_subcommand(
+      "take", "make what is current in another folder current here, every file checked");
+  struct Given {
+    std::string from;
+    std::string folder;
+    std::string id;
+  };
+  const auto given = std::make_shared<Given>();
+  command->add_option("from", given->from, "folder of promoted models")->required();
+  command->add_option("--out", given->folder, "folder of the promoted models")->required();
+  command->add_option("--id", given->id, "names the promotion; what bears it is not taken again")
+      ->required();
+  command->callback([given, &code] { code = take(given->from, given->folder, given->id); });
+}
+
 void add_build(cli::Command& app, BuildOptions& options, int& code) {
   cli::Command* command = app.add_subcommand(
       "build",
@@ -180,7 +265,10 @@ int main(int argc, char** argv) {
   int code = 0;
   BuildOptions options;
   std::string folder;
+  TaskOptions task_options;
   add_build(app, options, code);
+  add_task(app, task_options, code);
+  add_take(app, code);
   cli::Command* back = app.add_subcommand("rollback", "make the version before current again");
   back->add_option("folder", folder, "folder of the promoted models")->required();
   back->callback([&] { code = rollback(folder); });

@@ -8,7 +8,7 @@
 #include "base/time.hpp"
 #include "promote/backend.hpp"
 #include "promote/engine_cache.hpp"
-#include "promote/shelf.hpp"
+#include "promote/shelf/shelf.hpp"
 #include "promote/verdict.hpp"
 
 namespace laird::promote {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "config/schema.hpp"
+#include "os/run_program.hpp"
 #include "os/whole_file.hpp"
-#include "promote/run_program.hpp"
 #include "promote/trtexec_words.hpp"
 
 namespace laird::promote {

@@ -1,6 +1,7 @@
 #include "trainer_protocol/from_agent.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "mqtt/codec/base64.hpp"
@@ -61,20 +62,21 @@ Result<FromAgent> parse_peers(const Value& message) {
   const Result<std::uint64_t> life = count_of(message, "life", 1);
   if (!life) return bad("peers: " + life.error().context);
   out.life = *life;
-  const Value* done = message.find("done", Kind::kBool);
-  out.others_done = done != nullptr && done->as_bool();
   const Value* peers = message.find("peers", Kind::kArray);
-  if (peers == nullptr || peers->items().size() > kNeighboursMax) {
-    return bad("peers: \"peers\" must be a list of at most " + std::to_string(kNeighboursMax));
+  if (peers == nullptr || peers->items().size() > kGroupPeersMax) {
+    return bad("peers: \"peers\" must be a list of at most " + std::to_string(kGroupPeersMax));
   }
   for (const Value& peer : peers->items()) {
     const Value* node = peer.find("node", Kind::kString);
-    const Value* weight = peer.find("weight");
-    if (node == nullptr || weight == nullptr || !weight->is_number() ||
-        !(weight->as_double() > 0.0) || weight->as_double() > 1.0) {
-      return bad("peers: each has a \"node\" and a \"weight\" above 0 and up to 1");
+    const Value* state = peer.find("state", Kind::kString);
+    const auto known = state == nullptr ? std::end(kPeerStates)
+                                        : std::find(std::begin(kPeerStates), std::end(kPeerStates),
+                                                    state->as_string());
+    if (node == nullptr || known == std::end(kPeerStates)) {
+      return bad("peers: each has a \"node\" and a \"state\": at-work, away, done or left");
     }
-    out.peers.push_back({node->as_string(), weight->as_double()});
+    out.peers.push_back(
+        {node->as_string(), static_cast<PeerState>(known - std::begin(kPeerStates))});
   }
   return FromAgent(std::move(out));
 }
@@ -117,15 +119,16 @@ std::string line_of(const Export& request) {
 
 std::string line_of(const Peers& peers) {
   Value list = Value::array();
-  for (const auto& [node, weight] : peers.peers) {
-    list.add(Value::object().set("node", node).set("weight", weight));
+  for (const auto& [node, state] : peers.peers) {
+    list.add(Value::object()
+                 .set("node", node)
+                 .set("state", kPeerStates[static_cast<std::size_t>(state)]));
   }
   return json::to_text(Value::object()
                            .set("type", "peers")
                            .set("me", peers.self)
                            .set("life", peers.life)
-                           .set("peers", std::move(list))
-                           .set("done", peers.others_done)) +
+                           .set("peers", std::move(list))) +
          "\n";
 }
 

@@ -33,16 +33,22 @@ struct Stop {};
 struct Export {
   std::string path;
 };
-struct Neighbour {
-  std::string node;
-  double weight = 0.0;
+enum class PeerState : std::uint8_t {
+  kAtWork,  // its trainer is there
+  kAway,    // it has the task, and is not at work on it or not heard: it may come (back)
+  kDone,    // it ended as planned and has the model
+  kLeft,    // for good: it has the task no more
 };
-// Who takes part in a co-training task, as the agent sees it.
+inline constexpr std::string_view kPeerStates[] = {"at-work", "away", "done", "left"};
+struct GroupPeer {
+  std::string node;
+  PeerState state = PeerState::kAway;
+};
+// What the agent knows of the other boards with a co-training task.
 struct Peers {
   std::string self;
   std::uint64_t life = 0;  // grows from one process of the task to the next
-  std::vector<Neighbour> peers;
-  bool others_done = false;  // boards of the group have made all their rounds
+  std::vector<GroupPeer> peers;
 };
 // What one of them said.
 struct Peer {

@@ -17,6 +17,8 @@ using json::Kind;
 using json::Value;
 using Type = TrainerMessage::Type;
 
+constexpr double kAmountMax = 1e15;
+
 Result<std::uint64_t> count_of(const Value& message, std::string_view key) {
   const Value* value = message.find(key);
   if (value == nullptr) return fail(Code::kInvalid, "\"" + std::string(key) + "\" is missing");
@@ -81,6 +83,86 @@ Result<TrainerMessage> read_yield(const Value& message) {
   out.type = Type::kYield;
   out.for_ns = ms->as_integer() * kMillisecond;
   return out;
+}
+
+std::optional<double> part_of(const Value& message, std::string_view key) {
+  const Value* value = message.find(key);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  const double part = value->as_double();
+  if (!(part >= 0.0 && part <= 1.0)) return std::nullopt;
+  return part;
+}
+
+Result<TrainerMessage> read_group(const Value& message) {
+  TrainerMessage out;
+  out.type = Type::kGroup;
+  GroupStatus& group = out.group;
+  const Result<std::uint64_t> round = count_of(message, "round");
+  LAIRD_TRY(round);
+  const Result<std::uint64_t> rounds = count_of(message, "rounds");
+  LAIRD_TRY(rounds);
+  if (*round > UINT32_MAX || *rounds > UINT32_MAX) return fail(Code::kInvalid, "no such round");
+  group.round = static_cast<std::uint32_t>(*round);
+  group.rounds = static_cast<std::uint32_t>(*rounds);
+  if (const Value* note = message.find("note", Kind::kString)) group.note = note->as_string();
+  if (group.note.size() > kGroupNoteMax) return fail(Code::kInvalid, "too long a note of a group");
+  group.accuracy = part_of(message, "accuracy");
+  const Value* boards = message.find("boards", Kind::kArray);
+  const Value* waits = message.find("waits_for", Kind::kArray);
+  if (boards == nullptr || waits == nullptr || boards->items().size() > kGroupBoardsMax ||
+      waits->items().size() > kGroupBoardsMax) {
+    return fail(Code::kInvalid, "a group without \"boards\" and \"waits_for\", or with too many");
+  }
+  for (const Value& board : boards->items()) {
+    const Value* node = board.find("node", Kind::kString);
+    const Result<std::uint64_t> rows = count_of(board, "rows");
+    if (node == nullptr || !mqtt::is_node_id(node->as_string()) || !rows) {
+      return fail(Code::kInvalid, "a group with a board that is none");
+    }
+    group.boards.push_back({node->as_string(), *rows, part_of(board, "accuracy")});
+  }
+  for (const Value& node : waits->items()) {
+    if (!node.is(Kind::kString) || !mqtt::is_node_id(node.as_string())) {
+      return fail(Code::kInvalid, "a group that waits for no board");
+    }
+    group.waits_for.push_back(node.as_string());
+  }
+  return out;
+}
+
+Result<double> amount_of(const Value& message, std::string_view key) {
+  const Value* value = message.find(key);
+  if (value == nullptr || !value->is_number() || !std::isfinite(value->as_double()) ||
+      value->as_double() < 0.0 || value->as_double() > kAmountMax) {
+    return fail(Code::kInvalid, "\"" + std::string(key) + "\" is no amount");
+  }
+  return value->as_double();
+}
+
+Status read_promoted(const Value& message, TrainerMessage& out) {
+  const Value* choice = message.find("choice", Kind::kString);
+  const bool known =
+      choice != nullptr && (choice->as_string() == "int8" || choice->as_string() == "fp16" ||
+                            choice->as_string() == "fp32" || choice->as_string() == "onnx");
+  if (!known) return fail(Code::kInvalid, "\"choice\" is none of int8, fp16, fp32 and onnx");
+  Promoted& to = out.promoted;
+  to.choice = choice->as_string();
+  const std::pair<std::string_view, double*> amounts[] = {{"agreement", &to.agreement},
+                                                          {"latency_us_p50", &to.latency_us_p50},
+                                                          {"latency_us_p95", &to.latency_us_p95},
+                                                          {"latency_us_p99", &to.latency_us_p99},
+                                                          {"rows_per_s", &to.rows_per_s}};
+  for (const auto& [key, place] : amounts) {
+    const Result<double> amount = amount_of(message, key);
+    LAIRD_TRY(amount);
+    *place = *amount;
+  }
+  if (to.agreement > 1.0) return fail(Code::kInvalid, "\"agreement\" is more than the whole");
+  const Result<std::uint64_t> bytes = count_of(message, "bytes");
+  LAIRD_TRY(bytes);
+  to.bytes = *bytes;
+  if (const Value* note = message.find("note", Kind::kString)) to.note = note->as_string();
+  return {};
 }
 
 // A progress report as trainers write it, read without a tree: nearly every line of a trainer is
@@ -198,7 +280,7 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   json::ParseLimits limits;
   limits.bytes_max = kToPeersLineMax;
   limits.depth_max = 4;
-  limits.values_max = 64;
+  limits.values_max = 512;  // a group has many boards
   const Result<Value> message = json::parse(line, "trainer", limits);
   LAIRD_TRY(message);
   const Value* type = message->find("type", Kind::kString);
@@ -206,6 +288,7 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   const std::string& name = type->as_string();
   if (name == "share") return read_share(*message);
   if (name == "yield") return read_yield(*message);
+  if (name == "group") return read_group(*message);
   if (line.size() > kLineToAgentMax) {
     return fail(Code::kInvalid, "a line longer than " + std::to_string(kLineToAgentMax) + " bytes");
   }
@@ -230,6 +313,9 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
     out.type = Type::kCheckpointed;
   } else if (name == "done") {
     out.type = Type::kDone;
+  } else if (name == "promoted") {
+    out.type = Type::kPromoted;
+    ok = read_promoted(*message, out);
   } else {
     ok = fail(Code::kInvalid, "unknown message type " + json::quoted(name.substr(0, 40)));
   }
@@ -285,6 +371,25 @@ std::string yield_line(DurationNs for_ns) {
   return line_of(typed("yield").set("for_ms", for_ns / kMillisecond));
 }
 
+std::string group_line(const GroupStatus& group) {
+  Value boards = Value::array();
+  for (const GroupStatus::Board& board : group.boards) {
+    boards.add(Value::object()
+                   .set("node", board.node)
+                   .set("rows", count(board.rows))
+                   .set("accuracy", number_or_null(board.accuracy)));
+  }
+  Value waits = Value::array();
+  for (const std::string& node : group.waits_for) waits.add(Value(node));
+  return line_of(typed("group")
+                     .set("round", count(group.round))
+                     .set("rounds", count(group.rounds))
+                     .set("note", group.note.substr(0, kGroupNoteMax))
+                     .set("boards", std::move(boards))
+                     .set("waits_for", std::move(waits))
+                     .set("accuracy", number_or_null(group.accuracy)));
+}
+
 std::string share_line(std::string_view to, std::string_view bytes) {
   // Neither base64 nor a node's name has anything to escape.
   std::string out = "{\"type\":\"share\",\"to\":\"";
@@ -296,6 +401,19 @@ std::string share_line(std::string_view to, std::string_view bytes) {
 
 std::string error_line(std::string message) {
   return fitted_line(typed("error"), "message", std::move(message));
+}
+
+std::string promoted_line(std::uint64_t samples, const Promoted& promoted) {
+  Value message = typed("promoted");
+  message.set("samples", count(samples))
+      .set("choice", promoted.choice)
+      .set("agreement", promoted.agreement)
+      .set("latency_us_p50", promoted.latency_us_p50)
+      .set("latency_us_p95", promoted.latency_us_p95)
+      .set("latency_us_p99", promoted.latency_us_p99)
+      .set("rows_per_s", promoted.rows_per_s)
+      .set("bytes", count(promoted.bytes));
+  return fitted_line(std::move(message), "note", promoted.note);
 }
 
 std::string exported_line(const Exported& exported) {
@@ -312,7 +430,7 @@ Result<Exported> parse_exported_line(std::string_view line) {
   json::ParseLimits limits;
   limits.bytes_max = kLineToAgentMax;
   limits.depth_max = 4;
-  limits.values_max = 64;
+  limits.values_max = 512;  // a group has many boards
   const Result<Value> message = json::parse(line, "trainer", limits);
   LAIRD_TRY(message);
   const Value* type = message->find("type", Kind::kString);

@@ -7,12 +7,43 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/time.hpp"
 #include "trainer_protocol/limits.hpp"
 
 namespace laird::trainer_protocol {
+
+// What a promotion ended with: only `laird-promote` says it, for the tasks that the agent makes of
+// a task's "promote".
+struct Promoted {
+  std::string choice;  // "int8", "fp16", "fp32", "onnx"
+  double agreement = 0.0;
+  double latency_us_p50 = 0.0;
+  double latency_us_p95 = 0.0;
+  double latency_us_p99 = 0.0;
+  double rows_per_s = 0.0;
+  std::uint64_t bytes = 0;
+  std::string note;
+};
+
+// How a co-training task's group is, for people.
+struct GroupStatus {
+  struct Board {
+    std::string node;
+    std::uint64_t rows = 0;
+    std::optional<double> accuracy;  // on its held-out rows; none without
+    bool operator==(const Board&) const = default;
+  };
+  std::uint32_t round = 0;
+  std::uint32_t rounds = 0;  // planned; 0: no end
+  std::string note;          // who made the model, and without whom
+  std::vector<Board> boards;
+  std::vector<std::string> waits_for;
+  std::optional<double> accuracy;  // on all boards' held-out rows
+  bool operator==(const GroupStatus&) const = default;
+};
 
 struct TrainerMessage {
   enum class Type : std::uint8_t {
@@ -22,7 +53,9 @@ struct TrainerMessage {
     kDone,
     kError,
     kToPeers,
-    kYield
+    kYield,
+    kPromoted,
+    kGroup
   };
   Type type = Type::kReady;
   std::uint64_t samples = 0;
@@ -32,6 +65,8 @@ struct TrainerMessage {
   DurationNs for_ns = 0;  // of a yield
   std::string to;         // of a share: a node, empty for every neighbour
   std::string bytes;      // of a share
+  Promoted promoted;
+  GroupStatus group;
 };
 
 // One line, without its newline. The error says what is wrong with it.
@@ -61,6 +96,8 @@ struct Exported {
 [[nodiscard]] std::string yield_line(DurationNs for_ns);
 // To a node, or to every neighbour when `to` is empty. At most kToPeersLineMax bytes.
 [[nodiscard]] std::string share_line(std::string_view to, std::string_view bytes);
+[[nodiscard]] std::string group_line(const GroupStatus& group);
+[[nodiscard]] std::string promoted_line(std::uint64_t samples, const Promoted& promoted);
 [[nodiscard]] std::string exported_line(const Exported& exported);
 // A message too long for a line is cut.
 [[nodiscard]] std::string error_line(std::string message);

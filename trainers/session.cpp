@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "os/line_splitter.hpp"
+#include "os/whole_file.hpp"
 #include "trainer_protocol/from_agent.hpp"
 #include "trainer_protocol/to_agent.hpp"
 #include "trainers/export/export_model.hpp"
@@ -33,6 +34,10 @@ TimeNs steady_now() {
 constexpr DurationNs kYieldAfter = 30 * kMillisecond;  // a round's messages are usually faster
 constexpr DurationNs kYieldMin = 20 * kMillisecond;
 constexpr DurationNs kYieldMax = kSecond;  // doubled up to this while nothing comes
+// What a group has done together is kept so often, whether the agent asks or not.
+constexpr DurationNs kKeepEvery = 3 * kSecond;
+constexpr DurationNs kTellGroupEvery = kSecond;
+constexpr DurationNs kTellGroupAtOnce = 50 * kMillisecond;
 
 // Notes on stderr end up in the agent's log: a peer that sends garbage must not fill it.
 class Notes {
@@ -116,6 +121,7 @@ class Session {
     while (!exit_) {
       TimeNs due = training_ == nullptr ? kNever : training_->tick(steady_now());
       send_shares();
+      keep_group();
       if (exit_) break;
       const bool work = training_ != nullptr && training_->may_advance(limit_);
       due = std::min(due, yield_if_waiting(work));
@@ -189,6 +195,10 @@ class Session {
     if (const auto* request = std::get_if<protocol::Export>(&*message)) return hand_over(*request);
     const bool pausing = std::holds_alternative<protocol::Pause>(*message);
     if (pausing) limit_ = 0;
+    if (std::holds_alternative<protocol::Stop>(*message)) {
+      if (in_group_) tell_group(true);
+      leave_parcels();
+    }
     if (!write_checkpoint(pausing)) return;
     if (std::holds_alternative<protocol::Stop>(*message) && !exit_) exit_ = kExitStopped;
   }
@@ -222,16 +232,73 @@ class Session {
   }
 
   void set_peers(const protocol::Peers& peers) {
-    if (const Status s = training_->set_neighbours(peers); !s) {
+    if (const Status s = training_->set_peers(peers); !s) {
       return notes_.add("ignored a line from the agent: " + s.error().context);
     }
-    if (training_->finished()) finish();
+    if (in_group_) finish_with_group();
+  }
+
+  // The others' messages may have ended the run: the last loss first, it may be the target.
+  void finish_with_group() {
+    if (!training_->finished() || told_end_) return;
+    told_end_ = true;
+    tell_group(true);
+    // What was done since the last report is not counted: there may be no grant to count it under.
+    if (training_->loss()) send(protocol::progress_line(told_samples_, *training_->loss()));
+    finish();
+  }
+
+  void keep_group() {
+    if (training_ == nullptr || !in_group_) return;
+    finish_with_group();
+    tell_group(false);
+    const TimeNs now = steady_now();
+    if (now - kept_at_ < kKeepEvery || training_->finished()) return;
+    kept_at_ = now;
+    const Bytes state = training_->save();
+    const std::uint64_t digest =
+        digest_of({reinterpret_cast<const char*>(state.data()), state.size()});
+    if (saved_ && *saved_ == digest) return;
+    saved_ = digest;
+    if (const Status s = folder_->save(state); !s) {
+      leave_with_error(s.error().context + "; make room or fix the task's folder");
+    }
+  }
+
+  // Who takes part is told when it changes; how far the group is, now and then.
+  void tell_group(bool at_once) {
+    const TimeNs now = steady_now();
+    if (!at_once && now - told_group_at_ < kTellGroupAtOnce) return;
+    std::optional<GroupStatus> group = training_->group();
+    if (!group || group == told_group_) return;
+    const bool changed = !told_group_ || group->note != told_group_->note;
+    if (!at_once && !changed && now - told_group_at_ < kTellGroupEvery) return;
+    // Whom a round waits for is worth a word only if it waits for long.
+    told_group_at_ = now;
+    send(protocol::group_line(*group));
+    told_group_ = std::move(group);
+  }
+
+  void leave_parcels() {
+    const std::vector<Bytes> parcels = training_->parcels();
+    if (parcels.empty()) return;
+    Bytes file;
+    for (const Bytes& parcel : parcels) {
+      for (unsigned k = 0; k < 4; ++k) {
+        file.push_back(static_cast<std::uint8_t>(parcel.size() >> (8 * k)));
+      }
+      file.insert(file.end(), parcel.begin(), parcel.end());
+    }
+    const std::string path = task_folder_ + "/" + std::string(protocol::kParcelsFile);
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    if (const Status s = write_whole_file(path, text); !s) notes_.add(s.error().context);
   }
 
   void hear(const protocol::Peer& peer) {
     if (const Status s = training_->hear(peer.from, peer.bytes); !s) {
       notes_.add("from " + peer.from.substr(0, 40) + ": " + s.error().context);
     }
+    if (in_group_) finish_with_group();
   }
 
   // A run by itself, or one with the other boards.
@@ -261,8 +328,10 @@ class Session {
     Result<std::unique_ptr<TrainingRun>> made = make(params, start.seed);
     if (!made) return leave_with_error(made.error().context);
     training_ = std::move(*made);
+    in_group_ = params.fleet.has_value();
     static_cast<void>(training_->tick(steady_now()));
     folder_ = std::make_unique<CheckpointFolder>(start.folder);
+    task_folder_ = start.folder;
     report_every_ = start.report_every;
     task_ = start.task;
     std::vector<std::string> passed_over;
@@ -270,6 +339,7 @@ class Session {
         [this](std::string_view payload) { return training_->restore(payload); }, passed_over);
     for (const std::string& why : passed_over) notes_.add(why);
     if (!resumed && !passed_over.empty()) notes_.add("starting afresh");
+    told_samples_ = training_->samples();
     send(protocol::ready_line(training_->samples(), training_->loss(), resumed,
                               training_->planned()));
     if (training_->finished()) finish();
@@ -289,12 +359,16 @@ class Session {
     // What was said before the report leaves before it: `done` may be the answer to the report.
     send_shares();
     const bool at_limit = training_->samples() >= limit_ || training_->finished();
+    if (in_group_) tell_group(training_->finished());
     if (at_limit || training_->unreported() >= report_every_) report();
-    if (training_->finished()) finish();
+    if (!training_->finished()) return;
+    told_end_ = true;
+    finish();
   }
 
   void report() {
     const Report r = training_->take_report();
+    told_samples_ = r.samples;
     send(protocol::progress_line(r.samples, r.loss));
   }
 
@@ -328,6 +402,13 @@ class Session {
   std::optional<std::uint64_t> saved_;  // digest of the checkpoint on the disk
   std::unique_ptr<CheckpointFolder> folder_;
   std::string task_;
+  std::string task_folder_;
+  std::optional<GroupStatus> told_group_;
+  TimeNs told_group_at_ = -kHour;
+  TimeNs kept_at_ = 0;
+  bool told_end_ = false;
+  std::uint64_t told_samples_ = 0;
+  bool in_group_ = false;
   std::uint64_t report_every_ = 1;
   std::uint64_t limit_ = 0;
   TimeNs waiting_since_ = kNever;  // with an allowance, for other boards

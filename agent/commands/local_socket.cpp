@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 
 #include "base/require.hpp"
 #include "os/line_splitter.hpp"
@@ -20,6 +21,12 @@ using json::Kind;
 using json::Value;
 
 constexpr std::size_t kClientsMax = 64;
+// Of one user: the others have room however many one opens.
+constexpr std::size_t kClientsOfOneMax = 32;
+// In one turn of the loop. Fewer than one user may have, so that whoever connects is listened to
+// once before others push him out.
+constexpr std::size_t kAcceptsMax = 16;
+static_assert(kAcceptsMax < kClientsOfOneMax && kClientsOfOneMax < kClientsMax);
 constexpr std::size_t kRequestMax = 64 * 1024;
 // Bytes of answers that wait to be read, of all clients together.
 constexpr std::size_t kOutgoingMax = 2 * 1024 * 1024;
@@ -48,6 +55,8 @@ struct LocalSocket::Client {
   LineSplitter lines{kRequestMax, Overlong::kCut};
   std::string outgoing;
   std::uint64_t used = 0;  // of two clients, the one with the higher number sent something later
+  bool spoke = false;      // it has sent something at all
+  uid_t user = 0;
   bool alive = true;
 };
 
@@ -81,7 +90,7 @@ Result<std::unique_ptr<LocalSocket>> LocalSocket::open(Loop& loop, Agent& agent,
   std::unique_ptr<LocalSocket> out(new LocalSocket(loop, agent, path, std::move(listener)));
   LocalSocket* self = out.get();
   const Status watched =
-      loop.watch(out->listener_.get(), EPOLLIN, [self](std::uint32_t) { self->accept_one(); });
+      loop.watch(out->listener_.get(), EPOLLIN, [self](std::uint32_t) { self->accept_some(); });
   LAIRD_TRY(watched);
   return out;
 }
@@ -95,25 +104,48 @@ LocalSocket::~LocalSocket() {
   ::unlink(path_.c_str());
 }
 
-void LocalSocket::accept_one() {
-  Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd) return;
-  if (clients_.size() >= kClientsMax) {
-    // The client that has been silent longest is dropped, so that idle ones cannot lock others out.
-    const auto idle = std::min_element(
-        clients_.begin(), clients_.end(),
-        [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
-    drop(idle->first);
+void LocalSocket::accept_some() {
+  for (std::size_t i = 0; i < kAcceptsMax; ++i) {
+    Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return;
+    take_in(std::move(fd));
   }
+}
+
+void LocalSocket::take_in(Fd fd) {
+  ucred who{};
+  socklen_t size = sizeof who;
+  if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return;
+  make_room_for(who.uid);
   const int number = fd.get();
   auto client = std::make_shared<Client>();
   client->fd = std::move(fd);
   client->used = ++uses_;
+  client->user = who.uid;
   clients_[number] = std::move(client);
   if (!loop_.watch(number, EPOLLIN,
                    [this, number](std::uint32_t ready) { on_ready(number, ready); })) {
     clients_.erase(number);
+    return;
   }
+  // Who has asked already is answered before others can push him out.
+  on_readable(number);
+}
+
+// Idle clients cannot lock others out: one that never spoke goes first, then the one that has been
+// silent longest; of the user's own when he has many.
+void LocalSocket::make_room_for(uid_t user) {
+  const auto own = static_cast<std::size_t>(std::count_if(
+      clients_.begin(), clients_.end(), [user](const auto& c) { return c.second->user == user; }));
+  const bool only_own = own >= kClientsOfOneMax;
+  if (!only_own && clients_.size() < kClientsMax) return;
+  const auto rank = [&](const auto& c) {
+    return std::tuple(only_own && c.second->user != user, c.second->spoke, c.second->used);
+  };
+  const auto idle =
+      std::min_element(clients_.begin(), clients_.end(),
+                       [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  drop(idle->first);
 }
 
 void LocalSocket::drop(int fd) {
@@ -144,6 +176,7 @@ void LocalSocket::on_readable(int fd) {
     return;
   }
   client->used = ++uses_;
+  client->spoke = true;
   client->lines.feed(
       std::string_view(block, static_cast<std::size_t>(n)),
       [&](std::string_view line, bool overlong) {
@@ -203,7 +236,9 @@ void LocalSocket::hand_in(int fd, core::OperatorRequest request) {
   struct HandIn {
     Agent& agent;
     const Agent::Reply& reply;
-    void operator()(core::Submitted& r) { agent.submit(std::move(r.spec), reply); }
+    void operator()(core::Submitted& r) { agent.submit(std::move(r.spec), reply, r.replace); }
+    void operator()(core::EditRequested& r) { agent.edit(std::move(r), reply); }
+    void operator()(core::RemoveRequested& r) { agent.remove(std::move(r.task), reply); }
     void operator()(core::CancelRequested& r) { agent.cancel(std::move(r.task), reply); }
     void operator()(core::PauseRequested& r) { agent.pause(std::move(r.task), reply); }
     void operator()(core::ResumeRequested& r) { agent.resume(std::move(r.task), reply); }

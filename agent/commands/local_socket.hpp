@@ -5,6 +5,8 @@
 // of the socket's file.
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -38,7 +40,9 @@ class LocalSocket {
       : loop_(loop), agent_(agent), path_(std::move(path)), listener_(std::move(listener)) {
     sources_.agent = &agent;
   }
-  void accept_one();
+  void accept_some();
+  void take_in(Fd fd);
+  void make_room_for(uid_t user);
   void on_ready(int fd, std::uint32_t events);
   void on_readable(int fd);
   void write_some(int fd);

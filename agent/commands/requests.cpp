@@ -1,6 +1,7 @@
 #include "agent/commands/requests.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "agent/settings/settings.hpp"
@@ -31,10 +32,94 @@ constexpr Field kTaskNameFields[] = {
 };
 constexpr Schema kTaskName{"the body", "The name of a task.", kTaskNameFields};
 
+constexpr Field kLogsFields[] = {
+    {.name = "task",
+     .type = Type::kText,
+     .why = "give the name of a task",
+     .min = 1,
+     .max = core::kNameBytesMax},
+    {.name = "from",
+     .type = Type::kInteger,
+     .why = "where to begin, in bytes",
+     .fallback = config::kOptional,
+     .max = 1e15},
+};
+constexpr Schema kLogs{"the body", "Whose log, and from where on.", kLogsFields};
+
+constexpr Field kRollbackFields[] = {
+    {.name = "model", .type = Type::kName, .why = "give the name of a model"},
+    {.name = "from",
+     .type = Type::kText,
+     .why = "give the version that is current and is to be left",
+     .min = 1,
+     .max = 16},
+};
+constexpr Schema kRollback{"the body", "Which model, and from which version.", kRollbackFields};
+
+constexpr Field kUpgradeFields[] = {
+    {.name = "version",
+     .type = Type::kText,
+     .why = "give the version of a package: 0.2.0",
+     .min = 1,
+     .max = 32},
+};
+constexpr Schema kUpgrade{"the body", "Which version.", kUpgradeFields};
+
+constexpr Field kPullFields[] = {
+    {.name = "name", .type = Type::kName, .why = "give the name of a model or a task"},
+    {.name = "file",
+     .type = Type::kText,
+     .why = "one of the files",
+     .fallback = config::kOptional,
+     .min = 1,
+     .max = 255},
+    {.name = "version",
+     .type = Type::kText,
+     .why = "as the list of files said it",
+     .fallback = config::kOptional,
+     .min = 1,
+     .max = 64},
+    {.name = "from",
+     .type = Type::kInteger,
+     .why = "where to begin, in bytes",
+     .fallback = config::kOptional,
+     .max = 1e15},
+};
+constexpr Schema kPull{"the body", "Whose files, or which piece of one.", kPullFields};
+
+constexpr Field kEditFields[] = {
+    {.name = "task",
+     .type = Type::kText,
+     .why = "give the name of a task",
+     .min = 1,
+     .max = core::kNameBytesMax},
+    {.name = "deadline",
+     .type = Type::kText,
+     .why = "\"+2h\" for later, \"2h\" from now, or a time like 2027-01-31T18:00:00Z",
+     .fallback = config::kOptional,
+     .min = 2,
+     .max = 40},
+    {.name = "weight",
+     .type = Type::kNumber,
+     .why = "what its success is worth",
+     .fallback = config::kOptional,
+     .min = 0.1,
+     .max = 100},
+};
+constexpr Schema kEdit{"the body", "What to change of a task.", kEditFields};
+
 // A task is checked by its own schema.
 constexpr Field kTaskFields[] = {
     {.name = "task", .type = Type::kAny, .why = "give a task, an object"},
 };
+constexpr Field kSubmitFields[] = {
+    {.name = "task", .type = Type::kAny, .why = "give a task, an object"},
+    {.name = "replace",
+     .type = Type::kBool,
+     .why = "take the name of the task that has it",
+     .fallback = "false"},
+};
+constexpr Schema kSubmit{"the body", "A whole task.", kSubmitFields};
 constexpr Schema kTask{"the body", "A whole task.", kTaskFields};
 
 // Two spellings of one thing, numbers for programs and texts for people; null is the same as none.
@@ -52,11 +137,18 @@ constexpr Field kPlaceFields[] = {
 };
 constexpr Schema kPlace{"an event's place", "Where an event stands.", kPlaceFields};
 
-constexpr std::string_view kWhat[] = {"tasks", "plan", "config", "events", "power", "status"};
+constexpr Field kTaskPlaceFields[] = {
+    {.name = "key", .type = Type::kInteger, .why = "give the task's key"},
+};
+constexpr Schema kTaskPlace{"a task's place", "Where a task that is over stands.",
+                            kTaskPlaceFields};
+
+constexpr std::string_view kWhat[] = {"tasks", "plan",   "config", "events",
+                                      "power", "status", "ended"};
 constexpr Field kGetFields[] = {
     {.name = "what",
      .type = Type::kChoice,
-     .why = "say one of tasks, plan, config, events, power or status",
+     .why = "say one of tasks, plan, config, events, power, status or ended",
      .choices = kWhat},
     {.name = "key", .type = Type::kText, .why = "a setting", .fallback = config::kOptional},
     {.name = "since_ms",
@@ -68,6 +160,11 @@ constexpr Field kGetFields[] = {
      .why = "only older events",
      .fallback = config::kOptional,
      .of = &kPlace},
+    {.name = "before_task",
+     .type = Type::kObject,
+     .why = "only tasks that ended before this one",
+     .fallback = config::kOptional,
+     .of = &kTaskPlace},
 };
 constexpr Schema kGet{"the body", "What to tell.", kGetFields};
 
@@ -112,7 +209,8 @@ Result<core::TaskSpec> task_in(const Value& body) {
 Result<Request> submit(const Value& body) {
   Result<core::TaskSpec> spec = task_in(body);
   LAIRD_TRY(spec);
-  return Request(core::OperatorRequest(core::Submitted{0, std::move(*spec)}));
+  const bool replace = body.find("replace", Kind::kBool)->as_bool();
+  return Request(core::OperatorRequest(core::Submitted{0, std::move(*spec), replace}));
 }
 
 Result<Request> bid(const Value& body) {
@@ -175,8 +273,79 @@ Result<Request> cap(const Value& body) {
 
 Result<Request> config_change(const Value& body) { return Request(SettingsRequest{body}); }
 
+// As Debian's policy has versions, without what would be an epoch: it becomes an argument of apt.
+Result<Request> upgrade(const Value& body) {
+  const std::string& version = body.find("version")->as_string();
+  const bool plain = version.front() >= '0' && version.front() <= '9' &&
+                     version.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+~-") ==
+                         std::string::npos;
+  if (!plain) return fail(Code::kInvalid, "version: '" + version + "' is no version of a package");
+  return Request(UpgradeRequest{version});
+}
+
 Result<Request> explain(const Value& body) {
   return Request(Query(ExplainQuery{body.find("task")->as_string()}));
+}
+
+Result<Request> why(const Value& body) {
+  return Request(Query(WhyQuery{body.find("task")->as_string()}));
+}
+
+Result<Request> logs(const Value& body) {
+  LogsQuery out{body.find("task")->as_string(), {}};
+  if (const Value* from = body.find("from")) out.from = from->as_integer();
+  return Request(Query(std::move(out)));
+}
+
+// "+2h" and "-2h" move the deadline; "2h" counts from now.
+Status read_deadline(const std::string& text, core::EditRequested& out) {
+  const bool moves = text.starts_with('+') || text.starts_with('-');
+  if (const Result<DurationNs> by = config::parse_duration(moves ? text.substr(1) : text)) {
+    if (*by <= 0 || *by > core::kDeadlineMax) {
+      return fail(Code::kInvalid, "deadline: give more than nothing and up to 366d");
+    }
+    (moves ? out.deadline_add : out.deadline_after) = text.starts_with('-') ? -*by : *by;
+    return {};
+  }
+  const Result<TimeNs> at = parse_wall_time(text);
+  if (!at) return fail(Code::kInvalid, "deadline: " + at.error().context + "; \"+2h\" adds");
+  out.deadline_wall = *at;
+  return {};
+}
+
+Result<Request> edit(const Value& body) {
+  core::EditRequested out;
+  out.task = body.find("task")->as_string();
+  const Value* deadline = body.find("deadline", Kind::kString);
+  const Value* weight = body.find("weight");
+  if (deadline == nullptr && weight == nullptr) {
+    return fail(Code::kInvalid, "nothing to change; give \"deadline\" or \"weight\"");
+  }
+  if (deadline != nullptr) LAIRD_TRY(read_deadline(deadline->as_string(), out));
+  if (weight != nullptr) {
+    out.weight_milli = static_cast<std::uint32_t>(std::lround(weight->as_double() * 1000.0));
+  }
+  return Request(core::OperatorRequest(std::move(out)));
+}
+
+Result<Request> models(const Value&) { return Request(Query(ModelsQuery{})); }
+
+Result<Request> rollback(const Value& body) {
+  return Request(
+      Query(RollbackQuery{body.find("model")->as_string(), body.find("from")->as_string()}));
+}
+
+Result<Request> pull(const Value& body) {
+  PullQuery out;
+  out.name = body.find("name")->as_string();
+  if (const Value* file = body.find("file")) out.file = file->as_string();
+  if (const Value* version = body.find("version")) out.version = version->as_string();
+  if (const Value* from = body.find("from")) out.from = from->as_integer();
+  if (!out.file.empty() && out.version.empty()) {
+    return fail(Code::kInvalid, "version: missing; ask for the list of files first");
+  }
+  return Request(Query(std::move(out)));
 }
 
 Result<Request> ping(const Value&) { return Request(Query(PingQuery{})); }
@@ -191,6 +360,19 @@ Result<Request> events(const Value& body) {
   return Request(Query(out));
 }
 
+Result<Request> ended(const Value& body) {
+  EndedQuery out;
+  if (const Value* since = body.find("since_ms")) out.since_ms = since->as_integer();
+  if (const Value* before = body.find("before_task")) {
+    const std::int64_t key = before->find("key")->as_integer();
+    if (key < 1 || key > INT64_C(0xffffffff)) {
+      return fail(Code::kInvalid, "before_task/key: give the key of a task in an earlier answer");
+    }
+    out.before = static_cast<core::TaskKey>(key);
+  }
+  return Request(Query(out));
+}
+
 Result<Request> get(const Value& body) {
   const std::string& what = body.find("what")->as_string();
   if (what == "tasks") return Request(Query(TasksQuery{}));
@@ -198,6 +380,7 @@ Result<Request> get(const Value& body) {
   if (what == "power") return Request(Query(PowerQuery{}));
   if (what == "status") return Request(Query(StatusQuery{}));
   if (what == "events") return events(body);
+  if (what == "ended") return ended(body);
   const Value* key = body.find("key");
   return Request(Query(SettingsQuery{key == nullptr ? "" : key->as_string()}));
 }
@@ -205,23 +388,50 @@ Result<Request> get(const Value& body) {
 constexpr WhoMay kBoth = WhoMay::kBothWays;
 constexpr Verb kVerbs[] = {
     {"ping", kBoth, false, &kNothing, &ping, "{}", "is anybody there"},
-    {"submit", kBoth, true, &kTask, &submit, R"({"task":{...}})",
-     "a task as in [configuration](configuration.md): name, trainer, deadline, target_loss, ..."},
+    {"submit", kBoth, true, &kSubmit, &submit, R"({"task":{...}})",
+     "a task as in [configuration](configuration.md): name, trainer, deadline, target_loss, ...; "
+     "with `\"replace\":true` it takes the name of the task that has it, which is cancelled if it "
+     "is not over, and begins afresh"},
     {"cancel", kBoth, true, &kTaskName, &on_task<core::CancelRequested>, R"({"task":"<name>"})",
      "ends the task"},
     {"pause", kBoth, true, &kTaskName, &on_task<core::PauseRequested>, R"({"task":"<name>"})",
      "writes a checkpoint of the task and frees its memory until it is resumed"},
     {"resume", kBoth, true, &kTaskName, &on_task<core::ResumeRequested>, R"({"task":"<name>"})",
      "lets a paused task go on"},
+    {"edit", kBoth, true, &kEdit, &edit, R"({"task":"<name>","deadline":"+2h","weight":3})",
+     "another deadline (`+2h` later, `2h` from now, or a time) or weight for a task that is not "
+     "over"},
+    {"rm", kBoth, true, &kTaskName, &on_task<core::RemoveRequested>, R"({"task":"<name>"})",
+     "puts a task away that is over: nobody is shown it any more, and its name is free"},
     {"explain", kBoth, false, &kTaskName, &explain, R"({"task":"<name>"})",
      "why the task has the share it has, in words"},
+    {"why", kBoth, false, &kTaskName, &why, R"({"task":"<name>"})",
+     "what the task's whole time went to, the cause, and what would have saved it "
+     "([schema](schema/why.json))"},
+    {"logs", kBoth, false, &kLogs, &logs, R"({"task":"<name>","from":0})",
+     "what the task's trainer printed: a page of at most 24 KiB as Base64 in `bytes64`, of the log "
+     "from `from` to before `next`; without `from`, the end of the log. If `from` of the answer is "
+     "lower than was asked for, the log was full and began anew"},
+    {"models", kBoth, false, &kNothing, &models, "{}",
+     "the [promoted models](models.md) of the board: name, version, choice, accuracy, latency, "
+     "size, age"},
+    {"rollback", kBoth, true, &kRollback, &rollback, R"({"model":"<name>","from":"000003"})",
+     "makes the version before the current one current again; refused if another is current than "
+     "`from`"},
+    {"pull", kBoth, false, &kPull, &pull,
+     R"({"name":"<name>","file":"model.onnx","version":"000003","from":0})",
+     "without `file`: the files of the model, or of the task's folder, with sizes, hashes where "
+     "they are known, and their `version`. With one: a piece of at most 24 KiB as Base64 in "
+     "`bytes64` with its `sha256`, or `wait_ms` when the board has given out enough for now; "
+     "refused when the file is no longer of that version"},
     {"bid", kBoth, false, &kTask, &bid, R"({"task":{...}})",
      "would the board admit the task, and with what probability, by when and at what energy would "
      "it be done; nothing is reserved"},
     {"get", kBoth, false, &kGet, &get, R"({"what":"tasks"})",
      "the `tasks`; the `plan` in force; `power` now and the cap; the agent's `status`; `config`, "
      "the "
-     "board's settings, all or below a `\"key\"`; `events`, see [below](#events-that-were)"},
+     "board's settings, all or below a `\"key\"`; `events`, see [below](#events-that-were); "
+     "`ended`, see [below](#tasks-that-are-over)"},
     {"drain", kBoth, true, &kNothing, &drain<true>, "{}",
      "takes no new tasks, and hands over all shares when none is left"},
     {"undrain", kBoth, true, &kNothing, &drain<false>, "{}", "takes tasks again"},
@@ -229,6 +439,11 @@ constexpr Verb kVerbs[] = {
      "the operator's cap for the board, also as `{\"cap\":\"12.5W\",\"for\":\"1h\"}`; `null` takes "
      "it "
      "back; without a duration it stays"},
+    {"upgrade", WhoMay::kSignedOnly, true, &kUpgrade, &upgrade, R"({"version":"0.2.0"})",
+     "hands a signed request for another version of the package on to root, which tries it and "
+     "goes "
+     "back if it is not well; the same again, once the board is back, "
+     "[confirms it](operations.md#upgrades)"},
     {"config", WhoMay::kSignedOnly, true, &kConfig, &config_change, R"({"set":{"slice":"2s"}})",
      "changes the board's own [settings](schema/config.json), see [below](#settings)"},
 };

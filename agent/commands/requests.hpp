@@ -39,14 +39,40 @@ struct EventsQuery {
   std::int64_t since_ms = 0;         // Unix time
   std::optional<EventPlace> before;  // only older ones
 };
+// Tasks that are over.
+struct EndedQuery {
+  std::int64_t since_ms = 0;            // Unix time
+  std::optional<core::TaskKey> before;  // only those that ended before this one
+};
 struct ExplainQuery {
   std::string task;
+};
+struct WhyQuery {
+  std::string task;
+};
+struct LogsQuery {
+  std::string task;
+  std::optional<std::int64_t> from;  // in bytes; none: the end of the log
+};
+struct ModelsQuery {};
+// Makes the version before `from` current again: done before, it is refused and changes nothing.
+struct RollbackQuery {
+  std::string model;
+  std::string from;
+};
+// A piece of a file of a promoted model, or of a task's folder; without a file, which there are.
+struct PullQuery {
+  std::string name;
+  std::string file;
+  std::string version;  // of the model, or of the file in a task's folder, as the list said
+  std::int64_t from = 0;
 };
 struct BidQuery {
   core::TaskSpec spec;
 };
 using Query = std::variant<PingQuery, TasksQuery, PowerQuery, StatusQuery, BudgetQuery,
-                           SettingsQuery, EventsQuery, ExplainQuery, BidQuery>;
+                           SettingsQuery, EventsQuery, ExplainQuery, BidQuery, WhyQuery, LogsQuery,
+                           ModelsQuery, RollbackQuery, PullQuery, EndedQuery>;
 
 // A change of the board's settings. It is judged against the settings in force, which are not known
 // here: settings_changes.hpp does that.
@@ -54,7 +80,12 @@ struct SettingsRequest {
   json::Value body;
 };
 
-using Request = std::variant<Query, core::OperatorRequest, SettingsRequest>;
+// Another version of the package. Root installs it (agent/upgrade); the agent hands the request on.
+struct UpgradeRequest {
+  std::string version;
+};
+
+using Request = std::variant<Query, core::OperatorRequest, SettingsRequest, UpgradeRequest>;
 
 enum class WhoMay : std::uint8_t {
   kBothWays,

@@ -6,6 +6,7 @@
 #include "mqtt/codec/base64.hpp"
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/sign/ed25519.hpp"
+#include "os/whole_file.hpp"
 
 namespace laird::agent {
 namespace {
@@ -44,6 +45,7 @@ SignedCommands::SignedCommands(Agent& agent, Clock& clock, const Settings& setti
       events_(events),
       fleet_(settings.fleet.name),
       node_(settings.core.node),
+      state_dir_(settings.state_dir),
       send_(std::move(send)) {
   Result<std::vector<mqtt::Operator>> operators = operators_of(settings.fleet);
   LAIRD_REQUIRE(operators.has_value(), "operators_of() has accepted the settings");
@@ -137,7 +139,7 @@ void SignedCommands::on_message(const mqtt::Incoming& message, const mqtt::Topic
         asker, ReplyCode::kInvalid,
         "settings are not retained: send them as the command `config`, as `lairctl config` does");
   } else {
-    carry_out(*command, asker);
+    carry_out(*command, asker, message.payload);
   }
 }
 
@@ -174,7 +176,7 @@ void SignedCommands::answer_question(const Query& query, const Asker& asker) {
 void SignedCommands::hand_in(const mqtt::Command& command, const Asker& asker,
                              core::OperatorRequest body) {
   if (const auto* task = std::get_if<core::Submitted>(&body)) {
-    if (std::string problem = agent_.cotrain_problem(task->spec); !problem.empty()) {
+    if (std::string problem = agent_.task_problem(task->spec); !problem.empty()) {
       refuse(asker, {ReplyCode::kRefused, std::move(problem), command.op, command.id, true},
              command.verb);
       return;
@@ -218,7 +220,16 @@ void SignedCommands::configure(const mqtt::Command& command, const Asker& asker)
   });
 }
 
-void SignedCommands::carry_out(const mqtt::Command& command, const Asker& asker) {
+// Root judges the envelope again, does nothing twice, and cares for the rest.
+void SignedCommands::hand_on(const UpgradeRequest& wanted, const std::string& envelope,
+                             const Asker& asker) {
+  const Status put = replace_file(state_dir_ + "/upgrade/request.json", envelope);
+  answer(asker, put ? ReplyCode::kOk : mqtt::reply_code(put.error().code),
+         put ? "asked root for " + wanted.version : put.error().context);
+}
+
+void SignedCommands::carry_out(const mqtt::Command& command, const Asker& asker,
+                               const std::string& envelope) {
   Result<Request> wanted = parse_request(Way::kSigned, command.verb, command.body);
   if (!wanted) {
     const ReplyCode code = mqtt::reply_code(wanted.error().code);
@@ -233,6 +244,8 @@ void SignedCommands::carry_out(const mqtt::Command& command, const Asker& asker)
     answer_question(*query, asker);
   } else if (auto* request = std::get_if<core::OperatorRequest>(&*wanted)) {
     hand_in(command, asker, std::move(*request));
+  } else if (const UpgradeRequest* upgrade = std::get_if<UpgradeRequest>(&*wanted)) {
+    hand_on(*upgrade, envelope, asker);
   } else {
     configure(command, asker);
   }

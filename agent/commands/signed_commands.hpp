@@ -54,7 +54,8 @@ class SignedCommands {
   void configure(const mqtt::Command& command, const Asker& asker);
   void take_budget(const mqtt::Command& command, const Asker& asker, const mqtt::Incoming& message,
                    const mqtt::Topic& topic);
-  void carry_out(const mqtt::Command& command, const Asker& asker);
+  void carry_out(const mqtt::Command& command, const Asker& asker, const std::string& envelope);
+  void hand_on(const UpgradeRequest& wanted, const std::string& envelope, const Asker& asker);
   void answer_question(const Query& query, const Asker& asker);
   void hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body);
   [[nodiscard]] bool may_note();
@@ -65,6 +66,7 @@ class SignedCommands {
   const EventLog& events_;
   std::string fleet_;
   std::string node_;
+  std::string state_dir_;
   std::vector<mqtt::Operator> operators_;
   Send send_;
   // The last budget that could not be taken yet, and the topic it came on.

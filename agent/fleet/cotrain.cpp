@@ -1,10 +1,10 @@
 #include "agent/fleet/cotrain.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "agent/core/state/fleet.hpp"
 #include "config/schema.hpp"
-#include "consensus/neighbour_graph.hpp"
 #include "mqtt/codec/coop.hpp"
 #include "trainer_protocol/from_agent.hpp"
 
@@ -14,9 +14,17 @@ namespace {
 using core::TaskState;
 using json::Kind;
 using json::Value;
+using trainer_protocol::PeerState;
 
 constexpr std::string_view kAtWork = "at-work";
+constexpr std::string_view kHeld = "held";
 constexpr std::string_view kDone = "done";
+// A board that lives and has not said its word for so long since its start has no such task.
+constexpr DurationNs kStaleMax = 30 * kSecond;
+// A model is handed to a board again at most so often, and in such portions.
+constexpr DurationNs kServeAgain = 5 * kSecond;
+constexpr DurationNs kServeEvery = 100 * kMillisecond;
+constexpr std::size_t kServeAtOnce = 8;
 // A board that was away may come back to the task until the task's deadline. Each board counts the
 // deadline from the moment when it took the task.
 constexpr DurationNs kDoneTold = 10 * kMinute;
@@ -25,7 +33,6 @@ TimeNs told_until(const core::Task& task) {
   const TimeNs latest = std::max(task.ended_at, task.deadline_at);
   return latest > kNever - kDoneTold ? kNever : latest + kDoneTold;
 }
-constexpr std::size_t kPeerBytesPerSecond = 2 * 1024 * 1024;
 
 bool is_at_work(TaskState state) {
   return state == TaskState::kStarting || state == TaskState::kReady ||
@@ -42,27 +49,20 @@ bool is_live(mqtt::NodeState state) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, double>> neighbours_in(const std::vector<std::string>& members,
-                                                          const std::string& self) {
-  std::map<consensus::NodeId, std::string> names;
-  std::vector<consensus::NodeId> numbers;
-  for (const std::string& member : members) {
-    names[core::node_number(member)] = member;
-    numbers.push_back(core::node_number(member));
-  }
-  const consensus::NeighbourGraph remote(std::move(numbers));
-  std::vector<std::pair<std::string, double>> out;
-  for (const auto& [number, weight] :
-       consensus::metropolis_weights(remote, core::node_number(self))) {
-    out.emplace_back(names[number], weight);
-  }
-  std::sort(out.begin(), out.end());
-  return out;
+namespace {
+
+bool ended_as_planned(const core::Task& task) {
+  return task.outcome == core::Outcome::kSucceeded || task.outcome == core::Outcome::kExhausted;
 }
 
-bool has_fleet_task(const core::State& state) {
-  return std::any_of(state.live.begin(), state.live.end(),
-                     [](const core::Task& task) { return task.spec.cotrain; });
+}  // namespace
+
+bool has_fleet_task(const core::State& state, TimeNs now) {
+  const auto is_one = [](const core::Task& task) { return task.spec.cotrain; };
+  if (std::any_of(state.live.begin(), state.live.end(), is_one)) return true;
+  return std::any_of(state.ended.begin(), state.ended.end(), [&](const core::Task& task) {
+    return is_one(task) && ended_as_planned(task) && now <= told_until(task);
+  });
 }
 
 GroupTracker::Peer* GroupTracker::peer(const std::string& node) {
@@ -79,6 +79,8 @@ void GroupTracker::on_status(const std::string& node, std::string_view payload) 
   if (status->epoch < from->epoch) return;
   from->epoch = status->epoch;
   from->live = is_live(status->state);
+  from->draining =
+      status->state == mqtt::NodeState::kDraining || status->state == mqtt::NodeState::kDrained;
   dirty_ = true;
 }
 
@@ -95,39 +97,80 @@ void GroupTracker::on_word(const std::string& node, std::string_view payload) {
   for (const auto& [name, state] : tasks->members()) {
     if (from->tasks.size() == kWordTasksMax) break;
     if (config::is_name(name) && state.is(Kind::kString)) {
-      from->tasks[name] = state.as_string() == kDone;
+      const std::string& said = state.as_string();
+      from->tasks[name] = said == kDone ? Word::kDone : said == kHeld ? Word::kHeld : Word::kAtWork;
     }
   }
   dirty_ = true;
 }
 
-void GroupTracker::on_part(const std::string& from, std::string_view payload, TimeNs now) {
-  const Result<mqtt::ModelPart> part = mqtt::parse_model_part(payload);
+void GroupTracker::on_part(const std::string& from, std::string_view body, TimeNs now) {
+  const Result<mqtt::ModelPart> part = mqtt::parse_model_body(body);
   const auto peer = peers_.find(from);
   if (!part || peer == peers_.end()) return;
-  const auto group = groups_.find(std::string(part->task));
+  const std::string task(part->task);
+  if (ended_.count(task) != 0) return begin_to_serve(task, from, now);
+  const auto group = groups_.find(task);
   if (group == groups_.end()) return;
-  const auto& around = group->second.neighbours;
-  const bool is_neighbour =
-      std::any_of(around.begin(), around.end(), [&](const auto& n) { return n.first == from; });
-  if (!is_neighbour) return;
-  if (now - peer->second.second_since >= kSecond) {
-    peer->second.second_since = now;
-    peer->second.bytes_in_second = 0;
-  }
-  peer->second.bytes_in_second += payload.size();
-  if (peer->second.bytes_in_second > kPeerBytesPerSecond) return;
+  const auto& peers = group->second.peers;
+  const bool is_peer =
+      std::any_of(peers.begin(), peers.end(), [&](const auto& p) { return p.node == from; });
+  if (!is_peer) return;
   callbacks_.tell(group->second.key, trainer_protocol::peer_line(from, part->bytes), true);
 }
 
 void GroupTracker::on_to_peers(core::TaskKey key, const std::string& to, std::string_view bytes) {
   for (const auto& [name, group] : groups_) {
     if (group.key != key) continue;
-    const std::string payload = mqtt::model_payload(name, bytes);
-    if (payload.empty()) return;
-    for (const auto& [node, weight] : group.neighbours) {
-      if (to.empty() || to == node) callbacks_.send(node, payload);
+    const std::string body = mqtt::model_body(name, bytes);
+    if (body.empty()) return;
+    std::vector<std::string> all;
+    for (const auto& [node, state] : group.peers) {
+      if (to == node) callbacks_.send(node, body);
+      if (state == PeerState::kAtWork) all.push_back(node);
     }
+    if (to.empty() && !all.empty()) callbacks_.send_all(all, body);
+  }
+}
+
+void GroupTracker::on_group(core::TaskKey key, const trainer_protocol::GroupStatus& status) {
+  for (auto& [name, group] : groups_) {
+    if (group.key != key) continue;
+    group.status = status;
+    last_[name] = status;
+  }
+}
+
+void GroupTracker::begin_to_serve(const std::string& task, const std::string& to, TimeNs now) {
+  const auto [at, first] = served_at_.try_emplace({task, to}, now);
+  if (!first && now - at->second < kServeAgain) return;
+  const bool under_way = std::any_of(served_.begin(), served_.end(),
+                                     [&](const Served& s) { return s.task == task && s.to == to; });
+  if (under_way || served_.size() >= kServedMax) return;
+  at->second = now;
+  std::string parcels = callbacks_.parcels(task);
+  if (!parcels.empty()) served_.push_back({task, to, std::move(parcels), 0});
+}
+
+void GroupTracker::serve(TimeNs now) {
+  if (served_.empty() || now < serve_at_) return;
+  serve_at_ = now + kServeEvery;
+  for (std::size_t k = 0; k < kServeAtOnce && !served_.empty(); ++k) {
+    Served& next = served_.front();
+    std::size_t size = 0;
+    for (std::size_t b = 4; b-- > 0 && next.at + 4 <= next.parcels.size();) {
+      size = size << 8 | static_cast<std::uint8_t>(next.parcels[next.at + b]);
+    }
+    const bool whole =
+        next.at + 4 <= next.parcels.size() && size <= next.parcels.size() - next.at - 4 && size > 0;
+    if (!whole) {
+      served_.pop_front();
+      continue;
+    }
+    const std::string body =
+        mqtt::model_body(next.task, std::string_view(next.parcels).substr(next.at + 4, size));
+    if (!body.empty()) callbacks_.send(next.to, body);
+    next.at += 4 + size;
   }
 }
 
@@ -136,22 +179,34 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
   Value tasks = Value::object();
   std::map<std::string, Group> kept;
   for (const core::Task& task : state.live) {
-    if (kept.size() == kWordTasksMax || !is_at_work(task.state)) continue;
-    if (!task.spec.cotrain) continue;
+    if (!task.spec.cotrain || kept.size() == kWordTasksMax) continue;
+    if (!is_at_work(task.state)) {
+      if (tasks.members().size() < kWordTasksMax) tasks.set(task.spec.name, kHeld);
+      continue;
+    }
     tasks.set(task.spec.name, kAtWork);
     kept[task.spec.name] = std::move(groups_[task.spec.name]);
   }
-  std::size_t told = kept.size();
-  for (auto task = state.ended.rbegin(); task != state.ended.rend() && told < kWordTasksMax;
-       ++task) {
-    const bool as_planned =
-        task->outcome == core::Outcome::kSucceeded || task->outcome == core::Outcome::kExhausted;
-    if (!as_planned || now > told_until(*task) || !task->spec.cotrain) continue;
-    if (kept.count(task->spec.name) != 0) continue;
-    tasks.set(task->spec.name, kDone);
+  std::size_t told = tasks.members().size();
+  std::map<std::string, trainer_protocol::GroupStatus> ended;
+  for (auto at = state.ended.rbegin(); at != state.ended.rend() && told < kWordTasksMax; ++at) {
+    const core::Task& task = *at;
+    if (!ended_as_planned(task) || now > told_until(task) || !task.spec.cotrain) continue;
+    if (tasks.find(task.spec.name) != nullptr) continue;
+    tasks.set(task.spec.name, kDone);
+    const auto known = last_.find(task.spec.name);
+    ended[task.spec.name] = known != last_.end() ? known->second : trainer_protocol::GroupStatus{};
     ++told;
   }
   groups_ = std::move(kept);
+  ended_ = std::move(ended);
+  std::erase_if(last_, [&](const auto& l) { return tasks.find(l.first) == nullptr; });
+  std::erase_if(served_at_, [this](const auto& s) { return ended_.count(s.first.first) == 0; });
+  for (auto& [node, peer] : peers_) {
+    const bool stale = peer.live && peer.word_epoch > 0 && peer.epoch > peer.word_epoch;
+    peer.stale_since = stale ? std::min(peer.stale_since, now) : kNever;
+    if (stale && now - peer.stale_since > kStaleMax) peer.tasks.clear();
+  }
   for (const core::Task& task : state.live) {
     if (groups_.count(task.spec.name) != 0) refresh_group(task, state, now);
   }
@@ -170,31 +225,57 @@ void GroupTracker::refresh_group(const core::Task& task, const core::State& stat
     group.attempt = task.attempt;
     group.life = static_cast<std::uint64_t>(now / kMillisecond);
   }
-  group.members = {self_};
-  trainer_protocol::Peers line;
+  // A board without its own place in the budget knows of no other's either.
+  if (state.fleet.budget.member(self_) == nullptr) return;
+  std::set<std::string> names;
   for (const auto& [node, peer] : peers_) {
-    if (state.fleet.budget.member(node) == nullptr) continue;
-    const auto said = peer.tasks.find(task.spec.name);
-    if (said == peer.tasks.end()) continue;
-    if (said->second) {
-      line.others_done = true;
-    } else if (peer.counts()) {
-      group.members.push_back(node);
-    }
+    if (peer.tasks.count(task.spec.name) != 0) names.insert(node);
   }
-  group.neighbours = neighbours_in(group.members, self_);
+  // Whom the trainers count as theirs is told of too when it is there no more.
+  for (const auto& board : group.status.boards) names.insert(board.node);
+  for (const auto& known : group.peers) names.insert(known.node);
+  names.erase(self_);
+  group.peers.clear();
+  for (const std::string& node : names) {
+    if (group.peers.size() == trainer_protocol::kGroupPeersMax) break;
+    group.peers.push_back({node, state_of(task.spec.name, node, state)});
+  }
+  trainer_protocol::Peers line;
   line.self = self_;
   line.life = group.life;
-  for (const auto& [node, weight] : group.neighbours) line.peers.push_back({node, weight});
+  line.peers = group.peers;
   const std::string text = line_of(line);
   if (!can_hear(task.state) || text == group.told) return;
   group.told = text;
   callbacks_.tell(task.key, text, false);
 }
 
+PeerState GroupTracker::state_of(const std::string& task, const std::string& node,
+                                 const core::State& state) const {
+  if (state.fleet.budget.member(node) == nullptr) return PeerState::kLeft;
+  const auto found = peers_.find(node);
+  if (found == peers_.end() || found->second.word_epoch == 0) return PeerState::kAway;
+  const Peer& peer = found->second;
+  const auto said = peer.tasks.find(task);
+  if (said == peer.tasks.end()) return PeerState::kLeft;
+  if (said->second == Word::kDone) return PeerState::kDone;
+  if (said->second == Word::kHeld) return peer.draining ? PeerState::kLeft : PeerState::kAway;
+  return peer.counts() ? PeerState::kAtWork : PeerState::kAway;
+}
+
+const trainer_protocol::GroupStatus* GroupTracker::group(const std::string& task) const {
+  if (const auto found = groups_.find(task); found != groups_.end()) return &found->second.status;
+  if (const auto found = ended_.find(task); found != ended_.end()) return &found->second;
+  return nullptr;
+}
+
 std::size_t GroupTracker::boards(const std::string& task) const {
   const auto found = groups_.find(task);
-  return found == groups_.end() ? 0 : found->second.members.size();
+  if (found == groups_.end()) return 0;
+  const auto& peers = found->second.peers;
+  return 1 + static_cast<std::size_t>(std::count_if(peers.begin(), peers.end(), [](const auto& p) {
+           return p.state == PeerState::kAtWork;
+         }));
 }
 
 }  // namespace laird::agent

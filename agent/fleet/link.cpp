@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "agent/fleet/report.hpp"
 #include "agent/view/status.hpp"
@@ -16,12 +17,24 @@ using mqtt::TopicKind;
 
 // How long the broker has to tell of an earlier life of this board before it counts as new.
 constexpr DurationNs kLookBack = 2 * kSecond;
-constexpr DurationNs kReportEvery = 5 * kSecond;
-constexpr DurationNs kTaskEvery = 2 * kSecond;
-constexpr std::size_t kTasksPerSecond = 32;
-constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
 constexpr std::uint32_t kModelExpiryS = 5;
+constexpr std::uint32_t kKeepAliveOfManyS = 3;
+constexpr std::size_t kLossesOfUnsteady = 3;  // in a minute
+constexpr DurationNs kTellUnsteadyEvery = 10 * kMinute;
 constexpr DurationNs kGoodbye = 2 * kSecond;
+// Messages are worked off in turns of about this length, and ticks come between two turns.
+constexpr DurationNs kTurn = 3 * kMillisecond;
+constexpr std::size_t kMessagesAtOnce = 16;
+
+// Empty if it is not there, or is longer.
+std::string read_bounded(const std::string& path, std::size_t most) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file || file.tellg() < 0 || static_cast<std::size_t>(file.tellg()) > most) return {};
+  std::string out(static_cast<std::size_t>(file.tellg()), '\0');
+  file.seekg(0);
+  file.read(out.data(), static_cast<std::streamsize>(out.size()));
+  return file ? out : std::string();
+}
 
 }  // namespace
 
@@ -33,6 +46,7 @@ FleetLink::FleetLink(Loop& loop, Agent& agent, Machine& machine, const Settings&
       footprint_(machine.footprint),
       fleet_(settings.fleet.name),
       node_(settings.core.node),
+      state_dir_(settings.state_dir),
       version_(std::move(version)),
       model_(settings.board.title),
       coop_expiry_s_(static_cast<std::uint32_t>(
@@ -56,13 +70,24 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   // Agent time never goes back, so neither does the number of this run.
   link->epoch_ = static_cast<std::uint64_t>(agent.now() / kMillisecond);
 
+  Result<std::optional<mqtt::PeerIdentity>> identity =
+      peer_identity_of(settings.fleet, link->node_, link->epoch_);
+  LAIRD_TRY(identity);
   mqtt::Options options;
   options.brokers = settings.fleet.brokers;
+  options.name = link->node_;
   options.client_id = link->node_;
+  if (*identity) {
+    Result<std::string> client_id = mqtt::client_id_of(link->node_, settings.fleet.key);
+    LAIRD_TRY(client_id);
+    options.client_id = std::move(*client_id);
+  }
   options.ca = settings.fleet.ca;
   options.cert = settings.fleet.cert;
   options.key = settings.fleet.key;
   options.insecure_lab = settings.fleet.insecure_lab;
+  // With another broker to go to, a silent one is given up sooner.
+  if (options.brokers.size() > 1) options.keep_alive_s = kKeepAliveOfManyS;
   options.will.topic = link->topic(TopicKind::kStatus);
   options.will.payload =
       mqtt::to_text(mqtt::NodeStatus{mqtt::NodeState::kLost, link->epoch_, link->wall_ms()});
@@ -73,6 +98,7 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
       {mqtt::command_topic(link->fleet_, mqtt::kEveryone, "+"), 1},
       {mqtt::config_topic(link->fleet_, mqtt::kEveryone), 1},
       {mqtt::config_topic(link->fleet_, link->node_), 1},
+      {mqtt::revocations_topic(link->fleet_), 1},
       {mqtt::node_topic(link->fleet_, "+", TopicKind::kCoop, link->node_), 0},
       // This board's own topics: whether another agent has its name, and what an earlier start
       // said.
@@ -82,20 +108,18 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   Result<std::unique_ptr<mqtt::Connection>> client = machine.connect(std::move(options));
   LAIRD_TRY(client);
   link->client_ = std::move(*client);
-  link->hear_others(has_fleet_task(agent.state()));
+  link->hear_others(has_fleet_task(agent.state(), agent.now()));
   link->commands_ = std::make_unique<SignedCommands>(
       agent, machine.clock, settings, config, link->events_,
       [self](mqtt::Outgoing out) { self->client_->publish(std::move(out)); });
   const Status watched =
       loop.watch(link->client_->ready_fd(), EPOLLIN, [self](std::uint32_t) { self->on_ready(); });
   LAIRD_TRY(watched);
+  link->open_peers(settings, std::move(*identity));
   Agent::Peers peers;
-  peers.gather = [self] { return std::exchange(self->heard_, {}); };
+  peers.gather = [self] { return self->peers_->gather(); };
   peers.send = [self](const core::SendToPeer& message) {
-    mqtt::CoopWriter& writer = self->outbound_[message.to];
-    if (writer.add(message.bytes)) return;
-    self->send_to(message.to, writer);
-    static_cast<void>(writer.add(message.bytes));
+    self->peers_->send(message, self->agent_.now());
   };
   peers.notice = [self](const core::Notice& notice) {
     self->publish_event(std::string(core::name(notice.kind)), notice.text);
@@ -106,11 +130,47 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   return link;
 }
 
+void FleetLink::open_peers(const Settings& settings, std::optional<mqtt::PeerIdentity> identity) {
+  const bool sealed = identity.has_value();
+  PeerTraffic::Callbacks callbacks;
+  callbacks.publish = [this](const std::string& peer, std::string packet, mqtt::Class kind) {
+    send_to(peer, std::move(packet), kind);
+  };
+  callbacks.model_part = [this](const std::string& from, std::string_view body) {
+    groups_->on_part(from, body, agent_.now());
+  };
+  callbacks.notice = [this](const std::string& text) {
+    log_(LogLevel::kWarning, "fleet: " + text);
+    publish_event("peer", text);
+  };
+  peers_ = std::make_unique<PeerTraffic>(node_, std::move(identity), settings.core.fleet.tick,
+                                         std::move(callbacks));
+  if (!sealed) {
+    log_(LogLevel::kWarning,
+         "fleet: no certificate, so anybody at the broker can speak for any board: for a lab only");
+    return;
+  }
+  revocations_ =
+      std::make_unique<RevocationStore>(settings.fleet.ca, settings.state_dir + "/crl.pem");
+  if (!revocations_->problem().empty()) {
+    log_(LogLevel::kWarning, "fleet: " + revocations_->problem());
+  }
+  peers_->guard().revoke(revocations_->list());
+}
+
 void FleetLink::open_groups() {
   GroupTracker::Callbacks callbacks;
   callbacks.publish = [this](const std::string& tasks) { publish_word(tasks); };
-  callbacks.send = [this](const std::string& peer, std::string payload) {
-    send_model(peer, std::move(payload));
+  callbacks.send = [this](const std::string& peer, const std::string& body) {
+    if (client_->connected()) peers_->send_model(peer, body, agent_.now());
+  };
+  callbacks.send_all = [this](const std::vector<std::string>& peers, const std::string& body) {
+    if (client_->connected()) peers_->send_model_to_all(peers, body, agent_.now());
+  };
+  callbacks.parcels = [this](const std::string& task) {
+    const std::string path =
+        state_dir_ + "/tasks/" + task + "/" + std::string(trainer_protocol::kParcelsFile);
+    return read_bounded(path, kServedBytesMax);
   };
   callbacks.tell = [this](core::TaskKey key, const std::string& line, bool may_drop) {
     agent_.tell_trainer(key, line, may_drop);
@@ -118,6 +178,9 @@ void FleetLink::open_groups() {
   groups_ = std::make_unique<GroupTracker>(node_, std::move(callbacks));
   agent_.on_to_peers([this](core::TaskKey key, const std::string& to, std::string_view bytes) {
     groups_->on_to_peers(key, to, bytes);
+  });
+  agent_.on_group([this](core::TaskKey key, const trainer_protocol::GroupStatus& group) {
+    groups_->on_group(key, group);
   });
 }
 
@@ -130,10 +193,14 @@ void FleetLink::hear_others(bool wanted) {
     const bool fits = wanted ? client_->subscribe(filter, 1) : client_->unsubscribe(filter);
     LAIRD_REQUIRE(fits, "two filters among few");
   }
+  const std::string parts =
+      mqtt::node_topic(fleet_, "+", TopicKind::kCoop, std::string(mqtt::kEveryone));
+  const bool fits = wanted ? client_->subscribe(parts, 0) : client_->unsubscribe(parts);
+  LAIRD_REQUIRE(fits, "three filters among few");
 }
 
 void FleetLink::refresh_groups() {
-  const bool wanted = has_fleet_task(agent_.state());
+  const bool wanted = has_fleet_task(agent_.state(), agent_.now());
   if (wanted != hears_others_) hear_others(wanted);
   // What is known of the other boards grows old from now on.
   if (!wanted) groups_->forget_others();
@@ -143,6 +210,7 @@ void FleetLink::refresh_groups() {
 FleetLink::~FleetLink() {
   agent_.set_peers({});
   agent_.on_to_peers({});
+  agent_.on_group({});
   loop_.cancel(timer_);
   // open() gave up before there was a link: there is nobody to tell.
   if (!client_) return;
@@ -161,17 +229,30 @@ FleetLink::~FleetLink() {
   client_->close(std::move(last), kGoodbye);
 }
 
+// A backlog is worked off in turns. The loop runs what is due between two of them: no flood of
+// messages delays a tick.
 void FleetLink::on_ready() {
-  mqtt::Connection::Batch batch = client_->take();
+  const TimeNs until = loop_.now() + kTurn;
+  while (take_some() && loop_.now() < until) {
+  }
+}
+
+bool FleetLink::take_some() {
+  mqtt::Connection::Batch batch = client_->take(kMessagesAtOnce);
   for (const std::string& problem : batch.problems) log_(LogLevel::kWarning, "mqtt: " + problem);
   if (batch.taken_over) on_taken_over(batch.why);
   if (batch.link_changed) {
     log_(batch.connected ? LogLevel::kInfo : LogLevel::kWarning,
          std::string(batch.connected ? "joined the broker" : "no broker") +
              (batch.why.empty() ? "" : ": " + batch.why));
-    if (batch.connected) on_connected();
+    if (batch.connected) {
+      on_connected();
+    } else {
+      note_lost_link();
+    }
   }
   for (mqtt::Incoming& message : batch.messages) on_message(message);
+  return batch.messages.size() == kMessagesAtOnce;
 }
 
 void FleetLink::on_message(mqtt::Incoming& message) {
@@ -182,18 +263,14 @@ void FleetLink::on_message(mqtt::Incoming& message) {
       if (hears_others_) groups_->on_word(at->node, message.payload);
       return;
     case TopicKind::kCoop: {
-      if (mqtt::is_model_part(message.payload)) {
-        if (at->name == node_) groups_->on_part(at->node, message.payload, agent_.now());
-        return;
-      }
-      const auto frames = mqtt::parse_coop(message.payload);
-      if (!frames || at->name != node_ || at->node == node_) return;
-      for (const std::string_view frame : *frames) {
-        if (heard_.size() >= core::kPeerMessagesMax) heard_.erase(heard_.begin());
-        heard_.push_back({at->node, std::string(frame)});
-      }
+      if ((at->name != node_ && at->name != mqtt::kEveryone) || at->node == node_) return;
+      const core::FleetBudget& budget = agent_.state().fleet.budget;
+      peers_->on_packet(
+          at->node, message.payload, budget,
+          {agent_.now(), clock_.wall_ns() / kSecond, budget.members.size(), hears_others_});
       return;
     }
+    case TopicKind::kRevocations: on_revocations(message.payload); return;
     case TopicKind::kInfo: {
       if (!message.retained || joined_) return;
       const Result<Value> info = mqtt::parse_message(message.payload, "laird.info");
@@ -203,21 +280,34 @@ void FleetLink::on_message(mqtt::Incoming& message) {
           epoch != nullptr && epoch->as_integer() >= agent_.state().fleet.budget.founding_epoch;
       return;
     }
-    case TopicKind::kStatus: {
-      if (hears_others_) groups_->on_status(at->node, message.payload);
-      const Result<mqtt::NodeStatus> status = mqtt::parse_status(message.payload);
-      const bool alive = status && status->state != mqtt::NodeState::kLost &&
-                         status->state != mqtt::NodeState::kOffline;
-      // Of two agents of one name the one that started later keeps the name: both come to that
-      // answer.
-      if (alive && at->node == node_ && status->epoch > epoch_) client_->yield_to_other();
-      return;
-    }
+    case TopicKind::kStatus: on_status(at->node, message.payload); return;
     case TopicKind::kCommand:
     case TopicKind::kFleetConfig:
     case TopicKind::kNodeConfig: commands_->on_message(message, *at); return;
     default: return;
   }
+}
+
+void FleetLink::on_status(const std::string& node, std::string_view payload) {
+  if (hears_others_) groups_->on_status(node, payload);
+  const Result<mqtt::NodeStatus> status = mqtt::parse_status(payload);
+  const bool alive = status && status->state != mqtt::NodeState::kLost &&
+                     status->state != mqtt::NodeState::kOffline;
+  // Of two agents of one name the one that started later keeps the name: both come to that answer.
+  if (alive && node == node_ && status->epoch > epoch_) client_->yield_to_other();
+}
+
+// The authority has signed the list: whoever published it, it holds.
+void FleetLink::on_revocations(std::string_view payload) {
+  if (!revocations_ || payload.empty()) return;
+  const Result<bool> newer = revocations_->take(payload);
+  if (newer && !*newer) return;
+  if (!newer) log_(LogLevel::kWarning, "fleet: " + newer.error().context);
+  peers_->guard().revoke(revocations_->list());
+  if (!newer) return;
+  publish_event("revoked", "the list of revoked certificates number " +
+                               std::to_string(revocations_->list().number()) + " is in force");
+  if (joined_) publish_info();
 }
 
 // Two agents of one name must not use one share twice: this one lets go of it at once, and if it
@@ -230,7 +320,25 @@ void FleetLink::on_taken_over(const std::string& why) {
   seen_before_ = true;
 }
 
+// A broker that throws a client off for another of its id need not say so. Only who has this
+// board's private key knows the id.
+void FleetLink::note_lost_link() {
+  const TimeNs now = agent_.now();
+  if (was_connected_) lost_at_.push_back(now);
+  was_connected_ = false;
+  while (!lost_at_.empty() && now - lost_at_.front() > kMinute) lost_at_.pop_front();
+  if (lost_at_.size() < kLossesOfUnsteady || now - told_unsteady_at_ < kTellUnsteadyEvery) return;
+  told_unsteady_at_ = now;
+  const std::string text = "the link was lost " + std::to_string(lost_at_.size()) +
+                           " times within a minute, though the broker answers: the network is bad, "
+                           "or somebody has this board's key and connects with it; if so, revoke "
+                           "its certificate";
+  log_(LogLevel::kWarning, "fleet: " + text);
+  publish_event("link", text);
+}
+
 void FleetLink::on_connected() {
+  was_connected_ = true;
   // At once: another agent of this name that comes back must see that there is a later one.
   publish_status();
   if (joined_ || join_planned_) return;
@@ -248,29 +356,6 @@ void FleetLink::join() {
   publish_info();
 }
 
-// Every change of the last half minute again: one lost message leaves no hole.
-void FleetLink::publish_shares() {
-  const TimeNs now = agent_.now();
-  if (!shares_.fresh() && now - shares_at_ < kReportEvery) return;
-  shares_at_ = now;
-  const std::deque<ShareHistory::Point>& told = shares_.take(clock_.wall_ns());
-  if (told.empty()) return;
-  Value points = Value::array();
-  for (const ShareHistory::Point& p : told) {
-    points.add(Value::array().add(p.unix_us).add(p.parts).add(p.enforced_mw));
-  }
-  mqtt::Outgoing out;
-  out.topic = topic(TopicKind::kTelemetry, "shares");
-  out.payload = json::to_text(Value::object()
-                                  .set("s", "laird.tele/1.0")
-                                  .set("epoch", epoch_)
-                                  .set("seq", ++seq_)
-                                  .set("ts", mqtt::time_text(wall_ms()))
-                                  .set("points", std::move(points)));
-  out.kind = mqtt::Class::kTelemetry;
-  client_->publish(std::move(out));
-}
-
 void FleetLink::flush() {
   // Before the messages of the same steps leave: whoever receives a share from us notes its rise
   // after our fall. Put together by time, the points of all boards then never show too much.
@@ -280,170 +365,19 @@ void FleetLink::flush() {
     shares_.note(agent_.state(), wall, now);
     noted_steps_ = agent_.steps();
   }
-  for (auto& [peer, writer] : outbound_) send_to(peer, writer);
+  peers_->flush(agent_.now());
+  if (client_->connected()) groups_->serve(agent_.now());
   if (joined_ && groups_->dirty()) refresh_groups();
 }
 
-void FleetLink::publish_word(const std::string& tasks) {
-  publish_state(TopicKind::kCotrain, {},
-                "{\"s\":\"laird.cotrain/1.0\",\"epoch\":" + std::to_string(epoch_) + ",\"ts\":\"" +
-                    mqtt::time_text(wall_ms()) + "\",\"tasks\":" + tasks + "}");
-}
-
-void FleetLink::send_model(const std::string& peer, std::string payload) {
-  if (!client_->connected()) return;
+void FleetLink::send_to(const std::string& peer, std::string packet, mqtt::Class kind) {
   mqtt::Outgoing out;
   out.topic = topic(TopicKind::kCoop, peer);
-  out.payload = std::move(payload);
-  out.kind = mqtt::Class::kModel;
-  out.expiry_s = kModelExpiryS;
+  out.payload = std::move(packet);
+  out.kind = kind;
+  out.expiry_s = kind == mqtt::Class::kModel ? kModelExpiryS : coop_expiry_s_;
   out.json = false;
   client_->publish(std::move(out));
-}
-
-void FleetLink::send_to(const std::string& peer, mqtt::CoopWriter& writer) {
-  if (writer.empty()) return;
-  mqtt::Outgoing out;
-  out.topic = topic(TopicKind::kCoop, peer);
-  out.payload = writer.take();
-  out.kind = mqtt::Class::kPeer;
-  out.expiry_s = coop_expiry_s_;
-  out.json = false;
-  client_->publish(std::move(out));
-}
-
-void FleetLink::publish_all() {
-  timer_ = loop_.after(publish_every_, [this] { publish_all(); });
-  commands_->look_again();
-  if (!joined_) return;
-  publish_status();
-  publish_report();
-  refresh_groups();
-  publish_tasks();
-  publish_telemetry();
-  publish_shares();
-}
-
-void FleetLink::publish_state(TopicKind kind, std::string_view name, std::string payload) {
-  mqtt::Outgoing out;
-  out.topic = topic(kind, name);
-  out.payload = std::move(payload);
-  out.kind = mqtt::Class::kState;
-  out.retained = true;
-  out.qos = 1;
-  client_->publish(std::move(out));
-}
-
-void FleetLink::publish_status() {
-  mqtt::NodeState state = mqtt::NodeState::kReady;
-  if (agent_.state().draining) state = mqtt::NodeState::kDraining;
-  if (agent_.state().drained()) state = mqtt::NodeState::kDrained;
-  if (agent_.journal_blocked()) state = mqtt::NodeState::kAlert;
-  const std::string word(mqtt::name(state));
-  if (word == last_status_) return;
-  last_status_ = word;
-  publish_state(TopicKind::kStatus, {}, mqtt::to_text(mqtt::NodeStatus{state, epoch_, wall_ms()}));
-}
-
-void FleetLink::publish_info() {
-  publish_state(TopicKind::kInfo, {}, mqtt::to_text(info_of(agent_.state(), model_, version_)));
-}
-
-void FleetLink::publish_report() {
-  const TimeNs now = agent_.now();
-  mqtt::NodeReport report = report_of(agent_.state(), now);
-  // Changes of these few are worth a message at once; the rest waits for its turn.
-  const std::string brief = brief_of(report);
-  if (brief == last_report_ && now - report_at_ < kReportEvery) return;
-  last_report_ = brief;
-  report_at_ = now;
-  const mqtt::Counters link = client_->counters();
-  report.epoch = epoch_;
-  report.seq = ++seq_;
-  report.unix_ms = wall_ms();
-  report.link_dropped = link.dropped_total();
-  report.link_connects = link.connects;
-  const Footprint used = footprint_();
-  report.agent_rss_kb = used.resident_kb;
-  report.agent_cpu_ms = used.cpu_ms;
-  publish_state(TopicKind::kReport, {}, mqtt::to_text(report));
-}
-
-void FleetLink::publish_tasks() {
-  const TimeNs now = agent_.now();
-  std::size_t sent = 0;
-  for (TaskRow& row : task_rows(agent_.state(), now)) {
-    row.fleet_boards = groups_->boards(row.name);
-    PublishedTask& last = tasks_[row.name];
-    const bool changed = last.state != row.state;
-    if (!changed && (row.ended || now - last.at < kTaskEvery)) continue;
-    if (!changed && sent >= kTasksPerSecond) continue;
-    ++sent;
-    last.state = row.state;
-    last.at = now;
-    last.clear_at = row.ended ? now + kTaskKeptAfterEnd : kNever;
-    Value task = task_json(row);
-    task.set("s", "laird.task/1.0");
-    task.set("epoch", epoch_);
-    task.set("seq", ++seq_);
-    task.set("ts", mqtt::time_text(wall_ms()));
-    publish_state(TopicKind::kTask, row.name, json::to_text(task));
-  }
-  for (auto task = tasks_.begin(); task != tasks_.end();) {
-    const bool kept = agent_.state().find_named(task->first) != nullptr;
-    if (now < task->second.clear_at && kept) {
-      ++task;
-      continue;
-    }
-    if (!task->second.state.empty()) publish_state(TopicKind::kTask, task->first, "");
-    if (kept) {
-      // Stays known as cleared, so that it is not published again.
-      task->second.clear_at = kNever;
-      ++task;
-    } else {
-      task = tasks_.erase(task);
-    }
-  }
-}
-
-void FleetLink::publish_telemetry() {
-  if (!client_->connected()) return;
-  mqtt::Outgoing out;
-  out.topic = topic(TopicKind::kTelemetry, "power");
-  out.payload = json::to_text(power_telemetry(agent_.state(), agent_.now(), epoch_, wall_ms(),
-                                              energy_.mean_w(agent_.state())));
-  out.kind = mqtt::Class::kTelemetry;
-  out.expiry_s = 10;
-  client_->publish(std::move(out));
-}
-
-void FleetLink::publish_event(std::string kind, std::string text, Value more) {
-  mqtt::NodeEvent event;
-  event.epoch = epoch_;
-  event.seq = ++seq_;
-  event.unix_ms = wall_ms();
-  event.kind = std::move(kind);
-  event.text = std::move(text);
-  event.more = std::move(more);
-  event.historical = !client_->connected();
-  events_.add(event);
-  mqtt::Outgoing out;
-  out.topic = topic(TopicKind::kEvent, event.kind);
-  out.payload = mqtt::to_text(event);
-  out.kind = mqtt::Class::kEvent;
-  out.qos = 1;
-  client_->publish(std::move(out));
-}
-
-void FleetLink::task_changed(const core::Task& task, const core::TaskChanged& change) {
-  groups_->touch();
-  if (change.state != core::TaskState::kQueued && change.outcome == core::Outcome::kNone) return;
-  if (change.outcome != core::Outcome::kNone && change.state != core::TaskState::kEnded) return;
-  const bool missed = change.outcome == core::Outcome::kMissed;
-  const std::string state(change.outcome == core::Outcome::kNone ? core::name(change.state)
-                                                                 : core::name(change.outcome));
-  publish_event(missed ? "deadline-miss" : "task", task.spec.name + ": " + state,
-                Value::object().set("task", task.spec.name).set("state", state));
 }
 
 }  // namespace laird::agent

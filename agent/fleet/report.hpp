@@ -30,7 +30,9 @@ class EnergyWindow {
   std::deque<Mark> marks_;
 };
 
+// `reading`: the newest one of the board, for what the core does not keep: loads and memory.
 [[nodiscard]] json::Value power_telemetry(const core::State& state, TimeNs now, std::uint64_t epoch,
-                                          std::int64_t unix_ms, std::optional<double> mean_w);
+                                          std::int64_t unix_ms, std::optional<double> mean_w,
+                                          const std::optional<power::PowerReading>& reading);
 
 }  // namespace laird::agent

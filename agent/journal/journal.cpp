@@ -103,7 +103,15 @@ struct Journal::Impl {
   std::int64_t bytes_at_first = 0;  // of the file, when its first event was still to come
   std::int64_t room_bytes = 0;      // the file is not full before it has grown by this much
   std::int64_t day_looked_at = -1;  // days since 1970; the file is of that day
-  Bytes scratch;
+
+  // Events wait here for their commit: one alone is a transaction by itself, without two more
+  // statements around it.
+  struct QueuedEvent {
+    TimeNs at = 0;
+    std::string_view kind;
+    Bytes body;
+  };
+  std::vector<QueuedEvent> queued;  // the first is number committed_seq; places are used again
 
   struct StepResult {
     std::uint64_t seq = 0;
@@ -218,9 +226,27 @@ struct Journal::Impl {
     return {};
   }
 
+  Status put_queued() {
+    const auto count_queued = static_cast<std::size_t>(next_seq - committed_seq);
+    if (count_queued > 1) {
+      LAIRD_TRY(begin());
+    }
+    for (std::size_t i = 0; i < count_queued; ++i) {
+      const QueuedEvent& event = queued[i];
+      insert_event.bind(1, static_cast<std::int64_t>(committed_seq + i))
+          .bind(2, event.at)
+          .bind(3, event.kind)
+          .bind(4, event.body);
+      LAIRD_TRY(insert_event.run());
+      count(event.body);
+    }
+    return {};
+  }
+
   Status commit(bool durable) {
     const bool with_held = durable || held.size() >= kAnswersHeldMax;
     Status ok = with_held ? put_held() : Status{};
+    if (ok) ok = put_queued();
     if (ok && db->in_transaction()) ok = commit_statement.run();
     room_bytes -= kCommitBytesMax;
     if (!ok) {
@@ -338,23 +364,17 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& folder, const 
   return std::unique_ptr<Journal>(new Journal(std::move(impl)));
 }
 
-Result<std::uint64_t> Journal::append(core::Event& event) {
-  LAIRD_TRY(impl_->begin());
-  impl_->scratch.clear();
-  Archive ar = Archive::writer(impl_->scratch);
+std::uint64_t Journal::append(core::Event& event) {
+  const std::uint64_t seq = impl_->next_seq++;
+  const auto place = static_cast<std::size_t>(seq - impl_->committed_seq);
+  if (place == impl_->queued.size()) impl_->queued.emplace_back();
+  Impl::QueuedEvent& queued = impl_->queued[place];
+  queued.at = event.at;
+  queued.kind = core::name(event.body);
+  queued.body.clear();
+  Archive ar = Archive::writer(queued.body);
   ar(event);
-  const std::uint64_t seq = impl_->next_seq;
-  seal(impl_->scratch, seq);
-  impl_->insert_event.bind(1, static_cast<std::int64_t>(seq))
-      .bind(2, event.at)
-      .bind(3, core::name(event.body))
-      .bind(4, impl_->scratch);
-  if (const Status ok = impl_->insert_event.run(); !ok) {
-    impl_->roll_back();
-    return tl::make_unexpected(ok.error());
-  }
-  impl_->count(impl_->scratch);
-  ++impl_->next_seq;
+  seal(queued.body, seq);
   return seq;
 }
 

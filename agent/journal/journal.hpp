@@ -41,8 +41,8 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // Queues the event in the current transaction and gives it its number.
-  [[nodiscard]] Result<std::uint64_t> append(core::Event& event);
+  // Queues the event for the next commit and gives it its number.
+  std::uint64_t append(core::Event& event);
   // What the core answered; goes with the next durable commit, or with a later one.
   void record(std::uint64_t seq, core::Effects& commands, std::uint64_t state_hash);
   // Makes every event queued survive a crash of the agent, and a power cut too, with every answer,

@@ -144,9 +144,8 @@ struct Reader::Impl {
     record.state_hash = static_cast<std::uint64_t>(outcomes.integer(1));
     const auto commands = unsealed(outcomes.bytes(0), record.seq ^ record.state_hash);
     if (commands) {
-      Archive ar = Archive::reader(*commands, format);
-      ar.sequence(record.commands, kCommandsMax);
-      record.has_outcome = !ar.failed() && ar.at_end();
+      record.commands = *commands;
+      record.has_outcome = true;
     } else {
       note("damaged in its answers from event " + std::to_string(record.seq) + " on");
     }
@@ -179,6 +178,14 @@ struct Reader::Impl {
     return record;
   }
 };
+
+std::optional<core::Effects> commands_of(const Record& record) {
+  core::Effects out;
+  Archive ar = Archive::reader(record.commands);
+  ar.sequence(out, kCommandsMax);
+  if (ar.failed() || !ar.at_end()) return std::nullopt;
+  return out;
+}
 
 Reader::Reader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Reader::~Reader() = default;

@@ -21,7 +21,8 @@ namespace laird::journal {
 // refuses a newer format and leaves it alone.
 //   2  what the meter knows of the time between two readings
 //   3  the ledger's questions and answers; which build of the agent ran; boards that have parted
-inline constexpr std::int64_t kFormat = 4;
+//   4  parts of the state are hashed by themselves (base/part.hpp)
+inline constexpr std::int64_t kFormat = 5;
 inline constexpr std::int64_t kFormatOldest = 1;
 
 // One event and, where it was recorded, what the core answered then.
@@ -29,9 +30,11 @@ struct Record {
   std::uint64_t seq = 0;
   core::Event event;
   bool has_outcome = false;
-  core::Effects commands;
+  std::string commands;  // as they were written
   std::uint64_t state_hash = 0;
 };
+// The commands of a record of the newest format; nothing if they do not decode.
+[[nodiscard]] std::optional<core::Effects> commands_of(const Record& record);
 
 // Whether an agent was killed while it made this file: sound, but without the state that a file
 // begins with, which is written before the first event.

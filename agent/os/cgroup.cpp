@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -58,26 +59,42 @@ std::string path_of(const std::string& self, std::string_view controller) {
   return "";
 }
 
+// The number after the key at the beginning of a line of a small file, or the file's only number
+// for an empty key; 0 when there is none.
+std::uint64_t number_in(const std::string& path, std::string_view key) {
+  std::ifstream in(path);
+  std::string word;
+  std::uint64_t value = 0;
+  if (key.empty()) return in >> value ? value : 0;
+  while (in >> word >> value) {
+    if (word == key) return value;
+  }
+  return 0;
+}
+
 // ---- version 1: a folder per controller ----
 
-constexpr std::array<const char*, 3> kControllers = {"cpu", "memory", "freezer"};
+constexpr std::array<const char*, 4> kControllers = {"cpu", "memory", "freezer", "pids"};
+using Folders = std::array<std::string, kControllers.size()>;
 
 class CgroupV1 final : public Cgroup {
  public:
-  explicit CgroupV1(std::array<std::string, 3> folders) : folders_(std::move(folders)) {}
+  explicit CgroupV1(Folders folders) : folders_(std::move(folders)) {}
   ~CgroupV1() override {
     for (const std::string& folder : folders_) {
       if (!folder.empty()) ::rmdir(folder.c_str());
     }
   }
 
-  Status add(int pid) override {
+  [[nodiscard]] std::vector<std::string> folders() const override {
+    std::vector<std::string> out;
     for (const std::string& folder : folders_) {
-      if (!folder.empty() && !write_text(folder + "/cgroup.procs", std::to_string(pid))) {
-        return fail_errno(errno, folder + "/cgroup.procs");
-      }
+      if (!folder.empty()) out.push_back(folder);
     }
-    return {};
+    return out;
+  }
+  bool limit_processes(std::uint64_t most) override {
+    return !folders_[3].empty() && write_text(folders_[3] + "/pids.max", std::to_string(most));
   }
   bool limit_cpu(std::uint32_t cpu_milli) override {
     if (folders_[0].empty()) return false;
@@ -88,6 +105,11 @@ class CgroupV1 final : public Cgroup {
   bool limit_memory(std::int64_t bytes) override {
     return !folders_[1].empty() &&
            write_text(folders_[1] + "/memory.limit_in_bytes", std::to_string(bytes));
+  }
+  [[nodiscard]] MemoryUse memory_use() const override {
+    if (folders_[1].empty()) return {};
+    return {static_cast<std::int64_t>(number_in(folders_[1] + "/memory.max_usage_in_bytes", "")),
+            number_in(folders_[1] + "/memory.oom_control", "oom_kill")};
   }
   bool freeze(bool frozen) override {
     return !folders_[2].empty() &&
@@ -101,7 +123,7 @@ class CgroupV1 final : public Cgroup {
   }
 
  private:
-  std::array<std::string, 3> folders_;
+  Folders folders_;
 };
 
 class TreeV1 final : public CgroupTree {
@@ -129,10 +151,11 @@ class TreeV1 final : public CgroupTree {
     }
   }
   [[nodiscard]] bool usable() const {
-    return !folders_[0].empty() || !folders_[1].empty() || !folders_[2].empty();
+    return std::any_of(folders_.begin(), folders_.end(),
+                       [](const std::string& folder) { return !folder.empty(); });
   }
   std::unique_ptr<Cgroup> create(const std::string& task) override {
-    std::array<std::string, 3> folders;
+    Folders folders;
     for (std::size_t i = 0; i < folders.size(); ++i) {
       if (folders_[i].empty()) continue;
       const std::string folder = folders_[i] + "/" + task;
@@ -148,6 +171,7 @@ class TreeV1 final : public CgroupTree {
     return out;
   }
   bool limits_cpu() const override { return !folders_[0].empty(); }
+  bool limits_processes() const override { return !folders_[3].empty(); }
   void clear_leftovers() override {
     for (const std::string& folder : folders_) {
       if (folder.empty()) continue;
@@ -162,20 +186,25 @@ class TreeV1 final : public CgroupTree {
   }
 
  private:
-  std::array<std::string, 3> folders_;
+  Folders folders_;
 };
 
 // ---- version 2: one folder, controllers switched on from above ----
+
+constexpr std::array<const char*, 3> kV2Controllers = {"+cpu", "+memory", "+pids"};
+
+// Also what runs as another user, where the kernel can (5.14).
+void kill_group(const std::string& folder) {
+  if (!write_text(folder + "/cgroup.kill", "1")) kill_pids(folder);
+}
 
 class CgroupV2 final : public Cgroup {
  public:
   explicit CgroupV2(std::string folder) : folder_(std::move(folder)) {}
   ~CgroupV2() override { ::rmdir(folder_.c_str()); }
-  Status add(int pid) override {
-    if (!write_text(folder_ + "/cgroup.procs", std::to_string(pid))) {
-      return fail_errno(errno, folder_ + "/cgroup.procs");
-    }
-    return {};
+  [[nodiscard]] std::vector<std::string> folders() const override { return {folder_}; }
+  bool limit_processes(std::uint64_t most) override {
+    return write_text(folder_ + "/pids.max", std::to_string(most));
   }
   bool limit_cpu(std::uint32_t cpu_milli) override {
     const std::string quota = cpu_milli == 0 ? "max" : std::to_string(kPeriodUs * cpu_milli / 1000);
@@ -184,12 +213,15 @@ class CgroupV2 final : public Cgroup {
   bool limit_memory(std::int64_t bytes) override {
     return write_text(folder_ + "/memory.max", std::to_string(bytes));
   }
+  [[nodiscard]] MemoryUse memory_use() const override {
+    // memory.peak is there since Linux 5.19.
+    return {static_cast<std::int64_t>(number_in(folder_ + "/memory.peak", "")),
+            number_in(folder_ + "/memory.events", "oom_kill")};
+  }
   bool freeze(bool frozen) override {
     return write_text(folder_ + "/cgroup.freeze", frozen ? "1" : "0");
   }
-  void kill_all() override {
-    if (!write_text(folder_ + "/cgroup.kill", "1")) kill_pids(folder_);
-  }
+  void kill_all() override { kill_group(folder_); }
 
  private:
   std::string folder_;
@@ -208,14 +240,14 @@ class TreeV2 final : public CgroupTree {
     fs::create_directory(leaf, error);
     if (error) return;
     if (own != root) write_text(leaf + "/cgroup.procs", std::to_string(::getpid()));
-    for (const char* controller : {"+cpu", "+memory"}) {
+    for (const char* controller : kV2Controllers) {
       if (write_text(own + "/cgroup.subtree_control", controller))
         controls_ += controller + 1, controls_ += ' ';
     }
     const std::string folder = own + "/laird-" + node;
     fs::create_directory(folder, error);
     if (error || ::access(folder.c_str(), W_OK) != 0) return;
-    for (const char* controller : {"+cpu", "+memory"}) {
+    for (const char* controller : kV2Controllers) {
       write_text(folder + "/cgroup.subtree_control", controller);
     }
     folder_ = folder;
@@ -228,11 +260,12 @@ class TreeV2 final : public CgroupTree {
   }
   std::string describe() const override { return "cgroup v2: " + controls_ + "freezer"; }
   bool limits_cpu() const override { return controls_.find("cpu") != std::string::npos; }
+  bool limits_processes() const override { return controls_.find("pids") != std::string::npos; }
   void clear_leftovers() override {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
       if (!entry.is_directory(error)) continue;
-      kill_pids(entry.path().string());
+      kill_group(entry.path().string());
       ::rmdir(entry.path().c_str());
     }
   }

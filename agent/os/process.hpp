@@ -1,57 +1,56 @@
-// Starting another program safely: no shell, no inherited files, its own session and group, and it
-// dies with the agent.
+// Trainers as processes, as far as the agent deals with them: it starts one, sends signals to all
+// of it, and hears how it ended. What holds them is behind this
+// (agent/trainer_host/cell_processes).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "agent/os/cgroup.hpp"
-#include "agent/os/loop.hpp"
 #include "base/error.hpp"
+#include "cell/spec.hpp"
+#include "os/fd.hpp"
 
 namespace laird::agent {
 
 struct ProcessSpec {
-  std::vector<std::string> argv;  // argv[0] is an absolute path
-  std::vector<std::pair<std::string, std::string>> env;
-  std::string folder;             // where it runs
-  std::int64_t memory_bytes = 0;  // limit without a cgroup: address space is not it, data is
+  std::string trainer;            // its name on the allow-list
+  std::string task;               // names the folder
+  std::int64_t memory_bytes = 0;  // limit without a control group
+  bool fresh = false;             // what is in the folder is another's, and goes first
 };
 
 struct Process {
-  int pid = -1;
-  Fd socket;  // our end of the pair whose other end is LAIRD_FD in the child
-  Fd output;  // its standard output and standard error together
-  bool in_group = false;
+  int id = -1;
+  Fd socket;      // our end of the pair whose other end is LAIRD_FD in the trainer
+  Fd output;      // its standard output and standard error together
+  int news = -1;  // readable when there is something to be looked at; -1: SIGCHLD says so
 };
 
-// `group` may be null. On failure nothing is left behind.
-[[nodiscard]] Result<Process> start_process(const ProcessSpec& spec, Cgroup* group);
+// How a process ended.
+struct Ending {
+  int status = 0;   // as waitpid gives it
+  std::string why;  // it could not be started, or was ended for this; empty: by itself
+};
 
-// What trainers need of the system's processes; a test gives processes of its own making.
 class Processes {
  public:
   virtual ~Processes() = default;
-  [[nodiscard]] virtual Result<Process> start(const ProcessSpec& spec, Cgroup* group) = 0;
-  // To the process and to all it has started that stayed in its group. Only while it is not
-  // collected: until then its number, which is also its group's, cannot belong to anybody else.
-  virtual void signal_group(int pid, int signal) = 0;
-  // It has ended and waits to be collected.
-  [[nodiscard]] virtual bool has_ended(int pid) = 0;
-  // Waits for its end and lets go of its number; the status as waitpid gives it.
-  virtual int collect(int pid) = 0;
-};
-
-class SystemProcesses final : public Processes {
- public:
-  [[nodiscard]] Result<Process> start(const ProcessSpec& spec, Cgroup* group) override {
-    return start_process(spec, group);
-  }
-  void signal_group(int pid, int signal) override;
-  [[nodiscard]] bool has_ended(int pid) override;
-  int collect(int pid) override;
+  // `group` may be null. That a program cannot be started may come out later, as its end.
+  [[nodiscard]] virtual Result<Process> start(const ProcessSpec& spec, const Cgroup* group) = 0;
+  // To the process and to all it has started.
+  virtual void signal_all(int id, int signal) = 0;
+  // Nothing of it is left, and it waits to be collected.
+  [[nodiscard]] virtual bool has_ended(int id) = 0;
+  // Waits for its end and forgets it.
+  virtual Ending collect(int id) = 0;
+  // Known to run outside of the group that it was started for.
+  [[nodiscard]] virtual bool is_outside_group(int) { return false; }
+  // What keeps trainers apart from the agent, once it is known.
+  [[nodiscard]] virtual std::optional<cell::Guards> guards() const { return std::nullopt; }
 };
 
 }  // namespace laird::agent

@@ -29,12 +29,15 @@ double median(std::vector<double> values) {
 }
 
 // What the live tasks of that kind of lane still ask of it, in whole lanes.
-// A paused task counts: it is owed its lane once it is resumed.
-double owed_share(const core::State& state, core::LaneKind kind, TimeNs now) {
+// A paused task counts: it is owed its lane once it is resumed. One that weighs less than the new
+// task is owed as much less of what the new task would have.
+double owed_share(const core::State& state, const core::TaskSpec& spec, TimeNs now) {
   double owed = 0.0;
   for (const Task& task : state.live) {
-    if (task.spec.lane != kind || task.outcome != Outcome::kNone) continue;
-    owed += pace_of(need_of(task, task.rate, now)).lane_share();
+    if (task.spec.lane != spec.lane || task.outcome != Outcome::kNone) continue;
+    const bool heavier = task.spec.weight_milli >= spec.weight_milli;
+    const double gives_way = heavier ? 1.0 : task.spec.weight() / spec.weight();
+    owed += gives_way * pace_of(need_of(task, task.rate, now)).lane_share();
   }
   return owed;
 }
@@ -62,7 +65,7 @@ Bid bid_for(const core::State& state, const core::TaskSpec& spec, Status admits,
 
   double lanes = 0.0;
   for (const core::Lane& lane : state.lanes) lanes += lane.config.kind == spec.lane ? 1.0 : 0.0;
-  bid.free_share = std::clamp(lanes - owed_share(state, spec.lane, now), kFreeShareMin, 1.0);
+  bid.free_share = std::clamp(lanes - owed_share(state, spec, now), kFreeShareMin, 1.0);
   bid.basis = std::to_string(rates.size()) + " tasks of trainer '" + spec.trainer + "', " +
               std::to_string(works.size()) + " of the same work";
   bid.probability = kProbabilityUnknown * bid.free_share;

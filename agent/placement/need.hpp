@@ -17,13 +17,11 @@
 //    be anywhere in the time left with equal probability, and reach and probability are a half.
 //  - Reached: nothing is needed, the probability is 1. The core decides this with the report that
 //    reaches the target, so it is an outcome and never a forecast.
-//  - Beyond experience: the prospect was learned from targets that runs come near to. For one that
-//  is
-//    more than 170 times below the lowest loss so far, the forecaster's own probability is the most
-//    that is believed.
-//  - Infeasible: a task with a forecast that both the need and the curve alone, as the forecaster
-//    sees it, give less than kFeasibleMin. The curve has a say because the need is learned from
-//    noisy runs and doubts a clean one that will just make it. The quantiles of an infeasible task
+//  - Infeasible: a task with a forecast whose probability is less than kFeasibleMin and whose
+//  target
+//    lies below the forecast's 90% band at the deadline. The band has a say because probabilities
+//    are learned from noisy runs and doubt a clean one that will just make it. The quantiles of an
+//    infeasible task
 //    still say what it would take. After the deadline every task is infeasible.
 // Deterministic: base/exact_math only, to the bit the same on every machine.
 #pragma once
@@ -75,8 +73,7 @@ struct Need {
 }
 
 // `speed`: samples per second with the whole lane, usually task.rate.
-[[nodiscard]] Need need_of(const core::Task& task, double speed, TimeNs now,
-                           const ProspectSet& constants = shipped_prospects());
+[[nodiscard]] Need need_of(const core::Task& task, double speed, TimeNs now);
 
 // The need as what it takes of a lane until the deadline. A task that nothing is known of counts
 // with half its lane. One that is infeasible, or that would probably come too late at full speed,
@@ -89,6 +86,19 @@ struct Pace {
   }
 };
 [[nodiscard]] Pace pace_of(const Need& need);
+
+// The need as a claim on the fleet's shares: so much of the lane at full speed, by then, and how
+// likely the task is to make it with that. The lane's time has a margin: with kClaimMargin of the
+// probability that the target is reached at all, no more is needed. A task whose margin does not
+// fit in the time left claims the whole lane, and makes it with its own probability. An infeasible
+// one claims a tenth, as forecasts err.
+inline constexpr double kClaimMargin = 0.8;
+struct Claim {
+  DurationNs left = 0;   // to the deadline, at least a second
+  DurationNs busy = 0;   // of the lane's time; at most `left`
+  double success = 0.0;  // probability
+};
+[[nodiscard]] Claim claim_of(const Need& need);
 
 // In words, for people.
 [[nodiscard]] std::string describe(const Need& need);

@@ -5,6 +5,7 @@
 
 #include "agent/policies/keyed_list.hpp"
 #include "base/duration.hpp"
+#include "base/exact_math.hpp"
 #include "base/require.hpp"
 
 namespace laird::policies {
@@ -26,6 +27,17 @@ constexpr double kExpectedSlack = 0.02;
 
 [[nodiscard]] bool is_known(const core::Task& task) {
   return placement::has_forecast(task, task.rate);
+}
+
+// Of the odds that a target is reached: a plan that hedges between tasks finishes fewer than one
+// that takes its forecasts a little further than they are calibrated.
+[[nodiscard]] double decisive(double reach) {
+  constexpr double kStretch = 1.25;
+  constexpr double kMiddle = 0.6;  // ln odds of targets on the whole
+  constexpr double kReachMin = 1e-3;
+  const double p = std::clamp(reach, kReachMin, 1.0 - kReachMin);
+  const double odds = exact::log(p / (1.0 - p));
+  return 1.0 / (1.0 + exact::exp(-(kMiddle + kStretch * (odds - kMiddle))));
 }
 
 // What it takes before the task can go on: nothing while its trainer is in memory.
@@ -60,7 +72,7 @@ void Foresight::refresh(const core::Task& task, TimeNs now, Outlook& outlook) co
   outlook.deadline_at = task.deadline_at;
   outlook.rate = task.rate;
   const placement::Need seen = need(task, now);
-  const auto reached = std::lround(seen.reach * static_cast<double>(kScenarios));
+  const auto reached = std::lround(decisive(seen.reach) * static_cast<double>(kScenarios));
   const auto count = std::min(kScenarios, static_cast<std::size_t>(reached));
   outlook.reach = seen.reach;
   outlook.seconds.fill(kNeverSeconds);
@@ -69,7 +81,7 @@ void Foresight::refresh(const core::Task& task, TimeNs now, Outlook& outlook) co
     outlook.seconds[i] = seen.seconds_at(u);
   }
   outlook.longest = count > 0 ? outlook.seconds[count - 1] : 0.0;
-  outlook.index = success_index({outlook.seconds, kNeverSeconds});
+  outlook.index = success_index({outlook.seconds, kNeverSeconds, task.spec.weight()});
 }
 
 // Keeps the kPlanTasksMax best by value, of equals the earlier.
@@ -120,8 +132,9 @@ Foresight::Survey Foresight::survey(const LaneView& view) {
       continue;
     }
     const double left = seconds(view.lane_time_until(task.deadline_at)) - switch_seconds(c);
-    const double value = outlook.longest <= left ? outlook.index.value
-                                                 : success_index({outlook.seconds, left}).value;
+    const double value = outlook.longest <= left
+                             ? outlook.index.value
+                             : success_index({outlook.seconds, left, task.spec.weight()}).value;
     if (value > 0.0) keep_best({value, i, at});
   }
   return found;
@@ -164,6 +177,7 @@ bool Foresight::plan(const LaneView& view, LaneMemory& memory, Decision& out) {
     PlannedTask task;
     const double before = switch_seconds(c);
     task.deadline = seconds(view.lane_time_until(c.task->deadline_at));
+    task.weight = c.task->spec.weight();
     for (std::size_t i = 0; i < kScenarios; ++i) {
       const double need = outlooks_[r.outlook].seconds[i];
       task.need[i] = need >= kNeverSeconds ? need : need + before;
@@ -220,7 +234,6 @@ void Foresight::decide(const LaneView& view, Decision& out) {
 
 void Foresight::forget(core::TaskKey key) {
   std::erase_if(outlooks_, [key](const Outlook& o) { return o.key == key; });
-  prospects_.forget(key);
 }
 
 void Foresight::archive(Archive& ar) {

@@ -7,7 +7,8 @@
 //  2. Each task's remaining need (agent/placement/need.hpp) is kScenarios equally likely numbers of
 //     seconds at its measured rate. A task whose
 //     trainer is not in memory also needs its own measured time to restore and to make room.
-//  3. The plan with the most expected successes is searched for; among equals the one that needs
+//  3. The plan with the most expected successes, each by its task's weight, is searched for; among
+//  equals the one that needs
 //     less of the lane, and so less energy. Its first task runs for a quarter of its cutoff, 3 to
 //     20 slices, and then everything is thought over again.
 //  4. A task ruled out is tried again when the plan runs nobody, since nothing is lost by trying,
@@ -36,12 +37,9 @@ class Foresight final : public Policy {
   [[nodiscard]] std::string_view name() const override { return "foresight"; }
   void decide(const LaneView& view, Decision& out) override;
   void forget(core::TaskKey key) override;
-  void judge_with(core::TaskKey key, const placement::ProspectSet& constants) override {
-    prospects_.set(key, constants);
-  }
   // What it plans a task with.
   [[nodiscard]] placement::Need need(const core::Task& task, TimeNs now) const {
-    return placement::need_of(task, task.rate, now, prospects_.of(task.key));
+    return placement::need_of(task, task.rate, now);
   }
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
@@ -100,7 +98,6 @@ class Foresight final : public Policy {
 
   std::vector<LaneMemory> lanes_ = std::vector<LaneMemory>(core::kLanesMax);
   std::vector<Outlook> outlooks_;  // ascending by key
-  placement::ProspectsByTask prospects_;
   Planner planner_;
   std::vector<Ranked> best_;        // of the decision under way, at most kPlanTasksMax
   std::vector<PlannedTask> tasks_;  // the same order

@@ -42,7 +42,7 @@ Index success_index(const PlannedTask& task) {
     if (a >= kNeverSeconds || a > task.deadline) break;
     below += a;
     const double spent = below + a * static_cast<double>(kScenarios - 1 - i);
-    const double rate = static_cast<double>(i + 1) / std::max(spent, 1e-9);
+    const double rate = task.weight * static_cast<double>(i + 1) / std::max(spent, 1e-9);
     if (rate > best.value) best = {rate, a};
   }
   return best;
@@ -57,7 +57,7 @@ void Planner::draw(std::span<const PlannedTask> tasks) {
 double Planner::value(std::span<const PlannedTask> tasks, const std::vector<PlannedStep>& steps) {
   if (evaluations_left_ > 0) --evaluations_left_;
   std::array<double, kScenarios> clock{};
-  std::array<double, kScenarios> done{};  // whole numbers
+  std::array<double, kScenarios> done{};  // weights
   for (const PlannedStep& step : steps) {
     if (step.cutoff <= 0.0) continue;
     const PlannedTask& task = tasks[step.task];
@@ -67,7 +67,7 @@ double Planner::value(std::span<const PlannedTask> tasks, const std::vector<Plan
       const double left = task.deadline - clock[m];
       const double until = left < step.cutoff ? left : step.cutoff;
       const double limit = until > 0.0 ? until : 0.0;
-      done[m] += need <= limit ? 1.0 : 0.0;
+      done[m] += need <= limit ? task.weight : 0.0;
       clock[m] += need < limit ? need : limit;
     }
   }

@@ -1,5 +1,5 @@
 // A plan for one lane: in which order to run tasks and when to give each up, so that the expected
-// number of tasks that meet their deadlines is largest.
+// number of tasks that meet their deadlines, each counted by its weight, is largest.
 //
 // Source: ours. The model: task i still needs X_i seconds of the lane, a random number known by
 // equally likely values ("never" among them), independent between tasks. A plan is an order and a
@@ -29,6 +29,7 @@ inline constexpr double kNeverSeconds = 1e30;
 struct PlannedTask {
   std::array<double, kScenarios> need{};  // ascending, equally likely
   double deadline = 0.0;
+  double weight = 1.0;  // what its success is worth
 };
 
 struct PlannedStep {
@@ -38,10 +39,10 @@ struct PlannedStep {
 
 struct LanePlan {
   std::vector<PlannedStep> steps;
-  double value = 0.0;  // expected successes
+  double value = 0.0;  // expected successes, each by its weight
 };
 
-// max over a of P(X <= min(a, deadline)) / E[min(X, a)], and the a that gives it.
+// The weight times max over a of P(X <= min(a, deadline)) / E[min(X, a)], and the a that gives it.
 struct Index {
   double value = 0.0;
   double cutoff = 0.0;

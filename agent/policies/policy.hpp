@@ -17,10 +17,6 @@
 #include "base/error.hpp"
 #include "base/time.hpp"
 
-namespace laird::placement {
-struct ProspectSet;
-}
-
 namespace laird::policies {
 
 // What a policy may know of a task that could run on the lane now. In ascending order of key.
@@ -71,9 +67,6 @@ class Policy {
   virtual void observe(const core::Task&) {}
   // The task has ended: drop what is remembered of it.
   virtual void forget(core::TaskKey) {}
-  // Constants for one task in place of the shipped ones, for judging the policy with such as have
-  // not seen the task's curve. Not part of the archive; `constants` outlive the policy.
-  virtual void judge_with(core::TaskKey, const placement::ProspectSet&) {}
   virtual void archive(Archive& ar) = 0;
   // The numbers behind the last choice concerning the task, in words.
   [[nodiscard]] virtual std::string explain(const core::Task& task) const = 0;

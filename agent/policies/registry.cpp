@@ -5,6 +5,7 @@
 #include "agent/policies/halving.hpp"
 #include "agent/policies/laira.hpp"
 #include "agent/policies/lara.hpp"
+#include "agent/policies/peers.hpp"
 #include "agent/policies/policy.hpp"
 #include "agent/policies/uara.hpp"
 #include "base/require.hpp"
@@ -35,11 +36,14 @@ struct Entry {
 };
 
 constexpr std::array kEntries = {
+    Entry{"asha", &make<Asha>},
+    Entry{"edf-admission", &make<EdfAdmission>},
     Entry{"foresight", &make<Foresight>},
     Entry{"laira", &make_laira<kLaira>},
     Entry{"laira-no-pd", &make_laira<kLairaNoPd>},
     Entry{"laira-no-ucb", &make_laira<kLairaNoUcb>},
     Entry{"lara", &make<Lara>},
+    Entry{"median-stopping", &make<MedianStopping>},
     Entry{"round-robin", &make<RoundRobin>},
     Entry{"shortest-task-first", &make<ShortestTaskFirst>},
     Entry{"sta", &make_laira<kSta>},

@@ -33,7 +33,7 @@ Uara::Given& Uara::given_to(core::TaskKey key) {
 
 bool Uara::is_feasible(const core::Task& task, TimeNs now) const {
   if (task.forecast.reports() < kJudgeReports || !(task.rate > 0.0)) return true;
-  return placement::need_of(task, task.rate, now, prospects_.of(task.key)).feasible();
+  return placement::need_of(task, task.rate, now).feasible();
 }
 
 void Uara::cap(Decision& out, std::uint32_t total) const {
@@ -105,7 +105,6 @@ void Uara::decide(const LaneView& view, Decision& out) {
 
 void Uara::forget(core::TaskKey key) {
   inner_->forget(key);
-  prospects_.forget(key);
   std::erase_if(given_, [key](const Given& g) { return g.key == key; });
 }
 

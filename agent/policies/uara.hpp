@@ -54,10 +54,6 @@ class Uara final : public Policy {
   void decide(const LaneView& view, Decision& out) override;
   void observe(const core::Task& task) override { inner_->observe(task); }
   void forget(core::TaskKey key) override;
-  void judge_with(core::TaskKey key, const placement::ProspectSet& constants) override {
-    prospects_.set(key, constants);
-    inner_->judge_with(key, constants);
-  }
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
 
@@ -82,7 +78,6 @@ class Uara final : public Policy {
   std::unique_ptr<Policy> inner_;
   std::uint64_t decisions_ = 0;
   std::vector<Given> given_;  // ascending by key
-  placement::ProspectsByTask prospects_;
 };
 
 }  // namespace laird::policies

@@ -1,5 +1,6 @@
 #include "agent/replay/replay.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "agent/core/step/step.hpp"
@@ -11,13 +12,6 @@ namespace {
 
 constexpr std::uint64_t kProgressEvery = 100'000;
 
-Bytes bytes_of(core::Effects& commands) {
-  Bytes out;
-  Archive ar = Archive::writer(out);
-  ar.sequence(commands, commands.size());
-  return out;
-}
-
 std::vector<std::string> words(const core::Effects& commands) {
   std::vector<std::string> out;
   for (const core::Effect& command : commands) out.push_back(core::describe(command.body));
@@ -26,8 +20,9 @@ std::vector<std::string> words(const core::Effects& commands) {
 
 class Replayer {
  public:
-  Replayer(ReplayResult& result, const ReplayProgress& progress, const ReplayWatch& watch)
-      : result_(result), progress_(progress), watch_(watch) {}
+  Replayer(ReplayResult& result, const ReplayProgress& progress, const ReplayWatch& watch,
+           const ReplayBegin& begin)
+      : result_(result), progress_(progress), watch_(watch), begin_(begin) {}
 
   Status file(const std::string& path) {
     Result<std::unique_ptr<journal::Reader>> reader = journal::Reader::open(path);
@@ -48,6 +43,7 @@ class Replayer {
       return {};
     }
     state_ = std::move(first);
+    if (!started_ && begin_) begin_(state_);
     started_ = true;
     while (std::optional<journal::Record> record = (*reader)->next()) {
       if (Status ok = core::admissible(state_, record->event); !ok) {
@@ -58,38 +54,53 @@ class Replayer {
     }
     whole_ = (*reader)->damage().empty();
     if (!whole_) result_.damage.push_back(path + ": " + (*reader)->damage());
+    if (!(*reader)->can_go_on()) result_.lost_events = true;
     result_.state_hash = state_.digest();
     return {};
   }
+
+  [[nodiscard]] core::State take_state() { return std::move(state_); }
 
  private:
   bool step(const std::string& path, journal::Record& record) {
     commands_.clear();
     core::step(state_, record.event, commands_);
-    if (watch_) watch_(record.event, state_);
+    if (watch_) watch_(record.event, state_, commands_);
     ++result_.events;
     result_.commands += commands_.size();
     if (progress_ && result_.events % kProgressEvery == 0) progress_(result_.events);
-    if (!record.has_outcome) {
+    const bool same_commands = record.has_outcome && are_as(record.commands);
+    if (same_commands && state_.digest() == record.state_hash) return true;
+    const std::optional<core::Effects> recorded =
+        record.has_outcome ? journal::commands_of(record) : std::nullopt;
+    if (!recorded) {
       ++result_.unverified;
       return true;
     }
-    const bool same_commands = bytes_of(commands_) == bytes_of(record.commands);
-    if (same_commands && state_.digest() == record.state_hash) return true;
     result_.difference = Difference{path,
                                     record.seq,
                                     core::describe(record.event.body),
-                                    words(record.commands),
+                                    words(*recorded),
                                     words(commands_),
                                     same_commands};
     return false;
   }
 
+  bool are_as(std::string_view recorded) {
+    bytes_.clear();
+    Archive ar = Archive::writer(bytes_);
+    ar.sequence(commands_, commands_.size());
+    return std::equal(bytes_.begin(), bytes_.end(), recorded.begin(), recorded.end(),
+                      [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
+  }
+
   ReplayResult& result_;
   const ReplayProgress& progress_;
   const ReplayWatch& watch_;
+  const ReplayBegin& begin_;
   core::State state_;
   core::Effects commands_;
+  Bytes bytes_;  // of them
   bool started_ = false;
   bool whole_ = true;
 };
@@ -97,7 +108,7 @@ class Replayer {
 }  // namespace
 
 Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress,
-                            const ReplayWatch& watch) {
+                            const ReplayWatch& watch, const ReplayBegin& begin) {
   std::vector<std::string> files;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -107,7 +118,7 @@ Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progr
     files.push_back(path);
   }
   ReplayResult result;
-  Replayer replayer(result, progress, watch);
+  Replayer replayer(result, progress, watch, begin);
   // The agent goes on without such a file, so there is nothing to replay in it.
   if (files.size() > 1 && journal::is_only_begun(files.back())) files.pop_back();
   for (const std::string& file : files) {
@@ -119,6 +130,7 @@ Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progr
                                     " was written by an older release, which decided by "
                                     "its own rules: replay it with that release");
   }
+  result.state = replayer.take_state();
   return result;
 }
 

@@ -27,18 +27,25 @@ struct ReplayResult {
   std::uint64_t commands = 0;
   std::uint64_t unverified = 0;  // events whose answer was not recorded (the last before a crash)
   std::vector<std::string> damage;
+  bool lost_events = false;        // by damage; a log that ends inside a write has lost none
   std::vector<std::string> older;  // files of an older release, which answered by its own rules
   std::optional<Difference> difference;
   std::uint64_t state_hash = 0;  // after the last event
+  core::State state;             // the same itself
 };
 
 using ReplayProgress = std::function<void(std::uint64_t events)>;
-// Sees each event and the state after it.
-using ReplayWatch = std::function<void(const core::Event& event, const core::State& state)>;
+// Sees each event, the state after it, and what the core asked for in answer to it.
+using ReplayWatch = std::function<void(const core::Event& event, const core::State& state,
+                                       const core::Effects& commands)>;
+
+// Sees the state before the first event.
+using ReplayBegin = std::function<void(core::State& state)>;
 
 // `path` is a journal file, or a folder of them, which are replayed in order and must join up.
 [[nodiscard]] Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress,
-                                          const ReplayWatch& watch = {});
+                                          const ReplayWatch& watch = {},
+                                          const ReplayBegin& begin = {});
 
 // "identical: N events, M commands", or the first difference with both sides.
 [[nodiscard]] std::string report(const ReplayResult& result);

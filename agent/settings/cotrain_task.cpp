@@ -10,12 +10,12 @@ bool has_cotrain_mark(const json::Value& params) {
 }
 
 void mark_cotrain_tasks(core::State& state) {
-  for (std::vector<core::Task>* tasks : {&state.live, &state.ended}) {
-    for (core::Task& task : *tasks) {
-      const Result<json::Value> params = json::parse(task.spec.params, "params");
-      task.spec.cotrain = params && has_cotrain_mark(*params);
-    }
-  }
+  const auto mark = [](core::Task& task) {
+    const Result<json::Value> params = json::parse(task.spec.params, "params");
+    task.spec.cotrain = params && has_cotrain_mark(*params);
+  };
+  for (core::Task& task : state.live) mark(task);
+  for (Part<core::Task>& task : state.ended) mark(task.change());
 }
 
 std::string cotrain_task_problem(const core::TaskSpec& spec,
@@ -28,14 +28,9 @@ std::string cotrain_task_problem(const core::TaskSpec& spec,
   const auto found = trainers.find(spec.trainer);
   if (found == trainers.end()) return {};  // refused for that already
   const TrainerProgram& program = found->second;
-  const std::string can = "; of the built-in ones linear, svm and softmax can";
+  const std::string can = "; the built-in ones can";
   if (program.lines_only) {
     return "the trainer '" + spec.trainer + "' only prints, so it cannot train with others" + can;
-  }
-  const std::string_view path = program.argv.empty() ? "" : std::string_view(program.argv[0]);
-  const bool built_in = path.substr(path.rfind('/') + 1) == "laird-train";
-  if (built_in && program.argv.size() > 1 && program.argv[1] == "mlp") {
-    return "the trainer 'mlp' cannot train with others" + can;
   }
   return {};
 }

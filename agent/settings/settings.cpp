@@ -6,6 +6,7 @@
 
 #include "agent/settings/cotrain_task.hpp"
 #include "agent/settings/listen_address.hpp"
+#include "agent/settings/promote_task.hpp"
 #include "config/units.hpp"
 
 namespace laird::agent {
@@ -41,28 +42,6 @@ std::int64_t days_since_1970(int year, int month, int day) {
          kBefore[static_cast<std::size_t>(month - 1)] + (leap && month > 2 ? 1 : 0) + day - 1;
 }
 
-// "2027-01-31T18:00:00Z" as Unix nanoseconds; only UTC, so that nobody has to guess.
-Result<TimeNs> parse_wall_time(const std::string& text) {
-  std::string_view rest = text;
-  std::array<int, 6> part{};  // year, month, day, hour, minute, second
-  constexpr std::string_view kAfter = "--T::Z";
-  bool fits = true;
-  for (std::size_t i = 0; i < part.size() && fits; ++i) {
-    part[i] = take_number(rest, i == 0 ? 4 : 2);
-    fits = part[i] >= 0 && take_letter(rest, kAfter[i]);
-  }
-  const auto [year, month, day, hour, minute, second] = part;
-  fits = fits && rest.empty() && year > 1970 && year < 2262 && month >= 1 && month <= 12 &&
-         day >= 1 && day <= 31 && hour < 24 && minute < 60 && second < 61;
-  if (!fits) {
-    return fail(Code::kInvalid, "'" + text +
-                                    "' is neither a duration like \"90s\" nor a UTC time like "
-                                    "\"2027-01-31T18:00:00Z\"");
-  }
-  return days_since_1970(year, month, day) * kDay + hour * kHour + minute * kMinute +
-         second * kSecond;
-}
-
 const Value& field(const Value& object, std::string_view name) {
   static const Value kNothing;
   const Value* found = object.find(name);
@@ -87,6 +66,26 @@ double number(const Value& object, std::string_view name) {
 bool boolean(const Value& object, std::string_view name) {
   const Value& value = field(object, name);
   return value.is(json::Kind::kBool) && value.as_bool();
+}
+
+core::PromoteSpec promote_of(const Value& v, std::string_view source, const std::string& path,
+                             std::vector<Problem>& problems) {
+  core::PromoteSpec out;
+  if (!v.is(json::Kind::kObject)) return out;
+  out.wanted = true;
+  out.deadline_after = integer(v, "deadline");
+  out.memory_bytes = integer(v, "memory");
+  for (const Value& precision : field(v, "precisions").items()) {
+    const std::string name = precision.is(json::Kind::kString) ? precision.as_string() : "";
+    if (name == "int8" || name == "fp16" || name == "fp32") continue;
+    problems.push_back(Problem{std::string(source), v.line(), path + "/precisions",
+                               "expected some of \"int8\", \"fp16\" and \"fp32\""});
+  }
+  out.limits = json::to_text(Value::object()
+                                 .set("agreement_min", number(v, "agreement_min"))
+                                 .set("loss_change_max", number(v, "loss_change_max"))
+                                 .set("precisions", field(v, "precisions")));
+  return out;
 }
 
 // From a value that has passed the schema.
@@ -114,6 +113,9 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
   spec.planned_samples = static_cast<std::uint64_t>(integer(v, "planned_samples"));
   spec.seed = static_cast<std::uint64_t>(integer(v, "seed"));
   spec.splittable = boolean(v, "splittable");
+  const auto weight = static_cast<std::uint32_t>(std::lround(number(v, "weight") * 1000.0));
+  spec.weight_milli = std::clamp(weight, core::kWeightMilliMin, core::kWeightMilliMax);
+  spec.promote = promote_of(field(v, "promote"), source, path + "/promote", problems);
   const std::string deadline = text(v, "deadline");
   if (deadline.empty()) return spec;
   const auto report = [&](const std::string& what) {
@@ -134,6 +136,7 @@ TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_v
                           const Surroundings& around, std::vector<Problem>& problems) {
   TrainerProgram program;
   program.lines_only = text(v, "protocol") == "lines";
+  program.network = boolean(v, "network");
   for (const Value& arg : field(v, "exec").items()) program.argv.push_back(arg.as_string());
   if (!program.argv.empty()) {
     Result<std::string> found = around.find_program(program.argv[0]);
@@ -153,6 +156,27 @@ TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_v
     program.env.emplace_back(key, value.as_string());
   }
   return program;
+}
+
+void read_cell(const Value& cell, std::string_view source, const Surroundings& around,
+               CellSettings& out, std::vector<Problem>& problems) {
+  out.helper = text(cell, "helper");
+  if (!out.helper.empty() && !out.helper.ends_with(".sock")) {
+    if (const Result<std::string> found = around.find_program(out.helper)) {
+      out.helper = *found;
+    } else {
+      problems.push_back(Problem{std::string(source), 0, "/cell/helper", found.error().context});
+    }
+  }
+  out.user = text(cell, "user");
+  out.namespaces = boolean(cell, "namespaces");
+  const auto amount = [&cell](std::string_view name) {
+    return static_cast<std::uint64_t>(integer(cell, name));
+  };
+  out.processes = amount("processes");
+  out.open_files = amount("open_files");
+  out.disk_bytes = amount("disk");
+  out.tmp_bytes = amount("tmp");
 }
 
 core::TrainerTiming timing_of(const Value& v) {
@@ -223,6 +247,9 @@ void read_tasks(const Value& raw, const Value& checked, std::string_view source,
             cotrain_task_problem(spec, out.trainers, !out.fleet.name.empty());
         !problem.empty()) {
       problems.push_back(Problem{std::string(source), given[i].line(), path + "/fleet", problem});
+    }
+    if (const std::string problem = promote_task_problem(spec, out.trainers); !problem.empty()) {
+      problems.push_back(Problem{std::string(source), given[i].line(), path + "/promote", problem});
     }
     out.tasks.push_back(std::move(spec));
   }
@@ -305,6 +332,28 @@ void read_fleet(const Value& fleet, std::string_view source, const Surroundings&
 
 }  // namespace
 
+// "2027-01-31T18:00:00Z" as Unix nanoseconds; only UTC, so that nobody has to guess.
+Result<TimeNs> parse_wall_time(const std::string& text) {
+  std::string_view rest = text;
+  std::array<int, 6> part{};  // year, month, day, hour, minute, second
+  constexpr std::string_view kAfter = "--T::Z";
+  bool fits = true;
+  for (std::size_t i = 0; i < part.size() && fits; ++i) {
+    part[i] = take_number(rest, i == 0 ? 4 : 2);
+    fits = part[i] >= 0 && take_letter(rest, kAfter[i]);
+  }
+  const auto [year, month, day, hour, minute, second] = part;
+  fits = fits && rest.empty() && year > 1970 && year < 2262 && month >= 1 && month <= 12 &&
+         day >= 1 && day <= 31 && hour < 24 && minute < 60 && second < 61;
+  if (!fits) {
+    return fail(Code::kInvalid, "'" + text +
+                                    "' is neither a duration like \"90s\" nor a UTC time like "
+                                    "\"2027-01-31T18:00:00Z\"");
+  }
+  return days_since_1970(year, month, day) * kDay + hour * kHour + minute * kMinute +
+         second * kSecond;
+}
+
 void Settings::move_state_to(const std::string& folder) {
   const bool socket_inside = control_socket == state_dir + "/laird.sock";
   state_dir = folder;
@@ -372,9 +421,21 @@ Settings parse_settings(const Value& raw, const std::string& source, const Surro
   out.journal.age_max = integer(journal, "age_max");
   out.use_cgroups = boolean(v, "cgroups");
   out.log_level = text(v, "log_level");
+  out.estimator_device = text(field(v, "estimator"), "device");
   for (const auto& [name, trainer] : field(v, "trainers").members()) {
     out.trainers[name] = trainer_of(name, trainer, source, around, problems);
     out.core.trainers.push_back(name);
+  }
+  // Every board can promote, in the way its file says or in the usual one.
+  const std::string promoter(core::kPromoter);
+  if (!out.trainers.contains(promoter)) {
+    if (const Result<std::string> found = around.find_program(promoter)) {
+      out.trainers[promoter].argv = {*found, "task"};
+    }
+  }
+  read_cell(field(v, "cell"), source, around, out.cell, problems);
+  for (const Value& root : field(v, "data_roots").items()) {
+    out.data_roots.push_back(around.resolve(root.as_string()));
   }
   if (const Value& metrics = field(v, "metrics"); metrics.is(json::Kind::kObject)) {
     out.metrics_listen = text(metrics, "listen");

@@ -36,6 +36,17 @@ struct FleetSettings {
   std::vector<Operator> operators;
 };
 
+// How trainers are kept apart from the agent and the board (docs/cell.md).
+struct CellSettings {
+  std::string helper;  // a socket (.sock) or a program; empty: as it is found at the start
+  std::string user;
+  bool namespaces = true;
+  std::uint64_t processes = 0;
+  std::uint64_t open_files = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t tmp_bytes = 0;
+};
+
 struct Settings {
   std::string state_dir;
   std::string control_socket;
@@ -46,11 +57,14 @@ struct Settings {
   std::vector<std::string> power_helper;  // program and arguments, or a socket; empty: none
   journal::Limits journal;
   std::map<std::string, TrainerProgram> trainers;
+  CellSettings cell;
+  std::vector<std::string> data_roots;  // where the built-in trainers may read data
   FleetSettings fleet;
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
   bool use_cgroups = true;
   std::string log_level = "info";
-  std::string metrics_listen;  // an address; empty: nowhere
+  std::string metrics_listen;             // an address; empty: nowhere
+  std::string estimator_device = "auto";  // or cpu, gpu
 
   // Another state folder than the config's, as an absolute path; the default control socket moves
   // along.
@@ -82,6 +96,8 @@ struct Surroundings {
                                       const Surroundings& around,
                                       std::vector<config::Problem>& problems);
 // A task that came as JSON over a socket or inside a config.
+// "2027-01-31T18:00:00Z" as Unix nanoseconds.
+[[nodiscard]] Result<TimeNs> parse_wall_time(const std::string& text);
 [[nodiscard]] core::TaskSpec parse_task(const json::Value& value, std::string_view source,
                                         std::vector<config::Problem>& problems);
 

@@ -68,7 +68,11 @@ Result<std::string> find_program(const std::string& program) {
   }
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  for (const fs::path& folder : {self.parent_path(), fs::path("/usr/lib/laird")}) {
+  // A helper of laird's, which stands in <prefix>/libexec/laird, finds what laird itself finds.
+  const fs::path beside = self.parent_path().parent_path().filename() == "libexec"
+                              ? self.parent_path().parent_path().parent_path() / "bin"
+                              : self.parent_path();
+  for (const fs::path& folder : {beside, fs::path("/usr/lib/laird")}) {
     const std::string candidate = (folder / program).string();
     if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
   }

@@ -1,4 +1,6 @@
 #include "agent/policies/policy.hpp"
+#include "agent/settings/promote_task.hpp"
+#include "agent/settings/schema/estimator.hpp"
 #include "agent/settings/settings.hpp"
 
 namespace laird::agent {
@@ -69,11 +71,24 @@ constexpr Field kTaskFields[] = {
      .type = Type::kBool,
      .why = "Whether placement may split it over boards.",
      .fallback = "false"},
+    {.name = "weight",
+     .type = Type::kNumber,
+     .why = "What its success is worth beside that of other tasks: where there is not enough time "
+            "or power for all, on its board and in the fleet, the more valuable ones come first.",
+     .fallback = "1",
+     .min = 0.1,
+     .max = 100},
     {.name = "fleet",
      .type = Type::kBool,
      .why = "Train one model together with every board of the fleet that has a task of this name, "
             "each on its own data; details under \"fleet\" in params.",
      .fallback = "false"},
+    {.name = "promote",
+     .type = Type::kObject,
+     .why = "When the target is reached, make an engine of the model, check it, and keep it as "
+            "current ([models](models.md)); {} for the defaults.",
+     .fallback = kOptional,
+     .of = &kPromoteSchema},
 };
 constexpr Schema kTask{"task", "What to train, how well, and by when.", kTaskFields};
 
@@ -175,9 +190,63 @@ constexpr Field kTrainerFields[] = {
      .why = "Environment variables; nothing else of the agent's environment is passed on.",
      .fallback = "{}",
      .max = 64},
+    {.name = "network",
+     .type = Type::kBool,
+     .why = "The trainer may use the network. Otherwise it has a loopback of its own, or no "
+            "sockets at all where the system has no network namespaces.",
+     .fallback = "false"},
 };
 constexpr Schema kTrainer{"trainer", "An entry of the allow-list: only these programs are started.",
                           kTrainerFields};
+
+constexpr Field kCellFields[] = {
+    {.name = "helper",
+     .type = Type::kText,
+     .why = "What starts trainers: the socket of a laird-cell that root runs (its name ends in "
+            ".sock), or the program. Default: the socket /run/laird-cell/laird-cell.sock if it is "
+            "there when the agent starts, else laird-cell beside laird or in /usr/libexec/laird.",
+     .fallback = kOptional,
+     .min = 1,
+     .max = 100},
+    {.name = "user",
+     .type = Type::kName,
+     .why = "The user that trainers run as, where laird-cell runs as root and the system has that "
+            "user.",
+     .fallback = "\"laird-trainer\""},
+    {.name = "namespaces",
+     .type = Type::kBool,
+     .why = "Use namespaces where the system allows: trainers then see no process, no file of the "
+            "agent's and no network.",
+     .fallback = "true"},
+    {.name = "processes",
+     .type = Type::kInteger,
+     .why = "Processes and threads of one trainer.",
+     .fallback = "512",
+     .min = 8,
+     .max = 100000},
+    {.name = "open_files",
+     .type = Type::kInteger,
+     .why = "Open files of each process of a trainer.",
+     .fallback = "4096",
+     .min = 64,
+     .max = 1000000},
+    {.name = "disk",
+     .type = Type::kSize,
+     .why = "What a task's folder may hold, and any file of it. A trainer that passes it is ended, "
+            "and its task fails if it does so again and again.",
+     .fallback = "\"4GB\"",
+     .min = 1e6,
+     .max = 1e13},
+    {.name = "tmp",
+     .type = Type::kSize,
+     .why = "What /dev/shm, and under root's laird-cell /tmp, may hold in a trainer's cell; it is "
+            "memory.",
+     .fallback = "\"256MB\"",
+     .min = 1e6,
+     .max = 1e12},
+};
+constexpr Schema kCell{"cell", "How trainers are kept apart from the agent and the board.",
+                       kCellFields};
 
 constexpr Field kTimingFields[] = {
     {.name = "start_timeout",
@@ -446,6 +515,17 @@ const Field* settings_fields() {
            R"({"linear":{"exec":["laird-train","linear"]},"svm":{"exec":["laird-train","svm"]},"softmax":{"exec":["laird-train","softmax"]},"mlp":{"exec":["laird-train","mlp"]}})",
        .max = core::kTrainersMax,
        .of = &kTrainer},
+      {.name = "cell",
+       .type = Type::kObject,
+       .why = "How trainers are kept apart from the agent and the board.",
+       .fallback = "{}",
+       .of = &kCell},
+      {.name = "data_roots",
+       .type = Type::kList,
+       .why = "Folders in which the built-in trainers may read data; they refuse files elsewhere, "
+              "their task's own folder excepted.",
+       .fallback = R"(["/usr/share/datasets", "/srv", "/opt", "/mnt", "/media"])",
+       .max = 32},
       {.name = "tasks",
        .type = Type::kList,
        .why = "Submitted at every start; a task known from before is left as it is.",
@@ -472,6 +552,11 @@ const Field* settings_fields() {
        .why = "Serve metrics over HTTP; without it no port is opened.",
        .fallback = kOptional,
        .of = &kMetrics},
+      {.name = "estimator",
+       .type = Type::kObject,
+       .why = "What computes forecasts.",
+       .fallback = "{}",
+       .of = &kEstimatorSchema},
       {.name = "cgroups",
        .type = Type::kBool,
        .why = "Use control groups where they are writable: quotas, memory limits, freezer.",
@@ -484,7 +569,7 @@ const Field* settings_fields() {
   };
   return fields;
 }
-constexpr std::size_t kSettingsFields = 15;
+constexpr std::size_t kSettingsFields = 18;
 
 }  // namespace
 

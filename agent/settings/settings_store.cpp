@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "agent/settings/remote_settings.hpp"
 #include "agent/settings/settings_loader.hpp"
@@ -22,6 +23,19 @@ std::string first_of(const std::vector<config::Problem>& problems) {
          (problems.size() > 1 ? " (and " + std::to_string(problems.size() - 1) + " more)" : "");
 }
 
+// What no operator can have changed over the network: the agent refuses it before it keeps it. So
+// another has written the file.
+std::string locked_in(const Value& base, const RemoteSettings& found) {
+  std::vector<config::Problem> problems;
+  Value settings = found.settings;
+  refuse_locked(changes(base, layered(base, found.settings)), settings, problems);
+  if (found.trial) {
+    Value before = found.trial->before;
+    refuse_locked(changes(base, layered(base, before)), before, problems);
+  }
+  return problems.empty() ? "" : first_of(problems);
+}
+
 }  // namespace
 
 Result<RemoteSettings> SettingsStore::read() const {
@@ -38,12 +52,27 @@ Status SettingsStore::write(const RemoteSettings& remote) const {
   return replace_file(path_, json::to_pretty_text(to_json(remote)) + "\n");
 }
 
+Result<std::string> SettingsStore::set_aside() const {
+  const std::string to = path_ + ".refused";
+  if (::rename(path_.c_str(), to.c_str()) != 0) {
+    return fail_errno(errno, "cannot set " + path_ + " aside");
+  }
+  return to;
+}
+
 LayeredSettings with_remote_settings(const std::string& config_path, Value base, Settings own,
                                      const SettingsStore& store) {
   LayeredSettings out{std::move(own), config_path, std::move(base), {}, {}};
   Result<RemoteSettings> found = store.read();
   if (!found) {
     out.notes.push_back("the remote settings are left aside: " + found.error().context);
+    return out;
+  }
+  if (const std::string locked = locked_in(out.base, *found); !locked.empty()) {
+    const Result<std::string> aside = store.set_aside();
+    out.remote.news =
+        "the remote settings are refused, another than the agent wrote them: " + locked + "; " +
+        (aside ? "they are in " + *aside : aside.error().context);
     return out;
   }
   const std::uint64_t rev = found->rev;

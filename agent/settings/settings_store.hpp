@@ -20,6 +20,8 @@ class SettingsStore {
   [[nodiscard]] Result<RemoteSettings> read() const;
   // The old or the new one, never a part.
   [[nodiscard]] Status write(const RemoteSettings& remote) const;
+  // Keeps the file under another name, for people to look at; returns that name.
+  [[nodiscard]] Result<std::string> set_aside() const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -36,7 +38,8 @@ struct LayeredSettings {
 };
 
 // A board never fails to start for its remote settings: one that cannot be read or does not fit the
-// file is left aside, and one on trial is reverted. `base` and `own` are the file and its settings.
+// file is left aside, one on trial is reverted, and one with locked settings in it, which another
+// must have written, is refused and set aside. `base` and `own` are the file and its settings.
 [[nodiscard]] LayeredSettings with_remote_settings(const std::string& config_path, json::Value base,
                                                    Settings own, const SettingsStore& store);
 

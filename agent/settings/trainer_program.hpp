@@ -10,6 +10,7 @@ namespace laird::agent {
 struct TrainerProgram {
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> env;
+  bool network = false;     // may reach it; else it has a loopback of its own, or nothing
   bool lines_only = false;  // cannot cooperate: prints progress lines, is frozen between grants
 };
 

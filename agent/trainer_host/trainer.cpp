@@ -41,7 +41,7 @@ std::size_t line_max(bool in_fleet) {
 }  // namespace
 
 Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
-                 std::unique_ptr<Cgroup> group, Process handle, const std::string& folder)
+                 std::unique_ptr<Cgroup> group, Process handle, const std::string& log)
     : host_(host),
       ref_(process),
       spec_(std::move(spec)),
@@ -49,7 +49,7 @@ Trainer::Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spe
       lines_only_(lines_only),
       group_(std::move(group)),
       handle_(std::move(handle)),
-      log_(folder + "/trainer.log"),
+      log_(log),
       lines_(line_max(in_fleet_), Overlong::kSkip),
       output_lines_(kLogLineMax, Overlong::kCut) {
   refill_allowance();
@@ -63,9 +63,15 @@ Trainer::~Trainer() {
   if (group_ != nullptr) group_->kill_all();
 }
 
-void Trainer::kill_group() { host_.processes.signal_group(handle_.pid, SIGKILL); }
+void Trainer::leave_group() {
+  if (group_ == nullptr) return;
+  group_.reset();
+  // What the group was told is told to the process.
+  if (frozen_) host_.processes.signal_all(handle_.id, SIGSTOP);
+}
 
 void Trainer::begin(const std::string& folder) {
+  folder_ = folder;
   watch_output();
   if (group_ != nullptr && spec_.memory_bytes > 0) {
     static_cast<void>(group_->limit_memory(spec_.memory_bytes));
@@ -121,22 +127,31 @@ void Trainer::checkpoint() {
   if (!lines_only_) ask(line_of(trainer_protocol::Checkpoint{}));
 }
 
+void Trainer::export_model() {
+  if (lines_only_) return;
+  export_asked_ = true;
+  ask(line_of(
+      trainer_protocol::Export{folder_ + "/" + std::string(trainer_protocol::kExportFile)}));
+}
+
 void Trainer::stop() {
+  told_to_go_ = true;
   if (!lines_only_) {
     ask(line_of(trainer_protocol::Stop{}));
     return;
   }
   set_frozen(false);
-  host_.processes.signal_group(handle_.pid, SIGTERM);
+  host_.processes.signal_all(handle_.id, SIGTERM);
 }
 
 void Trainer::kill() {
+  told_to_go_ = true;
   enter(LifeEvent::kKilled);
-  host_.processes.signal_group(handle_.pid, SIGKILL);
+  host_.processes.signal_all(handle_.id, SIGKILL);
   if (group_ != nullptr) group_->kill_all();
 }
 
-void Trainer::ended(int wait_status) {
+std::string Trainer::ended(const Ending& ending) {
   refill_at_ = kNever;
   bytes_left_ = 4 * kBytesPerRefill;
   if (handle_.socket) read_socket();
@@ -147,22 +162,30 @@ void Trainer::ended(int wait_status) {
   }
   flush_progress();
   stop_looking();
-  const int code = WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+  const int status = ending.status;
+  const int code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+  const std::string why = ending.why.empty() ? why_ended(code) : ending.why;
+  if (!why.empty()) host_.emit(core::TrainerFailed{ref_, core::clipped(why)});
   // The only way in which a trainer that just prints can say that its work is done.
   if (lines_only_ && code == 0) host_.emit(core::TrainerDone{ref_});
   host_.emit(core::TrainerExited{ref_, code});
+  return why;
+}
+
+std::string Trainer::why_ended(std::int32_t code) const {
+  if (told_to_go_ || (lines_only_ && code == 0)) return {};
+  TrainerEnd end;
+  end.code = code;
+  end.memory_limit_bytes = spec_.memory_bytes;
+  if (group_ != nullptr) end.memory = group_->memory_use();
+  end.last_line = last_words_.line();
+  return end_words(end);
 }
 
 void Trainer::tell(const std::string& line, bool may_drop) {
   if (lines_only_ || stage_ == LifeStage::kStarting || stage_ == LifeStage::kDying) return;
   if (may_drop && outgoing_.size() + line.size() > kPeerOutgoingMax) return;
   send(line);
-}
-
-void Trainer::replace_by(const core::StartTrainer& next, core::TaskSpec spec) {
-  next_start_ = next;
-  next_spec_ = std::move(spec);
-  has_next_ = true;
 }
 
 void Trainer::close_socket() {
@@ -189,7 +212,7 @@ void Trainer::apply_frozen() {
   if (frozen == frozen_) return;
   frozen_ = frozen;
   if (group_ != nullptr && group_->freeze(frozen)) return;
-  host_.processes.signal_group(handle_.pid, frozen ? SIGSTOP : SIGCONT);
+  host_.processes.signal_all(handle_.id, frozen ? SIGSTOP : SIGCONT);
 }
 
 void Trainer::breach(const std::string& why) {
@@ -317,6 +340,7 @@ void Trainer::read_socket() {
       if (!handle_.socket) return;
       const Result<TrainerMessage> message = trainer_protocol::parse_trainer_line(line);
       if (message) return on_message(*message);
+      if (export_asked_ && trainer_protocol::parse_exported_line(line)) return on_exported(line);
       breach("its trainer broke the protocol: " + message.error().context);
     });
     if (handle_.socket && lines_.overlong() > 0) {  // without waiting for its newline
@@ -361,9 +385,39 @@ void Trainer::on_message(const TrainerMessage& message) {
       break;
     case Type::kError: breach("its trainer reported: " + message.text); break;
     case Type::kYield: on_yield(message); break;
+    case Type::kPromoted: on_promoted(message); break;
+    case Type::kGroup: on_group(message); break;
     case Type::kProgress:
     case Type::kToPeers: break;
   }
+}
+
+// Whether it went well is seen by who looks for the files; a problem stands in the task's log too.
+void Trainer::on_exported(std::string_view line) {
+  export_asked_ = false;
+  const Result<trainer_protocol::Exported> exported = trainer_protocol::parse_exported_line(line);
+  if (exported && !exported->problem.empty()) {
+    log_.write("laird: no model was exported: " + core::clipped(exported->problem) + "\n");
+  }
+}
+
+void Trainer::on_promoted(const TrainerMessage& message) {
+  if (spec_.promotes.empty()) {
+    breach("its trainer speaks of a promotion, but its task is none");
+    return;
+  }
+  if (!said(LifeEvent::kDone)) return;
+  const trainer_protocol::Promoted& told = message.promoted;
+  core::Promotion out;
+  out.choice = told.choice;
+  out.agreement = told.agreement;
+  out.latency_us_p50 = told.latency_us_p50;
+  out.latency_us_p95 = told.latency_us_p95;
+  out.latency_us_p99 = told.latency_us_p99;
+  out.rows_per_s = told.rows_per_s;
+  out.bytes = told.bytes;
+  out.note = core::clipped(told.note);
+  host_.emit(core::TrainerPromoted{ref_, std::move(out)});
 }
 
 void Trainer::on_yield(const TrainerMessage& message) {
@@ -388,6 +442,18 @@ void Trainer::on_to_peers(const TrainerMessage& message) {
   }
   if (!said(LifeEvent::kSpokeToPeers)) return;
   if (host_.to_peers) host_.to_peers(ref_.key, message.to, message.bytes);
+}
+
+void Trainer::on_group(const TrainerMessage& message) {
+  if (!in_fleet_) {
+    breach("its trainer speaks of a group, but its task is no co-training task");
+    return;
+  }
+  if (!said(LifeEvent::kSpokeToPeers)) return;
+  if (host_.group) host_.group(ref_.key, message.group);
+  if (message.group.note == group_note_) return;
+  group_note_ = message.group.note;
+  host_.emit(core::GroupNoted{ref_, core::clipped(group_note_)});
 }
 
 void Trainer::on_progress(const TrainerMessage& message) {
@@ -459,6 +525,7 @@ void Trainer::read_output() {
     return;
   }
   log_.write(std::string_view(block, got));
+  last_words_.add(std::string_view(block, got));
   if (lines_only_) {
     output_lines_.feed(std::string_view(block, got), [this](std::string_view line) {
       if (const auto progress = trainer_protocol::parse_progress_line(line)) on_message(*progress);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "agent/os/cgroup.hpp"
 #include "agent/os/loop.hpp"
 #include "agent/os/process.hpp"
+#include "agent/trainer_host/end_words.hpp"
 #include "agent/trainer_host/report_pace.hpp"
 #include "agent/trainer_host/trainer_host.hpp"
 #include "agent/trainer_host/trainer_life.hpp"
@@ -22,14 +24,14 @@ using trainer_protocol::TrainerMessage;
 
 class Trainer {
  public:
-  // `host` outlives it; `folder` is the task's own.
+  // `host` outlives it; what the trainer prints goes to the file `log`.
   Trainer(TrainerHost& host, core::ProcessRef process, core::TaskSpec spec, bool lines_only,
-          std::unique_ptr<Cgroup> group, Process handle, const std::string& folder);
+          std::unique_ptr<Cgroup> group, Process handle, const std::string& log);
 
   ~Trainer();
-  // Ends what the process started and left behind. Only while it is not reaped: until then its
-  // number, which is also its group's, cannot belong to anybody else.
-  void kill_group();
+  // It could not be put into its control group: from now on it is held by signals.
+  void leave_group();
+  // `folder` is the task's own.
   void begin(const std::string& folder);
   void run(const core::RunTrainer& command);
   void limit(std::uint32_t cpu_milli);
@@ -37,19 +39,27 @@ class Trainer {
   void freeze_for_duty(bool frozen);
   void pause();
   void checkpoint();
+  // Asks for the model as files in the task's folder.
+  void export_model();
   void stop();
   void kill();
-  // The process is gone: read what it said last, then report its end.
-  void ended(int wait_status);
+  // The process is gone: read what it said last, then report its end. Returns why it ended, if it
+  // was not told to and more is known than its code.
+  std::string ended(const Ending& ending);
   // Another board's word, for a trainer that is there to hear it.
   void tell(const std::string& line, bool may_drop);
 
   [[nodiscard]] const core::ProcessRef& ref() const { return ref_; }
-  [[nodiscard]] int pid() const { return handle_.pid; }
-  void replace_by(const core::StartTrainer& next, core::TaskSpec spec);
-  [[nodiscard]] bool has_next() const { return has_next_; }
-  [[nodiscard]] const core::StartTrainer& next_start() const { return next_start_; }
-  [[nodiscard]] const core::TaskSpec& next_spec() const { return next_spec_; }
+  [[nodiscard]] const std::string& task_name() const { return spec_.name; }
+  [[nodiscard]] int news() const { return handle_.news; }
+  // A start that has to wait until this process is gone.
+  struct NextStart {
+    core::StartTrainer command;
+    core::TaskSpec spec;
+    bool fresh = false;
+  };
+  void replace_by(NextStart next) { next_start_ = std::move(next); }
+  [[nodiscard]] const std::optional<NextStart>& next_start() const { return next_start_; }
 
  private:
   void close_socket();
@@ -80,6 +90,9 @@ class Trainer {
   // Once a grant: what comes after it belongs to none.
   void on_yield(const TrainerMessage& message);
   void on_to_peers(const TrainerMessage& message);
+  void on_group(const TrainerMessage& message);
+  void on_exported(std::string_view line);
+  void on_promoted(const TrainerMessage& message);
   // The end of a grant goes through at once; other reports by the pace.
   void on_progress(const TrainerMessage& message);
   void flush_progress();
@@ -88,6 +101,8 @@ class Trainer {
   void look();
   void stop_looking();
   void read_output();
+  // Why it ended, where that is more than its code says; empty when it was told to.
+  [[nodiscard]] std::string why_ended(std::int32_t code) const;
 
   TrainerHost& host_;
   core::ProcessRef ref_;
@@ -97,6 +112,7 @@ class Trainer {
   std::unique_ptr<Cgroup> group_;
   Process handle_;
   BoundedLog log_;
+  LastWords last_words_;
   LineSplitter lines_;
   LineSplitter output_lines_;
   std::string outgoing_;
@@ -105,6 +121,7 @@ class Trainer {
   std::size_t bytes_left_ = 0;
   int messages_left_ = 0;
   int to_peers_left_ = 0;
+  std::string group_note_;
   TimeNs refill_at_ = 0;
   Loop::TimerId refill_ = 0;  // once the allowance is used up
   ReportPace pace_;
@@ -121,10 +138,10 @@ class Trainer {
   TrainerMessage pending_;
   bool has_pending_ = false;
   bool has_heard_ = false;  // a report, since the last look
-  // A start that has to wait until this process is gone.
-  bool has_next_ = false;
-  core::StartTrainer next_start_;
-  core::TaskSpec next_spec_;
+  bool told_to_go_ = false;
+  bool export_asked_ = false;
+  std::string folder_;
+  std::optional<NextStart> next_start_;
 };
 
 }  // namespace laird::agent

@@ -8,6 +8,7 @@
 #include "agent/core/state/event.hpp"
 #include "agent/os/loop.hpp"
 #include "agent/os/process.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 namespace laird::agent {
 
@@ -16,8 +17,10 @@ struct TrainerHost {
   Processes& processes;
   std::function<void(core::EventBody)> emit;
   // What the trainer of a co-training task says to other boards: to one, or with an empty name to
-  // all its neighbours. Passes the core by.
+  // all boards of its group. Passes the core by.
   std::function<void(core::TaskKey key, const std::string& to, std::string_view bytes)> to_peers;
+  // How its group is.
+  std::function<void(core::TaskKey key, const trainer_protocol::GroupStatus& group)> group;
 };
 
 }  // namespace laird::agent

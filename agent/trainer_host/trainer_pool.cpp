@@ -1,5 +1,7 @@
 #include "agent/trainer_host/trainer_pool.hpp"
 
+#include <sys/epoll.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -15,12 +17,15 @@ constexpr DurationNs kDutyPeriod = 100 * kMillisecond;
 }  // namespace
 
 TrainerPool::TrainerPool(Loop& loop, Processes& processes,
-                         std::map<std::string, TrainerProgram> programs, std::string tasks_folder,
-                         CgroupTree* groups, Emit emit, Log log)
-    : host_{loop, processes, std::move(emit), {}},
+                         std::map<std::string, TrainerProgram> programs,
+                         const std::string& state_folder, CgroupTree* groups,
+                         std::uint64_t processes_max, Emit emit, Log log)
+    : host_{loop, processes, std::move(emit), {}, {}},
       programs_(std::move(programs)),
-      tasks_folder_(std::move(tasks_folder)),
+      tasks_folder_(state_folder + "/tasks"),
+      logs_folder_(state_folder + "/logs"),
       groups_(groups),
+      processes_max_(processes_max),
       log_(std::move(log)) {}
 
 TrainerPool::~TrainerPool() {
@@ -29,7 +34,7 @@ TrainerPool::~TrainerPool() {
 }
 
 Trainer* TrainerPool::find(const core::ProcessRef& process) {
-  for (auto& [pid, trainer] : running_) {
+  for (auto& [id, trainer] : running_) {
     if (trainer->ref().key == process.key && trainer->ref().attempt == process.attempt) {
       return trainer.get();
     }
@@ -37,18 +42,19 @@ Trainer* TrainerPool::find(const core::ProcessRef& process) {
   return nullptr;
 }
 
-void TrainerPool::start(const core::StartTrainer& command, const core::TaskSpec& spec) {
+void TrainerPool::start(const core::StartTrainer& command, const core::TaskSpec& spec, bool fresh) {
   // An earlier process of the task may still be dying: two must never write one checkpoint.
-  for (auto& [pid, trainer] : running_) {
+  for (auto& [id, trainer] : running_) {
     if (trainer->ref().key != command.key) continue;
     trainer->kill();
-    trainer->replace_by(command, spec);
+    trainer->replace_by({command, spec, fresh});
     return;
   }
-  start_now(command, spec);
+  start_now(command, spec, fresh);
 }
 
-void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskSpec& spec) {
+void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskSpec& spec,
+                            bool fresh) {
   const auto refuse = [&](const std::string& why) {
     host_.emit(
         core::TrainerFailed{core::ProcessRef{command.key, command.attempt}, core::clipped(why)});
@@ -58,37 +64,43 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
     refuse("trainer '" + spec.trainer + "' is no longer on the allow-list");
     return;
   }
-  const std::string folder = tasks_folder_ + "/" + spec.name;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    refuse("cannot create " + folder + ": " + error.message());
-    return;
+  for (const std::string& folder : {tasks_folder_, logs_folder_}) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+      refuse("cannot create " + folder + ": " + error.message());
+      return;
+    }
   }
-  std::unique_ptr<Cgroup> group = groups_ == nullptr ? nullptr : groups_->create(spec.name);
-  ProcessSpec process;
-  process.argv = program->second.argv;
-  process.env = program->second.env;
-  process.folder = folder;
-  process.memory_bytes = spec.memory_bytes;
-  Result<Process> started = host_.processes.start(process, group.get());
+  const std::string& folder_name = spec.folder();
+  std::unique_ptr<Cgroup> group = make_group(spec);
+  Result<Process> started =
+      host_.processes.start({spec.trainer, folder_name, spec.memory_bytes, fresh}, group.get());
   if (!started) {
     refuse(started.error().context);
     return;
   }
-  // Outside its group it is held by signals, like on a board without groups.
-  if (!started->in_group) group.reset();
-  const int pid = started->pid;
+  const int id = started->id;
+  const int news = started->news;
   auto trainer = std::make_unique<Trainer>(host_, core::ProcessRef{command.key, command.attempt},
                                            spec, program->second.lines_only, std::move(group),
-                                           std::move(*started), folder);
+                                           std::move(*started), log_of(spec.name));
   Trainer& running = *trainer;
-  running_.emplace(pid, std::move(trainer));
-  log_("task " + spec.name + ": started " + process.argv[0] + " as process " + std::to_string(pid) +
-       ", attempt " + std::to_string(command.attempt));
-  running.begin(folder);
+  running_.emplace(id, std::move(trainer));
+  if (news >= 0) {
+    static_cast<void>(host_.loop.watch(news, EPOLLIN, [this](std::uint32_t) { reap(); }));
+  }
+  log_("task " + spec.name + ": starts " + program->second.argv[0] + ", attempt " +
+       std::to_string(command.attempt));
+  running.begin(tasks_folder_ + "/" + folder_name);
   // The first trainer under a duty cycle that rested begins with the half in which it runs.
   if (run_permille_ < power::kLevelFull && duty_timer_ == 0) plan_duty();
+}
+
+std::unique_ptr<Cgroup> TrainerPool::make_group(const core::TaskSpec& spec) {
+  std::unique_ptr<Cgroup> out = groups_ == nullptr ? nullptr : groups_->create(spec.name);
+  if (out != nullptr && processes_max_ > 0) static_cast<void>(out->limit_processes(processes_max_));
+  return out;
 }
 
 void TrainerPool::run(const core::RunTrainer& command) {
@@ -99,6 +111,9 @@ void TrainerPool::preempt(const core::PreemptTrainer& command) {
 }
 void TrainerPool::checkpoint(const core::CheckpointTrainer& command) {
   if (Trainer* trainer = find(command)) trainer->checkpoint();
+}
+void TrainerPool::export_model(const core::ExportModel& command) {
+  if (Trainer* trainer = find(command)) trainer->export_model();
 }
 void TrainerPool::stop(const core::StopTrainer& command) {
   if (Trainer* trainer = find(command)) trainer->stop();
@@ -112,7 +127,7 @@ void TrainerPool::limit(const core::LimitTrainer& command) {
 }
 
 void TrainerPool::tell(core::TaskKey key, const std::string& line, bool may_drop) {
-  for (auto& [pid, trainer] : running_) {
+  for (auto& [id, trainer] : running_) {
     if (trainer->ref().key == key) trainer->tell(line, may_drop);
   }
 }
@@ -122,13 +137,19 @@ void TrainerPool::set_duty(const core::SetFreezerDuty& command) {
   if (run_permille_ < power::kLevelFull && duty_timer_ == 0) turn_duty();
 }
 
+void TrainerPool::hold(bool held) {
+  if (held == held_) return;
+  held_ = held;
+  for (auto& [id, trainer] : running_) trainer->freeze_for_duty(held_ || duty_frozen_);
+}
+
 // One half of the cycle ends and the other begins; with nothing to hold back it stays thawed, and
 // without trainers it rests until the next one starts.
 void TrainerPool::turn_duty() {
   duty_timer_ = 0;
   const bool rests = run_permille_ >= power::kLevelFull || running_.empty();
   duty_frozen_ = !rests && !duty_frozen_;
-  for (auto& [pid, trainer] : running_) trainer->freeze_for_duty(duty_frozen_);
+  for (auto& [id, trainer] : running_) trainer->freeze_for_duty(held_ || duty_frozen_);
   if (!rests) plan_duty();
 }
 
@@ -140,29 +161,43 @@ void TrainerPool::plan_duty() {
 
 void TrainerPool::reap() {
   for (auto at = running_.begin(); at != running_.end();) {
-    if (!host_.processes.has_ended(at->first)) {
+    const bool has_ended = host_.processes.has_ended(at->first);
+    if (host_.processes.is_outside_group(at->first)) at->second->leave_group();
+    if (!has_ended) {
       ++at;
       continue;
     }
-    at->second->kill_group();
-    const int status = host_.processes.collect(at->first);
+    if (at->second->news() >= 0) host_.loop.forget(at->second->news());
+    const Ending ending = host_.processes.collect(at->first);
     std::unique_ptr<Trainer> gone = std::move(at->second);
     at = running_.erase(at);
-    gone->ended(status);
-    const bool has_next = gone->has_next();
-    const core::StartTrainer next = gone->next_start();
-    const core::TaskSpec spec = gone->next_spec();
+    const std::string why = gone->ended(ending);
+    if (!why.empty()) {
+      log_("task " + gone->task_name() + ": " + core::clipped(why) + " (all of it is in " +
+           log_of(gone->task_name()) + ")");
+    }
+    const std::optional<Trainer::NextStart> next = gone->next_start();
     gone.reset();
-    if (has_next) {
-      start_now(next, spec);
+    if (next) {
+      start_now(next->command, next->spec, next->fresh);
       at = running_.begin();
     }
   }
 }
 
+std::optional<cell::Guards> TrainerPool::guards() const {
+  std::optional<cell::Guards> out = host_.processes.guards();
+  const bool limits = groups_ != nullptr && processes_max_ > 0 && groups_->limits_processes();
+  if (out && limits) out->add(cell::Guard::kProcessLimit);
+  return out;
+}
+
 void TrainerPool::kill_everything() {
-  for (auto& [pid, trainer] : running_) trainer->kill();
-  for (auto& [pid, trainer] : running_) host_.processes.collect(pid);
+  for (auto& [id, trainer] : running_) {
+    trainer->kill();
+    if (trainer->news() >= 0) host_.loop.forget(trainer->news());
+  }
+  for (auto& [id, trainer] : running_) static_cast<void>(host_.processes.collect(id));
   running_.clear();
 }
 

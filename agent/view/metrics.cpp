@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/core/step/time_sheet.hpp"
+#include "agent/view/shares.hpp"
 #include "agent/view/status.hpp"
 #include "power/report/openmetrics.hpp"
 
@@ -82,6 +84,11 @@ void add_tasks(OpenMetrics& text, const MetricsInput& in) {
   each("laird_task_success_probability_ratio", "ratio",
        "Of reaching the target in time, with the whole lane until then.", forecast,
        [](const TaskRow& row) { return row.need.probability; });
+  text.family("laird_task_throttled_seconds", "counter", "seconds",
+              "How long a limit on power or lane time held it back since it was accepted.");
+  for (const TaskRow& row : rows) {
+    text.sample(label("task", row.name), static_cast<double>(row.throttled_ns) * 1e-9);
+  }
   text.family("laird_task_need_seconds", "gauge", "seconds",
               "Of its whole lane until the target, if it is reached, by quantile.");
   for (const TaskRow& row : rows) {
@@ -102,12 +109,16 @@ void add_tasks(OpenMetrics& text, const MetricsInput& in) {
 void add_counts(OpenMetrics& text, const MetricsInput& in) {
   const core::State& state = *in.state;
   std::uint64_t running = 0;
+  std::uint64_t throttled = 0;
   for (const core::Task& task : state.live) {
-    running += task.state == core::TaskState::kRunning ? 1 : 0;
+    const bool held = core::throttled_now(state, task).has_value();
+    throttled += held ? 1 : 0;
+    running += !held && task.state == core::TaskState::kRunning ? 1 : 0;
   }
   text.family("laird_tasks", "gauge", "", "Tasks that are not over.");
   text.sample(label("state", "running"), count(running));
-  text.sample(label("state", "waiting"), count(state.live.size() - running));
+  text.sample(label("state", "throttled"), count(throttled));
+  text.sample(label("state", "waiting"), count(state.live.size() - running - throttled));
   text.family("laird_tasks_ended", "counter", "", "Tasks that ended since the agent started.");
   for (const Outcome outcome : {Outcome::kSucceeded, Outcome::kMissed, Outcome::kExhausted,
                                 Outcome::kFailed, Outcome::kCancelled}) {
@@ -169,11 +180,19 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
       count(fleet.budget.rev));
   one(text, "laird_fleet_members", "gauge", "", "Boards of the budget, itself included.",
       count(fleet.budget.members.size()));
-  const std::int64_t share_mw = fleet.enforced[Resource::kPower];
+  const std::int64_t share_mw = core::enforced_at(*in.state, in.now)[Resource::kPower];
   if (share_mw != core::kUnlimited) {
     one(text, "laird_fleet_share_watts", "gauge", "watts", "This board's floor and share.",
         static_cast<double>(share_mw) * 1e-3);
   }
+  const auto watts_of = [&](const std::optional<std::int64_t>& mw, std::string_view name,
+                            std::string_view help) {
+    if (mw) one(text, name, "gauge", "watts", help, static_cast<double>(*mw) * 1e-3);
+  };
+  watts_of(demanded(*in.state, Resource::kPower, in.now), "laird_fleet_demand_watts",
+           "What this board asks for: its floor and what its tasks need.");
+  watts_of(drawn_mw(*in.state), "laird_fleet_drawn_watts",
+           "What this board draws of its share, the mean.");
   const std::int64_t budget =
       fleet.budget.budget_at(Resource::kPower, in.now + in.state->wall_minus_agent);
   if (budget != core::kUnlimited) {
@@ -187,10 +206,29 @@ void add_fleet(OpenMetrics& text, const MetricsInput& in) {
   text.family("laird_coop_messages", "counter", "", "Ledger messages of peers.");
   text.sample(label("result", "taken"), count(fleet.counters.peer_messages));
   text.sample(label("result", "refused"), count(fleet.counters.peer_messages_refused));
+  if (!fleet.ledger) return;
+  text.family("laird_ledger_refusals", "counter", "",
+              "What peers said and the ledger did not believe.");
+  const consensus::Refusals refusals = fleet.ledger->refusals();
+  for (std::size_t k = 0; k < consensus::kRefusals; ++k) {
+    const auto reason = static_cast<consensus::Refusal>(k);
+    text.sample(label("reason", std::string(consensus::name(reason))), count(refusals.of(reason)));
+  }
+}
+
+void add_peers(OpenMetrics& text, const MetricsInput& in) {
+  text.family("laird_coop_packets", "counter", "", "Packets of peers, by what became of them.");
+  for (const auto& [result, n] : in.coop) text.sample(label("result", result), count(n));
+  text.family("laird_coop_refused", "counter", "", "What was refused of single peers, by reason.");
+  for (const MetricsInput::Refused& refused : in.coop_refused) {
+    text.sample(label("peer", refused.peer) + "," + label("reason", refused.reason),
+                count(refused.count));
+  }
 }
 
 void add_link(OpenMetrics& text, const MetricsInput& in) {
   if (!in.has_link) return;
+  add_peers(text, in);
   one(text, "laird_mqtt_connected", "gauge", "", "1: the link to the broker is up.",
       in.connected ? 1.0 : 0.0);
   one(text, "laird_mqtt_connects", "counter", "", "Times the link came up.",

@@ -31,6 +31,14 @@ struct MetricsInput {
   bool has_link = false;
   bool connected = false;
   mqtt::Counters link;
+  // What became of peers' packets, by result; and what was refused, by peer and result.
+  std::vector<std::pair<std::string, std::uint64_t>> coop;
+  struct Refused {
+    std::string peer;
+    std::string reason;
+    std::uint64_t count = 0;
+  };
+  std::vector<Refused> coop_refused;
   std::int64_t resident_bytes = 0;
   double cpu_s = 0.0;
   double started_unix_s = 0.0;

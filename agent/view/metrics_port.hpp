@@ -1,6 +1,7 @@
 // Serves the metrics over HTTP from the agent's loop: few connections, small requests, short times.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,7 +25,9 @@ class MetricsPort {
  private:
   struct Visitor;
   MetricsPort(Loop& loop, Fd listener, Text text);
-  void accept_one();
+  void accept_some();
+  void take_in(Fd fd);
+  void make_room();
   void on_ready(int fd);
   void send_some(Visitor& visitor);
   void drop(int fd);
@@ -33,6 +36,7 @@ class MetricsPort {
   Fd listener_;
   Text text_;
   std::map<int, std::shared_ptr<Visitor>> visitors_;
+  std::uint64_t taken_in_ = 0;
 };
 
 }  // namespace laird::agent

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "agent/core/step/time_sheet.hpp"
 #include "base/duration.hpp"
 
 namespace laird::agent {
@@ -22,18 +23,44 @@ void add_forecast(const core::Task& task, TaskRow& row) {
   row.forecast_high = forecast->high;
 }
 
-TaskRow row_of(const core::Task& task, TimeNs now) {
+}  // namespace
+
+std::vector<const core::Task*> tasks_in_order(const core::State& state) {
+  std::vector<const core::Task*> out;
+  out.reserve(state.live.size() + state.ended.size());
+  for (const core::Task& task : state.live) out.push_back(&task);
+  for (const core::Task& task : state.ended) {
+    if (!task.removed) out.push_back(&task);
+  }
+  std::sort(out.begin(), out.end(),
+            [](const core::Task* a, const core::Task* b) { return a->key < b->key; });
+  return out;
+}
+
+std::string_view shown_state(const core::State& state, const core::Task& task) {
+  if (task.outcome != core::Outcome::kNone) return name(task.outcome);
+  return core::throttled_now(state, task) ? "throttled" : name(task.state);
+}
+
+TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
   TaskRow row;
   row.name = task.spec.name;
   row.lane = name(task.spec.lane);
   row.ended = task.state == core::TaskState::kEnded;
   row.succeeded = task.outcome == core::Outcome::kSucceeded;
-  row.state = task.outcome != core::Outcome::kNone ? name(task.outcome) : name(task.state);
+  row.state = shown_state(state, task);
+  if (const auto held = core::throttled_now(state, task)) {
+    row.throttled_by = core::name(held->by);
+    const bool is_time = held->by == core::Throttler::kFleetTime;
+    row.throttled_limit = static_cast<double>(held->limit) * (is_time ? 1e-6 : 1e-3);
+  }
+  row.throttled_ns = task.time_sheet.of(core::TimeUse::kThrottled);
   row.samples = task.samples;
   row.planned_samples = task.planned_samples;
   row.loss_known = task.loss_known;
   row.loss = task.loss;
   row.target_loss = task.spec.target_loss;
+  row.weight = task.spec.weight();
   row.busy_ns = task.busy_ns;
   if (task.lane >= 0) row.busy_ns += std::max<DurationNs>(0, now - task.grant_at);
   const TimeNs until = row.ended ? task.ended_at : now;
@@ -42,30 +69,25 @@ TaskRow row_of(const core::Task& task, TimeNs now) {
   row.share = static_cast<double>(row.busy_ns) / static_cast<double>(row.took_ns);
   row.switches = task.switches;
   row.energy_uj = task.energy_uj;
+  const power::TaskEnergy* used = row.ended ? nullptr : state.meter.task(task.key);
+  if (used != nullptr && state.meter.totals().readings > 0) {
+    row.energy_uj = used->dynamic.uj() + used->idle.uj();
+  }
   row.need = placement::need_of(task, task.rate, now);
   if (!row.ended) add_forecast(task, row);
   row.reason = task.reason;
   row.fleet = task.spec.cotrain;
+  row.promotes = task.spec.promotes;
+  row.promotion = task.promotion;
+  if (task.spec.promote.wanted) row.promotion_task = core::promotion_name(task.spec.name);
   return row;
 }
 
-}  // namespace
-
 std::vector<TaskRow> task_rows(const core::State& state, TimeNs now) {
-  std::vector<std::pair<core::TaskKey, TaskRow>> keyed;
-  for (const core::Task& task : state.live) {
-    keyed.emplace_back(task.key, row_of(task, now));
-    const power::TaskEnergy* used = state.meter.task(task.key);
-    if (used != nullptr && state.meter.totals().readings > 0) {
-      keyed.back().second.energy_uj = used->dynamic.uj() + used->idle.uj();
-    }
-  }
-  for (const core::Task& task : state.ended) keyed.emplace_back(task.key, row_of(task, now));
-  std::sort(keyed.begin(), keyed.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  const std::vector<const core::Task*> tasks = tasks_in_order(state);
   std::vector<TaskRow> rows;
-  rows.reserve(keyed.size());
-  for (auto& [key, row] : keyed) rows.push_back(std::move(row));
+  rows.reserve(tasks.size());
+  for (const core::Task* task : tasks) rows.push_back(task_row(state, *task, now));
   return rows;
 }
 
@@ -92,16 +114,65 @@ json::Value need_json(const placement::Need& need) {
 
 }  // namespace
 
+namespace {
+
+json::Value promotion_json(const core::Promotion& promotion) {
+  using json::Value;
+  const auto number = [](double value) { return value > 0.0 ? Value::number(value) : Value(); };
+  return Value::object()
+      .set("choice", promotion.choice)
+      .set("agreement", number(promotion.agreement))
+      .set("latency_us_p50", number(promotion.latency_us_p50))
+      .set("latency_us_p95", number(promotion.latency_us_p95))
+      .set("latency_us_p99", number(promotion.latency_us_p99))
+      .set("rows_per_s", number(promotion.rows_per_s))
+      .set("bytes", static_cast<std::int64_t>(promotion.bytes))
+      .set("note", promotion.note);
+}
+
+}  // namespace
+
+namespace {
+
+void add_group(const trainer_protocol::GroupStatus& group, json::Value& fleet) {
+  using json::Value;
+  const auto part = [](const std::optional<double>& v) { return v ? Value::number(*v) : Value(); };
+  Value members = Value::array();
+  for (const auto& board : group.boards) {
+    members.add(Value::object()
+                    .set("node", board.node)
+                    .set("rows", static_cast<std::int64_t>(board.rows))
+                    .set("accuracy", part(board.accuracy)));
+  }
+  Value waits = Value::array();
+  for (const std::string& node : group.waits_for) waits.add(Value(node));
+  fleet.set("round", static_cast<std::int64_t>(group.round))
+      .set("rounds", static_cast<std::int64_t>(group.rounds))
+      .set("note", group.note)
+      .set("accuracy", part(group.accuracy))
+      .set("members", std::move(members))
+      .set("waits_for", std::move(waits));
+}
+
+}  // namespace
+
 json::Value task_json(const TaskRow& row) {
   using json::Value;
   Value out = Value::object();
   out.set("name", row.name);
   out.set("lane", row.lane);
   out.set("state", row.state);
+  if (!row.throttled_by.empty()) {
+    const bool is_time = row.throttled_by == core::name(core::Throttler::kFleetTime);
+    out.set("throttled", Value::object()
+                             .set("by", row.throttled_by)
+                             .set(is_time ? "limit_ratio" : "limit_w", row.throttled_limit));
+  }
   out.set("samples", row.samples);
   out.set("planned_samples", row.planned_samples);
   out.set("loss", row.loss_known ? Value::number(row.loss) : Value());
   out.set("target_loss", row.target_loss);
+  out.set("weight", row.weight);
   if (row.forecast_known) {
     out.set("forecast", Value::object()
                             .set("loss", row.forecast_loss)
@@ -119,9 +190,14 @@ json::Value task_json(const TaskRow& row) {
   out.set("share", row.share);
   out.set("switches", row.switches);
   out.set("reason", row.reason);
+  if (!row.promotes.empty()) out.set("promotes", row.promotes);
+  if (!row.promotion_task.empty()) out.set("promotion_task", row.promotion_task);
+  if (row.promotion.known()) out.set("promotion", promotion_json(row.promotion));
   if (row.fleet) {
     const auto boards = static_cast<std::int64_t>(row.fleet_boards);
-    out.set("fleet", Value::object().set("boards", boards > 0 ? Value::integer(boards) : Value()));
+    Value fleet = Value::object().set("boards", boards > 0 ? Value::integer(boards) : Value());
+    if (!row.group.boards.empty()) add_group(row.group, fleet);
+    out.set("fleet", std::move(fleet));
   }
   return out;
 }

@@ -2,23 +2,29 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/core/state/state.hpp"
 #include "agent/placement/need.hpp"
 #include "json/value.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 namespace laird::agent {
 
 struct TaskRow {
   std::string name;
   std::string lane;
-  std::string state;  // the outcome once there is one
+  std::string state;         // the outcome once there is one; "throttled" while power holds it back
+  std::string throttled_by;  // whose limit that is, "operator" and the like; empty: none
+  double throttled_limit = 0;   // in watts, or as a part of the lane's time
+  DurationNs throttled_ns = 0;  // since its acceptance
   std::uint64_t samples = 0;
   std::uint64_t planned_samples = 0;
   bool loss_known = false;
   double loss = 0.0;
   double target_loss = 0.0;
+  double weight = 1.0;
   // The loss at the deadline, if it keeps the share of time it has had so far.
   bool forecast_known = false;
   double forecast_loss = 0.0;
@@ -34,11 +40,22 @@ struct TaskRow {
   std::string reason;
   bool ended = false;
   bool succeeded = false;
-  bool fleet = false;            // trains one model with other boards
-  std::size_t fleet_boards = 0;  // that take part, this one included; 0: not known
+  std::string promotes;                 // the task whose model it promotes
+  core::Promotion promotion;            // what came of that
+  std::string promotion_task;           // of a task whose model is promoted: the task that does it
+  bool fleet = false;                   // trains one model with other boards
+  std::size_t fleet_boards = 0;         // that have it at work, this one included; 0: not known
+  trainer_protocol::GroupStatus group;  // as its trainer told it; round 0: not yet
 };
 
-// Live tasks in order of acceptance, then the ended ones, newest last.
+// Live and ended tasks in order of acceptance.
+[[nodiscard]] std::vector<const core::Task*> tasks_in_order(const core::State& state);
+// The state that people are told: the outcome once there is one; "throttled" for a task that runs,
+// or would, but for a limit on power or lane time.
+[[nodiscard]] std::string_view shown_state(const core::State& state, const core::Task& task);
+// One task of the state. A forecast is part of it, so a row costs more than a look.
+[[nodiscard]] TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now);
+// All tasks in order of acceptance.
 [[nodiscard]] std::vector<TaskRow> task_rows(const core::State& state, TimeNs now);
 [[nodiscard]] json::Value task_json(const TaskRow& row);
 

@@ -18,6 +18,7 @@
 
 #include "bench/estimators/peers.hpp"
 #include "estimators/cpu/batch.hpp"
+#include "tests/harness/bank_samples.hpp"
 
 namespace {
 
@@ -170,6 +171,23 @@ void run_shared(benchmark::State& state, Isa isa) {
   state.SetItemsProcessed(std::int64_t(state.iterations()) * std::int64_t(kFilters));
 }
 
+// 64 banks rebuilt from 512 kept reports each, as after a restart: ns per filter and report.
+void run_banks(benchmark::State& state, Isa isa, std::size_t filters) {
+  constexpr std::size_t kBanks = 64;
+  constexpr std::size_t kKept = 512;
+  const BankKind kind = laird::test::some_bank_kind(filters);
+  std::vector<std::vector<BankReport>> kept;
+  std::vector<Bank> banks(kBanks, Bank(kind));
+  std::vector<BankRebuild> all;
+  for (std::size_t b = 0; b < kBanks; ++b) kept.push_back(laird::test::some_reports(kKept, b));
+  for (std::size_t b = 0; b < kBanks; ++b) all.push_back({&banks[b], 1, kept[b]});
+  const auto engine = cpu_bank_engine(isa);
+  for (auto _ : state) {
+    if (!rebuild_banks(all, *engine)) state.SkipWithError("no memory");
+  }
+  state.SetItemsProcessed(std::int64_t(state.iterations()) * std::int64_t(updates_of(all)));
+}
+
 // As many bytes as the batch of a million moves: its tiles read and written, its reports read.
 template <class Real>
 std::size_t bytes_per_million() {
@@ -283,6 +301,8 @@ int main(int argc, char** argv) {
     add("dkf/f32/" + suffix, [isa](benchmark::State& s) { run_dkf<float>(s, isa, kFilters); });
     add("rls/f64/" + suffix, [isa](benchmark::State& s) { run_rls<double>(s, isa); });
     add("shared/f64/" + suffix, [isa](benchmark::State& s) { run_shared<double>(s, isa); });
+    add("banks_32/" + suffix, [isa](benchmark::State& s) { run_banks(s, isa, 32); });
+    add("banks_1024/" + suffix, [isa](benchmark::State& s) { run_banks(s, isa, 1024); });
   }
   const Isa best = best_isa();
   const std::string suffix = laird::estimators::name(best);

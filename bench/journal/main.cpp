@@ -69,11 +69,10 @@ void rewrite(const std::string& path, const std::string& folder, std::int64_t ba
   std::int64_t in_batch = 0;
   while (std::optional<journal::Record> record = (*reader)->next()) {
     if (!core::admissible(state, record->event)) stop(path + ": an event does not fit");
-    const auto seq = (*log)->append(record->event);
-    if (!seq) stop(seq.error().context);
+    const std::uint64_t seq = (*log)->append(record->event);
     commands.clear();
     core::step(state, record->event, commands);
-    (*log)->record(*seq, commands, state.digest());
+    (*log)->record(seq, commands, state.digest());
     if (++in_batch >= batch) {
       if (!(*log)->commit(false) || !(*log)->keep_up(state, kDay)) stop("the disk failed");
       in_batch = 0;

@@ -77,6 +77,9 @@ Option* Command::add_option(const std::string& names, Value& value, const std::s
 template Option* Command::add_option(const std::string&, std::string&, const std::string&);
 template Option* Command::add_option(const std::string&, std::vector<std::string>&,
                                      const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<std::size_t>&,
+                                     const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<double>&, const std::string&);
 template Option* Command::add_option(const std::string&, double&, const std::string&);
 template Option* Command::add_option(const std::string&, int&, const std::string&);
 template Option* Command::add_option(const std::string&, std::uint16_t&, const std::string&);

@@ -11,12 +11,18 @@ void Ledger::archive(Archive& ar) {
   ar(config_.drift_ppm);
   ar(config_.theta_permille);
   ar(self_);
-  ar(founding_epoch_);
+  archive_widened(ar, founding_epoch_);
   for (Demand& d : demand_) ar(d);
   archive_shares(ar, base_);
   ar.sequence(edges_, kEdgesMax);
   ar(version_);
-  ar(alone_);
+  if (ar.since(5)) {
+    ar(living_);
+  } else {
+    bool alone = false;
+    ar(alone);
+    living_ = alone ? 1 : 2;
+  }
   ar(quorum_);
   ar(quorum_revision_);
   ar(quorum_next_);
@@ -38,6 +44,15 @@ void Ledger::archive(Archive& ar) {
   ar(behind_);
   ar(ticks_);
   ar(rejected_);
+  if (ar.since(5)) {
+    ar(words_);
+    ar(one_speaker_ticks_);
+    ar(unsure_);
+    ar(refusals_);
+    ar.sequence(other_wires_, kAccountsMax);
+    ar(first_version_);
+    ar(first_version_at_);
+  }
   if (ar.reading() && !ar.failed()) configure_voter();
 }
 

@@ -18,6 +18,11 @@ void Edge::archive(Archive& ar) {
     for (SentEntry& e : sent_ring) to(e.seq, e.at, e.price, e.sent);
     for (HeardEntry& e : heard_ring) to(e.seq, e.sent);
   });
+  if (ar.since(5)) {
+    ar(claimed, limit, peer_limit, frozen, renewed);
+  } else {
+    claimed = heard;
+  }
 }
 
 const SentEntry* Edge::sent_at(std::uint32_t s) const {
@@ -33,7 +38,7 @@ std::optional<Shares> Edge::stated(const EdgeBody& body) const {
       // The peer has granted nothing since a message that this end acknowledged. In the newest
       // message that confirms the count held here; in an older one it says nothing.
       if (body.seq <= seq_heard) return std::nullopt;
-      return heard;
+      return claimed;
     }
     const std::uint32_t base = body.seq - body.base_age;
     const HeardEntry& e = heard_ring[base % kRing];
@@ -41,16 +46,25 @@ std::optional<Shares> Edge::stated(const EdgeBody& body) const {
     for (std::size_t r = 0; r < kResources; ++r) total[r] += e.sent[r];
   }
   for (std::size_t r = 0; r < kResources; ++r) {
-    if (total[r] - heard[r] > kWhole || total[r] > kNumberMax) return std::nullopt;
-    if (body.seq > seq_heard && total[r] < heard[r]) return std::nullopt;
+    if (total[r] > kNumberMax) return std::nullopt;
+    // More than the whole cannot have come over an edge that is honest, less what went back.
+    if (total[r] - sent[r] > kWhole) return std::nullopt;
+    if (body.seq > seq_heard && total[r] < claimed[r]) return std::nullopt;
   }
   return total;
+}
+
+void Edge::count_claims() {
+  for (std::size_t r = 0; r < kResources; ++r) {
+    heard[r] = std::max(heard[r], std::min(claimed[r], sent[r] + peer_limit));
+  }
 }
 
 bool Edge::hear(const EdgeBody& body, TimeNs now) {
   const std::optional<Shares> total = stated(body);
   if (!total || body.ack > seq || body.seq == 0) return false;
-  for (std::size_t r = 0; r < kResources; ++r) heard[r] = std::max(heard[r], (*total)[r]);
+  for (std::size_t r = 0; r < kResources; ++r) claimed[r] = std::max(claimed[r], (*total)[r]);
+  count_claims();
   const SentEntry* mine = sent_at(body.ack);
   if (body.ack > seq_acked && mine != nullptr) {
     seq_acked = body.ack;
@@ -61,6 +75,7 @@ bool Edge::hear(const EdgeBody& body, TimeNs now) {
   seq_heard = body.seq;
   heard_at = now;
   heard_ring[body.seq % kRing] = {body.seq, *total};
+  frozen |= body.frozen;
   if (body.has_terms) {
     degree = body.degree;
     for (std::size_t r = 0; r < kResources; ++r) {
@@ -69,11 +84,14 @@ bool Edge::hear(const EdgeBody& body, TimeNs now) {
   }
   if (mine != nullptr) reflected = mine->sent;
   if (body.price_absolute) {
-    price = body.price;
+    for (std::size_t r = 0; r < kResources; ++r) {
+      price[r] = std::clamp(body.price[r], -kPriceMax, kPriceMax);
+    }
     price_seq = body.seq;
   } else if (mine != nullptr) {
     for (std::size_t r = 0; r < kResources; ++r) {
-      price[r] = bounded(static_cast<Wide>(mine->price[r]) + price_difference(body.price_code[r]));
+      const Wide told = static_cast<Wide>(mine->price[r]) + price_difference(body.price_code[r]);
+      price[r] = std::clamp(bounded(told), -kPriceMax, kPriceMax);
     }
     price_seq = body.seq;
   }
@@ -85,6 +103,7 @@ void Edge::speak(const Prices& own, TimeNs now, EdgeBody& body) {
   body.edge_number = edge_number;
   body.seq = seq;
   body.ack = seq_heard;
+  body.frozen = frozen;
   SentEntry entry{seq, now, own, sent};
   // The peer decodes a price difference against the price in its own message `ack`. So a difference
   // is possible only if that message carried the price held here.

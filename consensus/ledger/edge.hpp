@@ -1,9 +1,12 @@
 // One end of an edge between two accounts: how much either end has granted, what the peer is known
 // to have received, and when the peer was last heard.
 //
-// Symbols: sent = S, the parts this end ever granted to the peer; heard = R, the largest S of the
-// peer that was heard. Both only grow, so a message is idempotent: loss, repetition and reordering
-// cost time, never shares. Invariant I1: heard at one end <= sent at the other (docs/ledger.md).
+// Symbols: sent = S, the parts this end ever granted to the peer; claimed, the largest S of the
+// peer that was heard; heard = R, what of it counts here. Both S and R only grow, so a message is
+// idempotent: loss, repetition and reordering cost time, never shares. Invariant I1: heard at one
+// end <= sent at the other (docs/ledger.md). R - S stays within the peer's limit, and S - R within
+// this end's own (consensus/credit.hpp): what the peer claims beyond its limit counts once
+// something went back.
 #pragma once
 
 #include <array>
@@ -38,11 +41,18 @@ struct Edge {
   // This end has closed the edge for good: its numbers stand, and nothing is sent, heard or counted
   // on it any more. The edge is removed when the register says so.
   bool closing = false;
+  // This end grants nothing more on the edge and has told the keepers its numbers. That holds until
+  // the register has renewed or closed the edge: the numbers may be entered at any time.
+  bool frozen = false;
+  bool renewed = false;      // the edge goes on from an earlier one, of which this end has heard
   bool peer_dead = false;    // according to the register
   bool peer_silent = false;  // according to the keeper that stated the edge
 
   Shares sent{};
   Shares heard{};
+  Shares claimed{};
+  Parts limit = 0;       // how much more this end may have sent than heard, by the register
+  Parts peer_limit = 0;  // how much more of the peer's grants than this end's own count here
   std::uint32_t seq = 0;
   std::uint32_t seq_heard = 0;
   std::uint32_t seq_acked = 0;
@@ -65,6 +75,8 @@ struct Edge {
   // The peer's count of grants according to an incoming message; nullopt if the message builds on
   // one that is no longer remembered, or claims what no honest peer can have sent.
   [[nodiscard]] std::optional<Shares> stated(const EdgeBody& body) const;
+  // Counts what the peer claims, as far as the limit allows.
+  void count_claims();
   // Applies an incoming message; false if the message must count as not heard.
   bool hear(const EdgeBody& body, TimeNs now);
   // Fills in the numbers of the next outgoing message and remembers the message.

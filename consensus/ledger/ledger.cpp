@@ -1,6 +1,7 @@
 #include "consensus/ledger/ledger.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/require.hpp"
 
@@ -41,7 +42,8 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   base_ = {};
   edges_.clear();
   version_ = 0;
-  alone_ = asked_ = dead_ = behind_ = false;
+  asked_ = dead_ = behind_ = false;
+  living_ = 0;
   newest_edge_told_ = 0;
   quorum_ = quorum_next_ = 1;
   quorum_revision_ = 0;
@@ -49,10 +51,12 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
   asked_at_ = 0;
   members_since_ = told_at_ = now;
   outside_since_ = now;
+  words_.forget_statements();
   if (keepers_version_ == 0) {
     // Requests go to the keepers of the founding until somebody names the present ones.
     keepers_ = first_accounts(*founders_);
     keepers_.resize(keepers_for(keepers_.size()));
+    first_version_ = 0;
   }
   configure_voter();
   voter_.begin(self_, {}, now);
@@ -61,6 +65,7 @@ void Ledger::begin(std::uint32_t incarnation, TimeNs now) {
 // The account was declared dead: the same process goes on under the next incarnation. It keeps the
 // register that it holds, because it may be the only one to know the version that declared it dead.
 void Ledger::live_on(TimeNs now) {
+  if (self_.incarnation >= kIncarnationMax) return;  // stays outside: there is no later account
   Register known = voter_.value();
   begin(self_.incarnation + 1, now);
   voter_.begin(self_, std::move(known), now);
@@ -68,25 +73,33 @@ void Ledger::live_on(TimeNs now) {
 
 void Ledger::configure_voter() {
   const DurationNs longest = silence_limit() + drift_over(silence_limit(), config_.drift_ppm);
-  voter_.configure({config_.tick, longest}, founding_epoch_, config_.faults.untagged_closings);
+  voter_.configure({config_.tick, longest}, founding_epoch_,
+                   {config_.faults.untagged_closings, config_.faults.trusting});
 }
 
 void Ledger::found(Register value, TimeNs now) {
+  value.version += config_.counters.version;
+  value.edges_opened += config_.counters.edge_number;
+  for (Entry& e : value.entries) e.changed = value.version;
   configure_voter();
   const Entry* mine = value.find(self_);
   LAIRD_REQUIRE(mine != nullptr, "a founder is in the founding register");
   keepers_ = value.keepers;
-  keepers_version_ = version_ = value.version;
+  keepers_version_ = version_ = first_version_ = value.version;
+  first_version_at_ = now;
   outside_since_ = kNever;
   base_ = mine->base;
   quorum_ = mine->quorum;
-  alone_ = value.entries.size() == 1;
+  living_ = static_cast<std::uint32_t>(value.entries.size());
   edges_.clear();
   for (const Tie& t : mine->ties) {
     Edge& e = edges_.emplace_back();
     e.peer = t.peer;
     e.edge_number = t.edge_number;
     e.heard_at = now;
+    e.seq = config_.counters.seq;
+    e.limit = t.limit;
+    e.peer_limit = value.find(t.peer)->tie_to(self_)->limit;
   }
   if (value.is_keeper(self_)) voter_.begin(self_, std::move(value), now);
 }
@@ -99,11 +112,7 @@ void Ledger::attach(std::shared_ptr<const NeighbourGraph> founders,
 
 void Ledger::set_demand(std::size_t resource, const Demand& demand) {
   LAIRD_REQUIRE(resource < kResources, "there are three resources");
-  Demand d = demand;
-  d.urgency = std::max<std::uint16_t>(d.urgency, 1);
-  d.floor = std::clamp<Parts>(d.floor, 0, kWhole);
-  d.cap = std::clamp<Parts>(d.cap, d.floor, kWhole);
-  d.demand = std::clamp<Parts>(d.demand, 0, kWhole);
+  const Demand d = in_range(demand);
   if (d.urgency != demand_[resource].urgency) {
     for (Edge& e : edges_) e.terms_seq = 0;
   }
@@ -178,30 +187,44 @@ std::uint8_t Ledger::degree() const {
 void Ledger::on_message(NodeId from, const Message& m, TimeNs now, Out& out) {
   if (from == self_.node || left_) return;
   if (const auto* edge = std::get_if<EdgeBody>(&m.body)) {
-    if (m.founding_epoch == founding_.promised && founding_epoch_ == 0 && m.founding_epoch != 0)
-      start_epoch(now);
-    if (m.founding_epoch != founding_epoch_ || founding_epoch_ == 0) {
-      ++rejected_;
-      return;
-    }
+    if (m.founding_epoch != founding_epoch_ || founding_epoch_ == 0) return refuse(Refusal::kEpoch);
     return on_edge(from, *edge, now);
   }
   const Account sender{from, m.from_incarnation};
-  if (!sender.valid()) {
-    ++rejected_;
-    return;
-  }
+  if (!sender.valid()) return refuse(Refusal::kNotAKeeper);
   on_register_message(sender, m, now, out);
 }
 
 void Ledger::on_edge(NodeId from, const EdgeBody& body, TimeNs now) {
   for (Edge& e : edges_) {
     if (e.peer.node != from || e.edge_number != body.edge_number) continue;
-    if (!e.closing && !e.hear(body, now)) ++rejected_;
+    if (!e.closing && !e.hear(body, now)) refuse(Refusal::kEdgeNumbers);
     return;
   }
   behind_ |= body.edge_number > newest_edge_told_;
+  refuse(Refusal::kEdge);
+}
+
+void Ledger::refuse(Refusal reason) {
   ++rejected_;
+  refusals_.add(reason);
+}
+
+bool Ledger::note_other_wire(NodeId from, std::uint8_t version) {
+  const auto at = std::find_if(other_wires_.begin(), other_wires_.end(),
+                               [&](const OtherWire& o) { return o.node == from; });
+  if (at != other_wires_.end()) return std::exchange(at->version, version) != version;
+  if (other_wires_.size() < kAccountsMax) other_wires_.push_back({from, version});
+  return true;
+}
+
+Refusals Ledger::refusals() const {
+  Refusals all = refusals_;
+  const Refusals voters = voter_.refusals();
+  for (std::size_t k = 0; k < kRefusals; ++k) {
+    all.add(static_cast<Refusal>(k), voters.of(static_cast<Refusal>(k)));
+  }
+  return all;
 }
 
 // An edge is closed for good after too much silence, when the register calls the peer dead, or when
@@ -211,7 +234,9 @@ void Ledger::close_edges(TimeNs now) {
   const bool empty = std::all_of(held.begin(), held.end(), [](Parts p) { return p <= kDust; });
   const bool all = leaving_ && (empty || now - leaving_since_ > kLeaveTicks * config_.tick);
   for (Edge& e : edges_) {
-    if (e.closing || (!e.peer_dead && !all && now - e.heard_at < silence_max(e, now))) continue;
+    const bool used_up = e.seq >= kSeqMax;
+    const bool silent = now - e.heard_at >= silence_max(e, now);
+    if (e.closing || (!e.peer_dead && !all && !silent && !used_up)) continue;
     e.closing = true;
     e.closed_at = now;
   }
@@ -262,6 +287,7 @@ void Ledger::on_tick(TimeNs now, Out& out) {
     return;
   }
   if (dead_) live_on(now);
+  count_speakers(now);
   if (leaving_ && leaving_since_ == 0) leaving_since_ = now;
   close_edges(now);
   retire_edges(now);

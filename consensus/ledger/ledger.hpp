@@ -21,7 +21,9 @@
 //   fleet is founded as soon as every member is present (founding.hpp).
 // - After a restart with the journal: construct the ledger, read the archive over it, and attach()
 //   the neighbour graphs. If the time spent away is not known, start without the journal.
-// - Messages go to any member, not only to neighbours. The transport must name the sender.
+// - Messages go to any member, not only to neighbours. The transport must name the sender truly:
+// the
+//   ledger believes what enough members say alike, and nothing on one member's word alone.
 #pragma once
 
 #include <memory>
@@ -30,6 +32,7 @@
 #include "consensus/ledger/demand.hpp"
 #include "consensus/ledger/edge.hpp"
 #include "consensus/ledger/founding.hpp"
+#include "consensus/ledger/words.hpp"
 #include "consensus/neighbour_graph.hpp"
 #include "consensus/timing.hpp"
 #include "consensus/voting/register_voter.hpp"
@@ -40,6 +43,7 @@ namespace laird::consensus {
 struct LedgerFaults {
   bool no_fence = false;           // a node that is cut off goes on using its share
   bool untagged_closings = false;  // a closing counts whichever edge and incarnation it names
+  bool trusting = false;           // every member is believed on its word alone
 };
 
 struct LedgerConfig {
@@ -49,6 +53,7 @@ struct LedgerConfig {
   std::uint32_t drift_ppm = 200;       // clocks run within this of true time
   std::uint32_t theta_permille = 800;  // step of the price rule
   LedgerFaults faults;
+  CountersBegin counters;  // for simulations
 };
 
 class Ledger {
@@ -83,18 +88,27 @@ class Ledger {
   // Whether the account is entered in the register. False before that, and between two
   // incarnations.
   [[nodiscard]] bool entered() const { return version_ != 0 && !dead_; }
-  [[nodiscard]] std::uint32_t founding_epoch() const { return founding_epoch_; }
+  [[nodiscard]] Epoch founding_epoch() const { return founding_epoch_; }
   [[nodiscard]] const std::vector<Edge>& edges() const { return edges_; }
   [[nodiscard]] const Shares& base() const { return base_; }
   // The newest register this node holds as a keeper; version 0: it holds none.
   [[nodiscard]] const Register& registered() const { return voter_.value(); }
   // The next version for which this node has voted as a keeper; nullptr: none.
   [[nodiscard]] const Register* voted_for() const { return voter_.voted_for(); }
+  // Whether this node can tell others that version as a keeper that knows it.
+  [[nodiscard]] bool remembers(std::uint32_t version) const { return voter_.remembers(version); }
   // Whether the account was declared dead: the next tick begins a new incarnation.
   [[nodiscard]] bool dead() const { return dead_; }
   [[nodiscard]] std::uint64_t rejected() const { return rejected_; }
+  // A message of another wire version came from that node. True if that was not known yet: then
+  // somebody should be told.
+  bool note_other_wire(NodeId from, std::uint8_t version);
+  // What was refused, by reason.
+  [[nodiscard]] Refusals refusals() const;
   [[nodiscard]] const LedgerConfig& config() const { return config_; }
   [[nodiscard]] std::uint64_t ticks() const { return ticks_; }
+  // Whom this node asks, as the keepers of the register.
+  [[nodiscard]] const std::vector<Account>& known_keepers() const { return keepers_; }
   // The most that would have to move over one of this node's edges so that both ends lack equally;
   // nullopt: no neighbour has told its price. For reports, never for a decision.
   [[nodiscard]] std::optional<Parts> disagreement(std::size_t resource) const;
@@ -130,7 +144,23 @@ class Ledger {
 
   // register_requests.cpp: what is asked of the register, and what it says
   void on_register_message(const Account& from, const Message& m, TimeNs now, Out& out);
+  void on_keepers_message(const Account& from, const Message& m, TimeNs now, Out& out);
+  // How many members have to say the same before it is believed.
+  [[nodiscard]] std::size_t words_needed(TimeNs now) const;
+  [[nodiscard]] std::size_t words_needed_of(const Account& keeper, std::uint32_t version,
+                                            TimeNs now) const;
+  void note_first_version(std::uint32_t version, TimeNs now);
+  // Whether one member's word that the register has that version may be true (kVersionStep).
+  [[nodiscard]] bool believable(std::uint32_t version, TimeNs now) const;
+  [[nodiscard]] std::optional<NodeId> only_keeper() const;
+  void count_speakers(TimeNs now);
+  // Draws the conclusions from what enough members say alike.
+  void heed_words(TimeNs now);
+  void heed_statements(TimeNs now);
+  void follow(Epoch founding_epoch, bool sure, TimeNs now);
+  void refuse(Refusal reason);
   void apply(const StatementBody& s, TimeNs now);
+  static void go_on_from(const std::vector<Edge>& old, Edge& edge);
   void catch_up(TimeNs now);
   void ask(TimeNs now, Out& out);
   void review_quorum();
@@ -144,24 +174,32 @@ class Ledger {
   void found_if_lost(TimeNs now, Out& out);
   void call_roll(TimeNs now, Out& out);
   void judge_roll(TimeNs now);
-  [[nodiscard]] bool register_lost() const;
-  [[nodiscard]] PresentBody present(std::uint32_t call) const;
+  [[nodiscard]] bool register_lost(TimeNs now) const;
+  bool lost_again(TimeNs now);
+  [[nodiscard]] bool stands(const PresentBody& claim) const;
+  [[nodiscard]] Epoch next_epoch(const std::vector<Account>& accounts) const;
+  [[nodiscard]] bool at_work(TimeNs now) const { return entered() && !fenced(now); }
+  [[nodiscard]] PresentBody present(std::uint64_t call) const;
+  void begin_roll(TimeNs now);
+  void take_present(const Account& from, const PresentBody& body);
   bool on_founding_message(const Account& from, const Message& m, TimeNs now, Out& out);
   void on_found(const Account& from, const FoundBody& body, TimeNs now, Out& out);
+  void on_found_ack(const Account& from, const FoundAckBody& body, TimeNs now, Out& out);
+  void tell_left(Out& out) const;
   void start_epoch(TimeNs now);
   [[nodiscard]] bool stuck(TimeNs now) const;
   [[nodiscard]] NodeId caller() const { return members_->members().front(); }
 
   LedgerConfig config_;
   Account self_;
-  std::uint32_t founding_epoch_ = 0;  // 0: none, the node waits for a founding
+  Epoch founding_epoch_ = 0;  // 0: none, the node waits for a founding
   std::shared_ptr<const NeighbourGraph> founders_;
   std::shared_ptr<const NeighbourGraph> members_;
   std::array<Demand, kResources> demand_{};
   Shares base_{};
   std::vector<Edge> edges_;
   std::uint32_t version_ = 0;  // of the register's last statement on this account; 0: none yet
-  bool alone_ = false;         // no other account lives
+  std::uint32_t living_ = 0;   // how many accounts that statement counted
   std::uint8_t quorum_ = 1;
   std::uint32_t quorum_revision_ = 0;
   std::uint8_t quorum_next_ = 1;  // asked for as term_ + 1, if asked_
@@ -183,6 +221,25 @@ class Ledger {
   bool behind_ = false;  // a neighbour speaks on an edge that no statement has named yet
   std::uint64_t ticks_ = 0;
   std::uint64_t rejected_ = 0;
+  Words words_;
+  // What was believed of one member alone, and the version that was certain before it.
+  struct Unsure {
+    bool epoch = false;
+    bool keepers = false;
+    std::uint32_t keepers_version = 0;
+    void archive(Archive& ar) { ar(epoch, keepers, keepers_version); }
+  };
+  struct OtherWire {
+    NodeId node = 0;
+    std::uint8_t version = 0;
+    void archive(Archive& ar) { ar(node, version); }
+  };
+  std::vector<OtherWire> other_wires_;
+  Unsure unsure_;
+  std::uint32_t one_speaker_ticks_ = 0;  // for how many ticks one member alone has spoken
+  Refusals refusals_;
+  std::uint32_t first_version_ = 0;  // the first known of this founding, and since when; 0: none
+  TimeNs first_version_at_ = 0;
 };
 
 }  // namespace laird::consensus

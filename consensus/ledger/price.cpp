@@ -1,22 +1,31 @@
 // Prices and grants: how shares move to where they are needed most. docs/ledger.md, "Price and
 // grant".
 //
-// Source: equation (30) of the co-optimization paper with Hessian-scaled weights; box constraints
-// by best response instead of the paper's penalty. Symbols: h holding, d demand, a urgency, [floor,
-// cap] the box; m the mean price of the neighbours; lambda the price; theta the step (permille in
-// the configuration).
-//   x*(m)  = clip(d + m/a, floor, cap)          what this board would take at the price m
-//   lambda = m + a (h - x*(m))                  inside the box this is a (h - d)
+// Source: equation (30) of the co-optimization paper with Hessian-scaled weights; the box and the
+// kink of the cost (consensus/ledger/demand.hpp) by best response instead of the paper's penalty.
+// Symbols: h holding, f the cost, a urgency (the slope of f' wherever it has one), [floor, cap] the
+// box; m the mean price of the neighbours; lambda the price; theta the step (permille in the
+// configuration).
+//   x*(m)  = the x in [floor, cap] with f'(x) = m       what this board would take at the price m
+//   lambda = m + g a (h - x*(m)),  g = 1 where m moves x*, 2 where x* is stuck
 //   flow   = theta (lambda_i - lambda_j) / (max(deg_i, deg_j) (a_i + a_j)), downhill only
-// A board at its cap thus quotes its neighbours' price plus a times its surplus, and so passes
-// shares on without a multiplier that would have to be integrated up. Both ends see the price of
-// the other late; each corrects it by what it has granted since (a_j times the grants that the
-// price cannot reflect yet). Where the whole is more than all caps together no price balances, and
-// each round would add the surplus to everybody's price. So m is limited to twice the highest price
-// that a board inside its box can quote; otherwise a fleet that was idle for a night would need as
-// long to find its prices.
+// f' has the slope a on both sides of the kink, so where m moves x* the price does not depend on m:
+// it is f' continued from that side, a (h - want) above the demand and a (h - want) - p below it.
+// At a bound, and at the kink for all m between the prices of its two sides, x* stays where it is:
+// the board quotes its neighbours' price plus what it has too much, and so passes shares on without
+// a multiplier that would have to be integrated up. There g = 2: the price of the board does not
+// help to end the surplus as it does elsewhere, so twice the difference makes the neighbours, whose
+// slopes are about as large, take theta of all of it in one round. lambda is continuous in h and in
+// m, and one slope serves both tiers, so neither the step nor what peers know of it changes at the
+// kink. Both
+// ends see the price of the other late; each corrects it by what it has granted since (a_j times
+// the grants that the price cannot reflect yet). Where the whole is more than all caps together, or
+// less than all floors, no price balances, and each round would add the difference to everybody's
+// price. So m is limited to twice the highest and the lowest price that a board inside its box can
+// quote; otherwise a fleet that was idle for a night would need as long to find its prices.
 #include <algorithm>
 
+#include "consensus/credit.hpp"
 #include "consensus/ledger/ledger.hpp"
 #include "consensus/quantizer.hpp"
 
@@ -26,6 +35,8 @@ namespace {
 // The limit of m, in units of the whole times the greatest urgency among this board and its
 // neighbours. A board inside its box quotes at most one whole times its own urgency.
 constexpr Wide kPriceCeiling = 2;
+constexpr Wide kPriceBottom = 2;
+constexpr Wide kStuckGain = 2;
 
 std::int64_t predicted_price(const Edge& e, std::size_t r) {
   return bounded(e.price[r] + static_cast<Wide>(e.urgency[r]) * (e.sent[r] - e.reflected[r]));
@@ -41,7 +52,8 @@ bool priced(const Edge& e) {
 Demand Ledger::demand_of(std::size_t r) const {
   if (!leaving_) return demand_[r];
   Demand none = demand_[r];
-  none.demand = none.floor = none.cap = 0;
+  none.demand = none.want = none.floor = none.cap = 0;
+  none.miss_price = 0;
   return none;
 }
 
@@ -61,11 +73,12 @@ Prices Ledger::prices() const {
       ++count;
     }
     const Wide ceiling = kPriceCeiling * urgency_most * kWhole;
+    const Wide bottom = -kPriceBottom * (urgency_most * kWhole + kMissPriceMax);
     const std::int64_t mean =
-        bounded(count == 0 ? a * (held[r] - d.demand) : std::min(sum / count, ceiling));
-    const Parts best = std::clamp(d.demand + mean / d.urgency, d.floor, d.cap);
-    out[r] = bounded(best == d.floor || best == d.cap ? mean + a * (held[r] - best)
-                                                      : a * (held[r] - d.demand));
+        bounded(count == 0 ? a * (held[r] - d.want) : std::clamp(sum / count, bottom, ceiling));
+    const Response wish = response_to(d, mean);
+    out[r] = bounded(wish.stuck ? mean + kStuckGain * a * (held[r] - wish.best)
+                                : a * held[r] - wish.offset);
   }
   return out;
 }
@@ -100,7 +113,7 @@ void Ledger::grant_resource(std::size_t r) {
   Wide total = 0;
   for (std::size_t i = 0; i < edges_.size(); ++i) {
     const Edge& e = edges_[i];
-    if (!priced(e)) continue;
+    if (!priced(e) || e.frozen) continue;
     const Wide drop = static_cast<Wide>(own) - predicted_price(e, r);
     if (drop <= 0) continue;
     const Wide share = std::max<Wide>(own_degree, e.degree) * (own_urgency + e.urgency[r]) * 1000;
@@ -111,7 +124,14 @@ void Ledger::grant_resource(std::size_t r) {
     if (flow[i] == 0) continue;
     const Parts fair =
         total <= spare ? flow[i] : static_cast<Parts>(static_cast<Wide>(flow[i]) * spare / total);
-    edges_[i].sent[r] += flow_floor(fair);
+    Edge& e = edges_[i];
+    // The neighbour counts nothing beyond the limit of this end.
+    const Parts given = e.sent[r] - e.heard[r];
+    const Parts room = std::max<Parts>(e.limit - given, 0);
+    e.sent[r] += flow_floor(std::min(fair, room));
+    // What went over the edge is entered in the register, so that both ends begin with new limits.
+    // Small amounts are not worth a version.
+    e.frozen |= fair > room && given > tie_limit(living_) / 8;
   }
 }
 

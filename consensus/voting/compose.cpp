@@ -8,15 +8,24 @@
 namespace laird::consensus {
 
 Register RegisterVoter::compose(TimeNs now) {
-  RegisterEdit edit(value(), untagged_closings_);
-  for (const Pending& p : pending_) enter(edit, p, now);
+  RegisterEdit edit(value(), faults_.untagged_closings);
+  if (value().version >= kVersionMax) return edit.finish(self_);
+  renew(edit);
+  for (const Pending& p : pending_) {
+    if (p.believed()) enter(edit, p, now);
+  }
   if (suspicions_.review(edit.state(), value(), closed_upon(), now)) news_ = true;
-  for (const Account& a : suspicions_.unresponsive(now)) {
+  const int silence = ballots_.has_waited_long(now) ? kSurelyUnresponsiveTicks : kUnresponsiveTicks;
+  for (const Account& a : suspicions_.unresponsive(silence, now)) {
     const Entry* e = edit.state().find(a);
     if (a == self_ || e == nullptr || e->dead) continue;
-    if (suspicions_.supporters(edit.state(), *e, now) < e->quorum) edit.declare_dead(a, false);
+    if (suspicions_.supporters(edit.state(), *e, now) < support_needed(e->quorum)) {
+      edit.declare_dead(a, false);
+    }
   }
-  for (const Pending& p : pending_) release(edit, p);
+  for (const Pending& p : pending_) {
+    if (p.believed()) release(edit, p);
+  }
   edit.settle(self_);
   std::vector<Account> heard = suspicions_.contacts(now);
   heard.push_back(self_);
@@ -24,9 +33,23 @@ Register RegisterVoter::compose(TimeNs now) {
   return edit.finish(self_);
 }
 
+// Renews the edges of which both ends tell the same numbers.
+void RegisterVoter::renew(RegisterEdit& edit) const {
+  for (const Pending& p : pending_) {
+    for (const Closing& mine : p.body.renewals) {
+      const Pending* other = pending_of(mine.peer);
+      if (!p.believed() || mine.peer < p.from || other == nullptr || !other->believed()) continue;
+      for (const Closing& theirs : other->body.renewals) {
+        if (theirs.peer == p.from) edit.renew(p.from, mine, theirs);
+      }
+    }
+  }
+}
+
 std::vector<Account> RegisterVoter::closed_upon() const {
   std::vector<Account> out;
   for (const Pending& p : pending_) {
+    if (!p.believed()) continue;
     for (const Closing& c : p.body.closings) out.push_back(c.peer);
   }
   return out;
@@ -55,8 +78,10 @@ void RegisterVoter::enter(RegisterEdit& edit, const Pending& p, TimeNs now) {
   for (const NodeId node : p.body.wanted) {
     if (author_lives && may_open(edit.state().living(node), now)) wanted.push_back(node);
   }
+  // Who leaves is not entered for that, unless it ends an earlier account of its board: nobody else
+  // can say that this one has ended.
   if (newcomer) {
-    if (!p.body.leave) enroll(edit, p, std::move(wanted), now);
+    if (!p.body.leave || edit.state().succeeds(p.from)) enroll(edit, p, std::move(wanted), now);
     return;
   }
   for (const Closing& c : p.body.closings) edit.close(p.from, c);
@@ -91,7 +116,7 @@ void RegisterVoter::enroll(RegisterEdit& edit, const Pending& p, std::vector<Nod
   // The last resort is this keeper itself, even if it is about to leave: it can leave once somebody
   // else has entered.
   if (wanted.empty() && edit.state().alive(self_)) wanted.push_back(self_.node);
-  edit.enroll(p.from, wanted, p.body.members);
+  edit.enroll(p.from, wanted);
 }
 
 // Gives an account that has lost neighbours others in their place, the next in the register's

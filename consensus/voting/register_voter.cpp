@@ -14,7 +14,8 @@ bool same_wishes(RequestBody a, const RequestBody& b) {
 }
 
 bool has_wishes(const RequestBody& b) {
-  return !b.closings.empty() || !b.wanted.empty() || b.leave || b.quorum_revision != 0;
+  return !b.closings.empty() || !b.renewals.empty() || !b.wanted.empty() || b.leave ||
+         b.quorum_revision != 0;
 }
 
 }  // namespace
@@ -24,6 +25,19 @@ void RegisterVoter::Pending::archive(Archive& ar) {
   ar(body);
   ar(at);
   ar(relayed);
+  if (!ar.since(5)) return;
+  ar(by);
+  ar(alike);
+}
+
+void RegisterVoter::Heard::archive(Archive& ar) {
+  ar(keeper);
+  ar(at);
+}
+
+void RegisterVoter::Decision::archive(Archive& ar) {
+  ar(by);
+  ar(value);
 }
 
 void RegisterVoter::archive(Archive& ar) {
@@ -33,18 +47,25 @@ void RegisterVoter::archive(Archive& ar) {
   ar(news_);
   suspicions_.archive(ar);
   ar(probed_at_);
-  if (ar.since(3)) ballots_.archive_tally(ar);
+  if (ar.since(3) && !ar.since(5)) Ballots::archive_old_tally(ar);
+  if (ar.since(5)) {
+    ar.sequence(decisions_, kSpeakersMax);
+    ar.sequence(keepers_heard_, kKeepersMax);
+    ar(one_heard_ticks_);
+    ar(refusals_);
+  }
   if (!ar.reading()) return;
   ballots_.set_self(self_);
   suspicions_.set_self(self_);
 }
 
-void RegisterVoter::configure(const VoterTiming& timing, std::uint32_t founding_epoch,
-                              bool untagged_closings) {
+void RegisterVoter::configure(const VoterTiming& timing, Epoch founding_epoch,
+                              const VoterFaults& faults) {
   tick_ = timing.tick;
   founding_epoch_ = founding_epoch;
-  untagged_closings_ = untagged_closings;
-  ballots_.configure(timing.tick, founding_epoch);
+  longest_silence_ = timing.longest_silence;
+  faults_ = faults;
+  ballots_.configure(timing.tick, founding_epoch, faults.forgets_promises);
   suspicions_.configure(timing.tick, timing.longest_silence);
 }
 
@@ -52,11 +73,15 @@ void RegisterVoter::begin(const Account& self, Register value, TimeNs now) {
   self_ = self;
   ballots_.begin(self);
   pending_.clear();
+  decisions_.clear();
+  keepers_heard_.clear();
+  one_heard_ticks_ = 0;
   news_ = false;
   suspicions_.begin(self);
   probed_at_ = 0;
   if (value.version == 0) return;
   ballots_.adopt(std::move(value));
+  for (const Account& k : this->value().keepers) heard_keeper(k, now);
   adopted(now);
 }
 
@@ -66,6 +91,7 @@ void RegisterVoter::send(NodeId to, Body body, Out& out) const {
 
 void RegisterVoter::on_tick(TimeNs now, Out& out) {
   if (!seated()) return;
+  count_keepers_heard(now);
   std::erase_if(pending_, [&](const Pending& p) {
     return now - p.at > kRequestTicks * tick_ || value().past(p.from);
   });
@@ -95,12 +121,15 @@ std::optional<StatementBody> RegisterVoter::statement_for(const Account& account
   }
   s.dead = e->dead;
   s.confirmed_dead = e->confirmed_dead;
-  s.alone = value().living_count() == 1;
+  s.living = static_cast<std::uint32_t>(value().living_count());
   s.base = e->base;
   s.quorum = e->quorum;
   s.quorum_revision = e->quorum_revision;
   for (const Tie& t : e->ties) {
-    s.ties.push_back({t.peer, t.edge_number, !value().alive(t.peer), never_answered(t.peer, now)});
+    const Entry* peer = value().find(t.peer);
+    const Tie* back = peer == nullptr ? nullptr : peer->tie_to(account);
+    s.ties.push_back({t.peer, t.edge_number, !value().alive(t.peer), never_answered(t.peer, now),
+                      t.limit, back == nullptr ? 0 : back->limit});
   }
   return s;
 }
@@ -115,38 +144,104 @@ void RegisterVoter::on_request(const Account& from, const RequestBody& body, Tim
     } else if (e == nullptr || e->changed > body.version || e->dead) {
       if (const auto s = statement_for(from, now)) send(from.node, *s, out);
     }
+    ballots_.tell_version_before(from, body.version, now, out);
   }
-  take(from, body, false, now);
+  const Entry* e = value().find(from);
+  if (value().past(from) || (e != nullptr && !has_wishes(body) && body.silent.empty())) return;
+  suspicions_.note_successor(from, value(), now);
+  compare_books(from, body);
+  Pending* known = pending_of(from);
+  // A request that a newer one has overtaken on the way is out of date.
+  if (known != nullptr && !known->relayed && body.serial < known->body.serial) return;
+  Pending received{from, body, now, false, 0, false};
+  received.body.echo = 0;
+  if (e != nullptr && !has_wishes(body)) return heed(received, now);
+  if (Pending* kept = insert(std::move(received))) heed(*kept, now);
 }
 
+// What one keeper relays may be made up. It counts once another keeper has relayed the same, and
+// never against what the author itself has said here.
 void RegisterVoter::on_relay(const Account& by, const RelayBody& body, TimeNs now) {
   if (!seated() || !value().is_keeper(by) || body.from == self_) return;
-  note_contact(body.from, false, now);
-  take(body.from, body.request, true, now);
+  const Account& from = body.from;
+  const Entry* e = value().find(from);
+  if (value().past(from) || (e != nullptr && !has_wishes(body.request))) return;
+  Pending* known = pending_of(from);
+  if (known != nullptr && !known->relayed) return;
+  if (known != nullptr && known->by != by.node && same_wishes(known->body, body.request)) {
+    news_ |= !known->alike;
+    known->alike = true;
+    known->at = now;
+    known->body.serial = std::max(known->body.serial, body.request.serial);
+  } else if (known == nullptr || known->by == by.node ||
+             known->body.serial <= body.request.serial) {
+    Pending received{from, body.request, now, true, by.node, false};
+    received.body.echo = 0;
+    // The same keeper again with the same wishes changes nothing of what the other one said.
+    received.alike = known != nullptr && known->by == by.node && known->alike &&
+                     same_wishes(known->body, body.request);
+    known = insert(std::move(received));
+  }
+  if (known == nullptr || !known->believed()) return;
+  note_contact(from, false, now);
+  heed(*known, now);
 }
 
-void RegisterVoter::take(const Account& from, const RequestBody& body, bool relayed, TimeNs now) {
-  const Entry* e = value().find(from);
-  for (const Account& a : body.silent) {
-    if (e != nullptr && e->tie_to(a) != nullptr) suspect(a, from, now);
-  }
-  if (value().past(from) || (e != nullptr && !has_wishes(body))) return;
-  suspicions_.note_successor(from, value(), now);
+RegisterVoter::Pending* RegisterVoter::pending_of(const Account& from) {
   const auto at = std::lower_bound(pending_.begin(), pending_.end(), from, kFromBefore);
-  Pending received{from, body, now, relayed};
-  received.body.echo = 0;
-  if (at != pending_.end() && at->from == from) {
-    // A request that a newer one has overtaken on the way is out of date.
-    if (body.serial < at->body.serial) return;
-    news_ |= !same_wishes(at->body, body);
-    *at = std::move(received);
-  } else if (pending_.size() < kRequestsMax) {
-    pending_.insert(at, std::move(received));
-    news_ = true;
+  return at != pending_.end() && at->from == from ? &*at : nullptr;
+}
+
+const RegisterVoter::Pending* RegisterVoter::pending_of(const Account& from) const {
+  const auto at = std::lower_bound(pending_.begin(), pending_.end(), from, kFromBefore);
+  return at != pending_.end() && at->from == from ? &*at : nullptr;
+}
+
+// Keeps a request in place of the author's earlier one; nullptr: there is no room.
+RegisterVoter::Pending* RegisterVoter::insert(Pending received) {
+  if (Pending* known = pending_of(received.from)) {
+    news_ |= !same_wishes(known->body, received.body) || known->believed() != received.believed();
+    *known = std::move(received);
+    return known;
   }
-  for (const Closing& c : body.closings) {
-    if (e != nullptr && e->tie_to(c.peer) != nullptr) suspect(c.peer, from, now);
+  if (pending_.size() >= kRequestsMax) return nullptr;
+  news_ = true;
+  const auto at = std::lower_bound(pending_.begin(), pending_.end(), received.from, kFromBefore);
+  return &*pending_.insert(at, std::move(received));
+}
+
+// Whom the author calls silent, and whom it has closed upon, is suspected.
+void RegisterVoter::heed(const Pending& p, TimeNs now) {
+  const Entry* e = value().find(p.from);
+  if (e == nullptr) return;
+  for (const Account& a : p.body.silent) {
+    if (e->tie_to(a) != nullptr) suspect(a, p.from, now);
   }
+  for (const Closing& c : p.body.closings) {
+    if (e->tie_to(c.peer) != nullptr) suspect(c.peer, p.from, now);
+  }
+}
+
+// If both ends have closed an edge, neither can have heard more than the other has sent.
+void RegisterVoter::compare_books(const Account& from, const RequestBody& body) {
+  for (const Closing& mine : body.closings) {
+    const Pending* other = pending_of(mine.peer);
+    if (other == nullptr || other->relayed) continue;
+    for (const Closing& theirs : other->body.closings) {
+      if (theirs.peer != from || theirs.edge_number != mine.edge_number) continue;
+      for (std::size_t r = 0; r < kResources; ++r) {
+        if (mine.heard[r] <= theirs.sent[r] && theirs.heard[r] <= mine.sent[r]) continue;
+        refusals_.add(Refusal::kBooks);
+        break;
+      }
+    }
+  }
+}
+
+Refusals RegisterVoter::refusals() const {
+  Refusals all = refusals_;
+  all.add(Refusal::kEquivocation, ballots_.equivocations());
+  return all;
 }
 
 // Passes requests that are not entered yet on to whoever proposes next: the author's own link to
@@ -202,11 +297,44 @@ void RegisterVoter::take_over(TimeNs now, Out& out) {
   if (ballots_.should_take_over(loses_turn(now))) ask_for_floor(now, out);
 }
 
+// A single keeper needs nobody's promise.
 void RegisterVoter::ask_for_floor(TimeNs now, Out& out) {
   ballots_.prepare(now, out);
-  if (!ballots_.promised_by_majority()) return;
-  const Register* bound = ballots_.must_propose();
-  start_accepting(bound == nullptr ? compose(now) : *bound, now, out);
+  const auto choice = ballots_.choice();
+  if (!choice) return;
+  const Register* value = bound(*choice, now);
+  if (choice->free || value != nullptr) {
+    start_accepting(choice->free ? compose(now) : Register(*value), now, out);
+  }
+}
+
+// What a single keeper says it is locked on may be made up: this keeper proposes it only if it
+// would vote for it. Otherwise it waits for more promises, until they leave it free.
+const Register* RegisterVoter::bound(const Ballots::Choice& choice, TimeNs now) {
+  if (choice.free) return nullptr;
+  const Register* value = ballots_.offered(choice.digest);
+  if (value == nullptr || value->version != this->value().version + 1) return nullptr;
+  const bool own = ballots_.voted_for() != nullptr && *ballots_.voted_for() == *value;
+  const std::vector<Account>& keepers = this->value().keepers;
+  const bool only_two = std::any_of(keepers.begin(), keepers.end(), [&](const Account& k) {
+    return k != self_ && nobody_else(k, now);
+  });
+  return choice.vouched || own || justified(*value, now) || (only_two && sane(*value)) ? value
+                                                                                       : nullptr;
+}
+
+bool RegisterVoter::justified(const Register& proposed, TimeNs now) {
+  if (faults_.trusting || faults_.untagged_closings || faults_.unjudged) return true;
+  Evidence evidence;
+  evidence.request = [this](const Account& a) -> const RequestBody* {
+    const Pending* p = pending_of(a);
+    return p != nullptr && p->believed() ? &p->body : nullptr;
+  };
+  evidence.may_be_dead = [this, now](const Register& candidate, const Entry& e) {
+    return e.account != self_ && suspicions_.is_unresponsive(e.account, now) &&
+           suspicions_.supporters(candidate, e, now) < support_needed(e.quorum);
+  };
+  return unjustified(value(), proposed, evidence) == nullptr;
 }
 
 void RegisterVoter::start_accepting(Register value, TimeNs now, Out& out) {
@@ -219,10 +347,14 @@ void RegisterVoter::on_prepare(const Account& from, const PrepareBody& body, Tim
 }
 
 void RegisterVoter::on_promise(const Account& from, const PromiseBody& body, TimeNs now, Out& out) {
-  if (!ballots_.on_promise(from, body)) return;
+  if (!ballots_.on_promise(from, body, now, out)) return;
   note_contact(from, true, now);
-  if (!ballots_.promised_by_majority()) return;
-  if (const Register* bound = ballots_.must_propose()) return start_accepting(*bound, now, out);
+  const auto choice = ballots_.choice();
+  if (!choice) return;
+  if (!choice->free) {
+    if (const Register* value = bound(*choice, now)) start_accepting(Register(*value), now, out);
+    return;
+  }
   Register next = compose(now);
   if (next.version == value().version || suspicions_.worth_waiting(next, closed_upon(), now)) {
     ballots_.keep_floor();
@@ -233,56 +365,121 @@ void RegisterVoter::on_promise(const Account& from, const PromiseBody& body, Tim
 }
 
 void RegisterVoter::on_accept(const Account& from, const AcceptBody& body, TimeNs now, Out& out) {
-  if (ballots_.on_accept(from, body, now, out)) decide_if_voted(now, out);
+  const auto judge = [this, &from, now](const Register& proposed) {
+    if (justified(proposed, now) || (sane(proposed) && nobody_else(from, now))) {
+      return true;
+    }
+    refusals_.add(Refusal::kUnjustified);
+    return false;
+  };
+  if (ballots_.on_accept(from, body, judge, now, out)) decide_if_voted(now, out);
 }
 
 void RegisterVoter::on_accepted(const Account& from, const AcceptedBody& body, TimeNs now,
                                 Out& out) {
+  if (body.version <= value().version && value().is_keeper(from)) {
+    // Its vote was counted here already, and ours have not reached it.
+    return send(from.node, DecidedBody{value()}, out);
+  }
   if (body.version != value().version + 1) return;
   if (ballots_.is_accepting(body.ballot)) note_contact(from, true, now);
-  ballots_.tally(body.ballot, from);
+  ballots_.on_accepted(from, body);
   decide_if_voted(now, out);
 }
 
-void RegisterVoter::on_refused(const RefusedBody& body, TimeNs now) {
-  ballots_.on_refused(body, now);
+void RegisterVoter::heard_keeper(const Account& from, TimeNs now) {
+  if (!value().is_keeper(from)) return;
+  std::erase_if(keepers_heard_, [&](const Heard& h) { return h.keeper == from; });
+  if (keepers_heard_.size() >= kKeepersMax) keepers_heard_.erase(keepers_heard_.begin());
+  keepers_heard_.push_back({from, now});
 }
 
-void RegisterVoter::on_decided(const Register& value, TimeNs now) {
-  if (value.version <= ballots_.decided().version) return;
-  ballots_.adopt(value);
+// Ticks count, not time: a keeper that was away or stood still has not listened meanwhile.
+void RegisterVoter::count_keepers_heard(TimeNs now) {
+  const auto heard =
+      std::count_if(keepers_heard_.begin(), keepers_heard_.end(), [&](const Heard& h) {
+        return h.keeper != self_ && value().is_keeper(h.keeper) && now - h.at < longest_silence_;
+      });
+  one_heard_ticks_ = heard == 1 ? std::min(one_heard_ticks_ + 1, long_enough()) : 0;
+}
+
+bool RegisterVoter::nobody_else(const Account& keeper, TimeNs now) const {
+  const bool heard = std::any_of(keepers_heard_.begin(), keepers_heard_.end(), [&](const Heard& h) {
+    return h.keeper == keeper && now - h.at < longest_silence_;
+  });
+  return value().keepers.size() == 3 && value().is_keeper(keeper) && seated() && heard &&
+         one_heard_ticks_ >= long_enough();
+}
+
+// More than a term, in ticks.
+std::uint32_t RegisterVoter::long_enough() const {
+  return 1 + static_cast<std::uint32_t>(longest_silence_ / std::max<DurationNs>(tick_, 1));
+}
+
+void RegisterVoter::on_refused(const Account& from, const RefusedBody& body, TimeNs now) {
+  ballots_.on_refused(from, body, now);
+}
+
+void RegisterVoter::on_decided(const Account& from, const Register& decided, std::size_t needed,
+                               TimeNs now, Out& out) {
+  if (decided.version <= value().version) return;
+  if (!makes_the_whole(decided) && !faults_.trusting) return refusals_.add(Refusal::kRegister);
+  std::erase_if(decisions_, [&](const Decision& d) { return d.by == from.node; });
+  if (decisions_.size() >= kSpeakersMax) decisions_.erase(decisions_.begin());
+  decisions_.push_back({from.node, decided});
+  ballots_.on_decided_by(from, decided);
+  decide_if_voted(now, out);
+  if (decided.version <= value().version) return;
+  const auto words = std::count_if(decisions_.begin(), decisions_.end(),
+                                   [&](const Decision& d) { return d.value == decided; });
+  if (static_cast<std::size_t>(words) < kWords && !faults_.trusting) {
+    const bool near = value().version == 0 || decided.version - value().version <= kVersionStep;
+    const bool enough =
+        static_cast<std::size_t>(words) >= needed || (nobody_else(from, now) && near);
+    if (!enough || !sane(decided)) return;
+  }
+  const std::vector<Account> keepers_before = value().keepers;
+  const bool seated_before = seated();
+  ballots_.adopt(decided);
   adopted(now);
+  if (seated_before || seated()) announce(keepers_before, {}, now, out);
 }
 
 void RegisterVoter::decide_if_voted(TimeNs now, Out& out) {
-  if (!ballots_.voted_by_majority()) return;
+  if (!ballots_.count_votes(out)) return;
   const std::vector<Account> keepers_before = value().keepers;
+  std::vector<Account> informed;
+  for (const Account& k : keepers_before) {
+    if (k == self_ || ballots_.has_shown_lock(k)) informed.push_back(k);
+  }
   ballots_.decide();
   adopted(now);
-  announce(keepers_before, now, out);
+  announce(keepers_before, informed, now, out);
 }
 
 void RegisterVoter::adopted(TimeNs now) {
   news_ = true;
+  std::erase_if(decisions_, [&](const Decision& d) { return d.value.version <= value().version; });
   suspicions_.on_new_version(value(), now);
 }
 
-// Sends the whole version to the keepers of both versions, and to every other account that it
-// changed what it says of that account.
-void RegisterVoter::announce(const std::vector<Account>& keepers_before, TimeNs now,
-                             Out& out) const {
+// Sends the whole version to the keepers of both versions that may not have it, and what it says of
+// an account to every other account that it changed. Every keeper does so: the accounts count the
+// words of several.
+void RegisterVoter::announce(const std::vector<Account>& keepers_before,
+                             const std::vector<Account>& informed, TimeNs now, Out& out) const {
   std::vector<Account> keepers = keepers_before;
-  const auto informed = [&](const Account& a) {
-    return std::find(keepers.begin(), keepers.end(), a) != keepers.end();
+  const auto holds = [](const std::vector<Account>& list, const Account& a) {
+    return std::find(list.begin(), list.end(), a) != list.end();
   };
   for (const Account& k : value().keepers) {
-    if (!informed(k)) keepers.push_back(k);
+    if (!holds(keepers, k)) keepers.push_back(k);
   }
   for (const Account& k : keepers) {
-    if (k != self_) send(k.node, DecidedBody{value()}, out);
+    if (k != self_ && !holds(informed, k)) send(k.node, DecidedBody{value()}, out);
   }
   for (const Entry& e : value().entries) {
-    if (e.changed != value().version || e.account == self_ || informed(e.account)) continue;
+    if (e.changed != value().version || e.account == self_ || holds(keepers, e.account)) continue;
     if (const auto s = statement_for(e.account, now)) send(e.account.node, *s, out);
   }
 }

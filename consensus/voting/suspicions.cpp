@@ -154,10 +154,10 @@ bool Suspicions::loses_turn(const Account& account, const Register& decided, Tim
          silent_for(*s, kLongUnresponsiveTicks, now);
 }
 
-std::vector<Account> Suspicions::unresponsive(TimeNs now) const {
+std::vector<Account> Suspicions::unresponsive(int ticks, TimeNs now) const {
   std::vector<Account> out;
   for (const Suspicion& s : suspected_) {
-    if (silent_for(s, kUnresponsiveTicks, now)) out.push_back(s.account);
+    if (silent_for(s, ticks, now)) out.push_back(s.account);
   }
   return out;
 }
@@ -198,7 +198,7 @@ bool Suspicions::review(const Register& candidate, const Register& decided,
   // Start probing any account that will soon lack a quorum: the answer is needed by the time the
   // dead neighbours' acknowledgements expire.
   for (const Entry& e : candidate.entries) {
-    if (e.dead || supporters_to_come(candidate, e) >= e.quorum) continue;
+    if (e.dead || supporters_to_come(candidate, e) >= support_needed(e.quorum)) continue;
     news |= suspect(e.account, self_, decided, now);
   }
   std::erase_if(suspected_, [&](const Suspicion& s) {
@@ -206,7 +206,8 @@ bool Suspicions::review(const Register& candidate, const Register& decided,
     if (e == nullptr || e->dead) return true;
     // An account that stays silent stays suspected: more neighbours may be about to close.
     if (!s.answered || now - s.reported_at <= kRequestTicks * tick_) return false;
-    return !holds(closed_upon, s.account) && supporters_to_come(candidate, *e) >= e->quorum;
+    return !holds(closed_upon, s.account) &&
+           supporters_to_come(candidate, *e) >= support_needed(e->quorum);
   });
   return news;
 }

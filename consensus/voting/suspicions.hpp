@@ -65,7 +65,8 @@ class Suspicions {
   // Whether the account's turn to propose goes to the next keeper: it is dead, or it is
   // unresponsive and that is not the impression of one neighbour only.
   [[nodiscard]] bool loses_turn(const Account& account, const Register& decided, TimeNs now) const;
-  [[nodiscard]] std::vector<Account> unresponsive(TimeNs now) const;
+  // The suspected accounts that have been silent for so many ticks.
+  [[nodiscard]] std::vector<Account> unresponsive(int ticks, TimeNs now) const;
   // The accounts heard within kRequestTicks, in order.
   [[nodiscard]] std::vector<Account> contacts(TimeNs now) const;
   // Whether an edge may be opened to the account, because it was heard just now. An account that is

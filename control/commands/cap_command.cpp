@@ -75,8 +75,8 @@ int clear(const Reach& reach, const CapOptions& options) {
   const bool nothing = budget->power_mw_for_now == core::kUnlimited &&
                        (!options.budget || budget->total[2] == core::kUnlimited);
   if (nothing) {
-    std::printf("no %s is set; %s\n", options.budget ? "power budget" : "cap for a time",
-                power_text(*budget, unix_ms_now()).c_str());
+    print("no %s is set; %s\n", options.budget ? "power budget" : "cap for a time",
+          power_text(*budget, unix_ms_now()).c_str());
     return 0;
   }
   if (options.budget && !confirmed("Lift the power budget of the whole fleet?", reach.yes)) {
@@ -96,29 +96,27 @@ int get(const Reach& reach) {
   if (!reach.node.empty()) {
     if (const Status ok = check_board(view, reach.node); !ok) return complain(ok.error());
     const BoardView& board = view.boards().at(reach.node);
-    std::printf("%s: power %s, cap %s\n", reach.node.c_str(),
-                fixed(board.number("power_w"), 1, " W").c_str(),
-                fixed(board.number("cap_w"), 1, " W").c_str());
+    print("%s: power %s, cap %s\n", reach.node.c_str(),
+          fixed(board.number("power_w"), 1, " W").c_str(),
+          fixed(board.number("cap_w"), 1, " W").c_str());
     return 0;
   }
   const auto budget = budget_in_force(**client, where->timeout);
   if (!budget) return complain(budget.error());
   const FleetSums sums = sums_of(view);
   if (reach.json()) {
-    std::printf(
-        "%s\n",
-        json::to_text(Value::object()
+    print("%s\n", json::to_text(
+                      Value::object()
                           .set("rev", budget->rev)
                           .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
                           .set("enforced_w", sums.enforced_w)
                           .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value()))
-            .c_str());
+                      .c_str());
     return 0;
   }
-  std::printf("budget %llu: %s; %s given out, %s drawn\n",
-              static_cast<unsigned long long>(budget->rev),
-              power_text(*budget, unix_ms_now()).c_str(), fixed(sums.enforced_w, 1, " W").c_str(),
-              sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "an unknown power");
+  print("budget %llu: %s; %s given out, %s drawn\n", static_cast<unsigned long long>(budget->rev),
+        power_text(*budget, unix_ms_now()).c_str(), fixed(sums.enforced_w, 1, " W").c_str(),
+        sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "an unknown power");
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "control/commands/commands.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/screen/output.hpp"
 
 namespace laird::control {
 namespace {
@@ -12,7 +13,7 @@ using json::Value;
 
 // Options whose value is a file or a folder, as a pattern of bash's and zsh's `case`.
 constexpr std::string_view kTakeFiles =
-    "-f|--file|--config|--credentials|--socket|--dir|--pki|--out";
+    "-f|--file|--config|--credentials|--socket|--dir|--pki|--out|--csv|--trace";
 
 struct Node {
   std::string path;                                        // "lairctl get tasks"
@@ -67,6 +68,9 @@ std::string bash(const std::vector<Node>& nodes) {
          "    word=\"$path ${COMP_WORDS[i]}\"\n"
          "    [[ -n ${words[$word]+there} ]] && path=$word\n"
          "  done\n"
+         "  case $path:$prev in\n"
+         "    'lairctl report:-o') COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n"
+         "  esac\n"
          "  case $prev in\n"
          "    -o|--output) COMPREPLY=($(compgen -W 'text wide json' -- \"$cur\")); return ;;\n"
          "    " +
@@ -243,7 +247,7 @@ std::string man(const cli::Command& app) {
 
 int completion(const cli::Command& app, const std::string& shell) {
   if (shell == "man") {
-    std::fputs(man(app).c_str(), stdout);
+    print_text(man(app));
     return 0;
   }
   std::vector<Node> nodes;
@@ -251,7 +255,7 @@ int completion(const cli::Command& app, const std::string& shell) {
   const std::string text = shell == "bash"  ? bash(nodes)
                            : shell == "zsh" ? zsh(nodes)
                                             : fish(nodes);
-  std::fputs(text.c_str(), stdout);
+  print_text(text);
   return 0;
 }
 
@@ -277,14 +281,14 @@ void add_version(cli::Command& app, int& code) {
   command->callback([reach, &code] {
     code = 0;
     if (!reach->json()) {
-      std::printf("lairctl " LAIRD_VERSION "\n");
+      print("lairctl " LAIRD_VERSION "\n");
       return;
     }
     const Value out = Value::object()
                           .set("lairctl", LAIRD_VERSION)
                           .set("topics", "laird/v1")
                           .set("command_schema", "laird.cmd/1.0");
-    std::printf("%s\n", json::to_text(out).c_str());
+    print_json(out);
   });
 }
 

@@ -59,8 +59,8 @@ void show_details(const mqtt::Reply& reply) {
       const Value* from = change.find("from");
       const Value* to = change.find("to");
       if (key == nullptr || from == nullptr || to == nullptr) continue;
-      std::printf("%s: %s: %s -> %s\n", reply.node.c_str(), harmless(key->as_string()).c_str(),
-                  harmless(short_text(*from)).c_str(), harmless(short_text(*to)).c_str());
+      print("%s: %s: %s -> %s\n", reply.node.c_str(), harmless(key->as_string()).c_str(),
+            harmless(short_text(*from)).c_str(), harmless(short_text(*to)).c_str());
     }
   }
   if (const Value* list = reply.data.find("problems", Kind::kArray)) {
@@ -239,7 +239,7 @@ int get(const Reach& reach, const ConfigOptions& options) {
     ++good;
     add_rows(reply, options.key, table);
   }
-  std::fputs(table.text().c_str(), stdout);
+  print_text(table.text());
   if (boards->size() > 1 || replies.empty()) {
     say("answered " + std::to_string(replies.size()) + " of " + std::to_string(boards->size()));
   }

@@ -26,11 +26,11 @@ int describe_node(const Reach& reach, const std::string& name) {
     Value all = Value::array();
     for (const TaskView& task : tasks) all.add(task_json(task));
     const Value out = board_json(name, board, unix_ms_now()).set("tasks", std::move(all));
-    std::printf("%s\n", json::to_pretty_text(out).c_str());
+    print_json(out, true);
     return 0;
   }
-  std::fputs(describe_board(name, board, unix_ms_now()).c_str(), stdout);
-  if (!tasks.empty()) std::printf("\n%s", tasks_table(tasks, false, false).c_str());
+  print_text(describe_board(name, board, unix_ms_now()));
+  if (!tasks.empty()) print("\n%s", tasks_table(tasks, false, false).c_str());
   return 0;
 }
 
@@ -72,11 +72,11 @@ int describe_one_task(const Reach& reach, const std::string& name) {
     }
   }
   if (reach.json()) {
-    std::printf("%s\n", json::to_pretty_text(task_json(found).set("why", why)).c_str());
+    print_json(task_json(found).set("why", why), true);
     return 0;
   }
-  std::fputs(describe_task(found).c_str(), stdout);
-  if (!why.empty()) std::printf("why           %s\n", why.c_str());
+  print_text(describe_task(found));
+  if (!why.empty()) print("why           %s\n", harmless(why).c_str());
   return 0;
 }
 

@@ -22,14 +22,14 @@ Colour colour_of(Health health) {
   return Colour::kNone;
 }
 
-void print(const Finding& finding, bool colour) {
+void show_finding(const Finding& finding, bool colour) {
   std::string word(name(finding.health));
   word.resize(5, ' ');
   std::string subject = finding.subject;
   subject.resize(std::max<std::size_t>(subject.size(), 9), ' ');
-  std::printf("%s %s %s\n", painted(word, colour_of(finding.health), colour).c_str(),
-              subject.c_str(), finding.text.c_str());
-  if (!finding.remedy.empty()) std::printf("                mend: %s\n", finding.remedy.c_str());
+  print("%s %s %s\n", painted(word, colour_of(finding.health), colour).c_str(), subject.c_str(),
+        finding.text.c_str());
+  if (!finding.remedy.empty()) print("                mend: %s\n", finding.remedy.c_str());
 }
 
 int doctor(const Reach& reach) {
@@ -45,11 +45,11 @@ int doctor(const Reach& reach) {
   const bool colour = colours_on(stdout);
   const auto take = [&](Findings found) {
     for (Finding& finding : found) {
-      if (!reach.json()) print(finding, colour);
+      if (!reach.json()) show_finding(finding, colour);
       all.push_back(std::move(finding));
     }
   };
-  if (!reach.json() && !all.empty()) print(all.front(), colour);
+  if (!reach.json() && !all.empty()) show_finding(all.front(), colour);
   take(check_machine(socket, timeout));
   if (where && !where->local) {
     take(check_fleet(where->fleet, timeout));
@@ -69,12 +69,11 @@ int doctor(const Reach& reach) {
                    .set("text", finding.text)
                    .set("remedy", finding.remedy));
     }
-    std::printf("%s\n", json::to_text(rows).c_str());
+    print_json(rows);
   } else {
-    std::printf("%lld ok, %lld to look at, %lld failed\n",
-                static_cast<long long>(count(Health::kOk)),
-                static_cast<long long>(count(Health::kWarning)),
-                static_cast<long long>(count(Health::kFailed)));
+    print("%lld ok, %lld to look at, %lld failed\n", static_cast<long long>(count(Health::kOk)),
+          static_cast<long long>(count(Health::kWarning)),
+          static_cast<long long>(count(Health::kFailed)));
   }
   return count(Health::kFailed) > 0 ? kFailed : 0;
 }

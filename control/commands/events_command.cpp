@@ -1,4 +1,5 @@
-// get events, logs: what happened, from the boards' memory, and what happens from now on.
+// get events, logs: what happened, from the boards' memory, and what happens from now on. With the
+// name of a task, logs shows what its trainer printed (task_log.cpp).
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
+#include "control/commands/tasks/task_log.hpp"
 #include "control/fleet/event_history.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/screen/output.hpp"
@@ -22,7 +24,12 @@ constexpr int kPagesMax = 64;
 // Allows for boards' clocks that differ and for the time until a lost link is noticed.
 constexpr std::int64_t kClockDoubtMs = 60'000;
 
+// What was before a view that stays open, and how long is waited for it.
+constexpr std::int64_t kPastMs = 3'600'000;
+constexpr DurationNs kPastMax = 3 * kSecond;
+
 struct EventOptions {
+  TaskLogOptions log;  // with a task, for `logs`
   std::string kind;
   std::string duration;
   std::string since;
@@ -40,10 +47,13 @@ class Printer {
     if (!reach_.node.empty() && event.board != reach_.node) return false;
     return options_.kind.empty() || (kind != nullptr && kind->as_string() == options_.kind);
   }
-  void print(const EventView& event) {
+  void show(const EventView& event) {
     ++shown_;
-    std::printf("%s\n", reach_.json() ? json::to_text(event_json(event)).c_str()
-                                      : event_line(event).c_str());
+    if (reach_.json()) {
+      print_json(event_json(event));
+    } else {
+      print("%s\n", harmless(event_line(event)).c_str());
+    }
     std::fflush(stdout);
   }
 
@@ -92,7 +102,7 @@ void catch_up(FleetClient& client, DurationNs timeout, std::int64_t since_ms, Pr
   EventHistory missed;
   if (!fetch(client, live_boards(client.view()), since_ms, timeout, missed)) return;
   for (const EventView& event : missed.in_order()) {
-    if (printer.wants(event) && history.is_new(event)) printer.print(event);
+    if (printer.wants(event) && history.is_new(event)) printer.show(event);
   }
 }
 
@@ -111,7 +121,7 @@ int follow(FleetClient& client, Printer& printer, EventHistory& history, SteadyT
     while (!events.empty() && !printer.full()) {
       const EventView event = std::move(events.front());
       events.pop_front();
-      if (printer.wants(event) && history.is_new(event)) printer.print(event);
+      if (printer.wants(event) && history.is_new(event)) printer.show(event);
     }
     if (std::ferror(stdout) != 0 || printer.full()) return 0;
     if (std::chrono::steady_clock::now() >= until) return 0;
@@ -123,7 +133,7 @@ int follow(FleetClient& client, Printer& printer, EventHistory& history, SteadyT
 void print_array(const std::vector<EventView>& events) {
   Value all = Value::array();
   for (const EventView& event : events) all.add(event_json(event));
-  std::printf("%s\n", json::to_text(all).c_str());
+  print_json(all);
 }
 
 int show_history(FleetClient& client, const Reach& reach, const EventOptions& options,
@@ -145,7 +155,7 @@ int show_history(FleetClient& client, const Reach& reach, const EventOptions& op
   if (reach.json() && !reach.watch) {
     print_array(events);
   } else {
-    for (const EventView& event : events) printer.print(event);
+    for (const EventView& event : events) printer.show(event);
   }
   if (boards.size() > 1 || answered->size() < boards.size()) {
     say("answered " + std::to_string(answered->size()) + " of " + std::to_string(boards.size()));
@@ -160,17 +170,20 @@ Result<DurationNs> duration_of(const std::string& text, const char* flag) {
   return out;
 }
 
+Result<SteadyTime> end_of(const EventOptions& options) {
+  if (options.duration.empty()) return SteadyTime::max();
+  const auto wait = duration_of(options.duration, "--for");
+  LAIRD_TRY(wait);
+  return after(*wait);
+}
+
 // `live` is for `logs`, which follows what happens and shows no history unless --since asks for it.
 int show_events(Reach reach, const EventOptions& options, bool live) {
   const auto where = reach.where(true);
   if (!where) return complain(where.error());
   reach.watch = reach.watch || live || !options.duration.empty();
-  SteadyTime until = SteadyTime::max();
-  if (!options.duration.empty()) {
-    const auto wait = duration_of(options.duration, "--for");
-    if (!wait) return complain(wait.error());
-    until = after(*wait);
-  }
+  const auto until = end_of(options);
+  if (!until) return complain(until.error());
   const auto since = duration_of(options.since.empty() ? "1h" : options.since, "--since");
   if (!since) return complain(since.error());
   // It subscribes before it asks, so that nothing is missed. An event that comes both ways is shown
@@ -192,10 +205,32 @@ int show_events(Reach reach, const EventOptions& options, bool live) {
   if (live && options.duration.empty() && ::isatty(STDOUT_FILENO) != 0) {
     say("listening from now on (Ctrl-C ends it); --since 10m shows what was before");
   }
-  return follow(**client, printer, history, until, where->timeout);
+  return follow(**client, printer, history, *until, where->timeout);
+}
+
+int show_logs(const Reach& reach, EventOptions options) {
+  if (options.log.task.empty()) return show_events(reach, options, true);
+  const auto until = end_of(options);
+  if (!until) return complain(until.error());
+  options.log.until = *until;
+  return show_task_log(reach, options.log);
 }
 
 }  // namespace
+
+void bring_past_events(FleetClient& client, std::size_t most) {
+  if (!client.load_key()) return;
+  const Value body = Value::object().set("what", "events").set("since_ms", unix_ms_now() - kPastMs);
+  const auto replies = client.ask_all("get", body, live_boards(client.view()), kPastMax);
+  if (!replies) return;
+  EventHistory history;
+  for (const auto& [board, reply] : *replies) static_cast<void>(history.take(board, reply.data));
+  std::deque<EventView>& events = client.view().events();
+  for (const EventView& live : events) static_cast<void>(history.is_new(live));
+  std::vector<EventView> all = history.in_order();
+  if (all.size() > most) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most));
+  if (!all.empty()) events.assign(all.begin(), all.end());
+}
 
 void add_events(cli::Command& get, cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
@@ -216,17 +251,23 @@ void add_events(cli::Command& get, cli::Command& app, int& code) {
                      live ? "End after so many" : "Only the last so many")
         ->check(cli::positive());
     add_access(command, *reach);
-    command->callback(
-        [reach, options, live, &code] { code = show_events(*reach, *options, live); });
+    command->callback([reach, options, live, &code] {
+      code = live ? show_logs(*reach, *options) : show_events(*reach, *options, false);
+    });
   };
   add(get.add_subcommand("events",
                          "What happened, of all boards, by time.\n"
                          "Example: lairctl get events --since 10m -w"),
       false);
-  add(app.add_subcommand("logs",
-                         "What happens in the fleet, as it happens.\n"
-                         "Example: lairctl logs --node n-3 --kind deadline-miss"),
-      true);
+  cli::Command* logs = app.add_subcommand(
+      "logs",
+      "What a task's trainer printed; without a task, what happens in the fleet, as it happens.\n"
+      "Examples: lairctl logs night-run -f\n"
+      "          lairctl logs --node n-3 --kind deadline-miss");
+  logs->add_option("task", options->log.task, "The task whose trainer's output is wanted");
+  logs->add_flag("-f,--follow", options->log.follow, "Go on with what the trainer prints next");
+  logs->add_flag("--all", options->log.all, "All that the board has kept of it, not only the end");
+  add(logs, true);
 }
 
 }  // namespace laird::control

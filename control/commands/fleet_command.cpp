@@ -10,6 +10,7 @@
 #include "control/provision/secure_files.hpp"
 #include "control/screen/output.hpp"
 #include "control/screen/rows.hpp"
+#include "control/screen/undrawn.hpp"
 
 namespace laird::control {
 namespace {
@@ -136,7 +137,7 @@ int init(const Reach& reach, const InitOptions& options) {
     say("made " + options.out);
   }
   if (options.dry_run) {
-    if (options.out.empty()) std::fputs(text.c_str(), stdout);
+    if (options.out.empty()) print_text(text);
     return 0;
   }
   return put_in_force(client, *budget, where->timeout);
@@ -147,6 +148,7 @@ Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& 
   Value boards = Value::array();
   for (const auto& [id, board] : view.boards()) boards.add(board_json(id, board, now_ms));
   const auto count = [](std::size_t n) { return Value::integer(static_cast<std::int64_t>(n)); };
+  const std::optional<Undrawn> undrawn = undrawn_of(view);
   return Value::object()
       .set("ok", verdict.level == Verdict::Level::kOk)
       .set("verdict", verdict.text)
@@ -155,8 +157,10 @@ Value sums_json(const FleetSums& sums, const Verdict& verdict, const FleetView& 
       .set("live", count(sums.live))
       .set("fenced", count(sums.fenced))
       .set("budget_w", sums.budget_w ? Value::number(*sums.budget_w) : Value())
+      .set("demand_w", sums.demand_w)
       .set("enforced_w", sums.enforced_w)
       .set("power_w", sums.power_w ? Value::number(*sums.power_w) : Value())
+      .set("undrawn", undrawn ? json_of(*undrawn) : Value())
       .set("nodes", std::move(boards));
 }
 
@@ -173,29 +177,33 @@ int status(const Reach& reach) {
   const Verdict verdict = verdict_of(view);
   const std::int64_t now = unix_ms_now();
   if (reach.json()) {
-    std::printf("%s\n", json::to_text(sums_json(sums, verdict, view, now)).c_str());
+    print_json(sums_json(sums, verdict, view, now));
   } else {
     const bool colour = colours_on(stdout);
-    std::printf("fleet      %s\n", where->fleet.fleet.c_str());
-    std::printf("budget     %s, %s\n",
-                sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "power not limited",
-                view.budget() ? ("revision " + std::to_string(view.budget()->rev) + ", signed by " +
-                                 view.budget()->op)
-                                    .c_str()
-                              : "none published: boards use their config files");
-    std::printf("given out  %s (boards that are away count with their floor)\n",
-                fixed(sums.enforced_w, 1, " W").c_str());
-    std::printf("drawn now  %s\n\n", sums.power_w ? fixed(sums.power_w, 1, " W").c_str()
-                                                  : "unknown: no board has a meter");
+    print("fleet      %s\n", where->fleet.fleet.c_str());
+    print("budget     %s, %s\n",
+          sums.budget_w ? fixed(sums.budget_w, 1, " W").c_str() : "power not limited",
+          view.budget() ? ("revision " + std::to_string(view.budget()->rev) + ", signed by " +
+                           view.budget()->op)
+                              .c_str()
+                        : "none published: boards use their config files");
+    print("asked for  %s\n", fixed(sums.demand_w, 1, " W").c_str());
+    print("given out  %s (boards that are away count with their floor)\n",
+          fixed(sums.enforced_w, 1, " W").c_str());
+    print("drawn now  %s\n\n",
+          sums.power_w ? fixed(sums.power_w, 1, " W").c_str() : "unknown: no board has a meter");
     Table table(board_columns(reach.wide()));
     for (const auto& [id, board] : view.boards()) {
       table.add(board_row(id, board, reach.wide(), now));
     }
-    std::fputs(table.text().c_str(), stdout);
+    print_text(table.text());
+    if (const auto undrawn = undrawn_of(view)) {
+      print("\n%s\n", painted(text_of(*undrawn), Colour::kYellow, colour).c_str());
+    }
     const Colour tone = verdict.level == Verdict::Level::kOk        ? Colour::kGreen
                         : verdict.level == Verdict::Level::kWarning ? Colour::kYellow
                                                                     : Colour::kRed;
-    std::printf("\n%s\n", painted(verdict.text, tone, colour).c_str());
+    print("\n%s\n", painted(verdict.text, tone, colour).c_str());
   }
   if (verdict.level == Verdict::Level::kBroken) return kFailed;
   return verdict.level == Verdict::Level::kOk ? 0 : kPartial;
@@ -211,6 +219,9 @@ void add_fleet(cli::Command& app, int& code) {
                          "The fleet's budget, and whether the boards keep to it.\n"
                          "Example: lairctl fleet status");
   fleet->require_subcommand();
+
+  add_fleet_create(*fleet, code);
+  add_fleet_push(*fleet, code);
 
   cli::Command* init_command = fleet->add_subcommand(
       "init",
@@ -234,7 +245,8 @@ void add_fleet(cli::Command& app, int& code) {
 
   cli::Command* status_command = fleet->add_subcommand(
       "status",
-      "Budget, what is given out, what is drawn, who is fenced, and a verdict.\n"
+      "Budget, what is asked for, given out and drawn, who is fenced, and a verdict.\n"
+      "It names who holds what nobody uses while tasks are throttled.\n"
       "Exits with 0 when all is well, 5 when boards are away or fenced, 1 when over budget.");
   add_output(status_command, *reach, true);
   add_access(status_command, *reach);

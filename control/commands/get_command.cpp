@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "control/commands/commands.hpp"
+#include "control/commands/tasks/ended_tasks.hpp"
 #include "control/fleet/local_client.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/screen/output.hpp"
@@ -44,7 +45,7 @@ int get_nodes(const Reach& reach) {
       for (const auto& [id, board] : view.boards()) {
         if (!wanted(id)) continue;
         auto cells = board_row(id, board, reach.wide(), unix_ms_now());
-        cells[9] = "-";  // an age always changes, and would show every row again
+        cells[kAgeColumn] = "-";  // an age always changes, and would show every row again
         Value object = board_json(id, board, unix_ms_now()).set("report_age_s", Value());
         rows[id] = {std::move(cells), std::move(object)};
       }
@@ -58,7 +59,11 @@ int get_nodes(const Reach& reach) {
     all.add(board_json(id, board, unix_ms_now()));
     table.add(board_row(id, board, reach.wide(), unix_ms_now()));
   }
-  std::fputs(reach.json() ? (json::to_text(all) + "\n").c_str() : table.text().c_str(), stdout);
+  if (reach.json()) {
+    print_json(all);
+  } else {
+    print_text(table.text());
+  }
   if (view.boards().empty()) say("no board has ever spoken to this broker");
   return 0;
 }
@@ -97,11 +102,19 @@ int get_tasks(const Reach& reach) {
   if (reach.json()) {
     Value all = Value::array();
     for (const TaskView& task : tasks) all.add(task_json(task));
-    std::printf("%s\n", json::to_text(all).c_str());
+    print_json(all);
     return 0;
   }
-  std::fputs(tasks_table(tasks, !where->local, reach.wide()).c_str(), stdout);
+  print_text(tasks_table(tasks, !where->local, reach.wide()));
   return 0;
+}
+
+int show_tasks(const Reach& reach, const EndedOptions& ended) {
+  if (ended.ended) return show_ended(reach, ended);
+  if (!ended.since.empty() || reach.output == "csv") {
+    return complain({Code::kInvalid, "--since and -o csv are for --ended"});
+  }
+  return get_tasks(reach);
 }
 
 int get_power(const Reach& reach) {
@@ -123,7 +136,7 @@ void add_get(cli::Command& app, int& code) {
   get->require_subcommand();
   const auto list = [&](const char* what, const char* help) {
     cli::Command* command = get->add_subcommand(what, help);
-    add_output(command, *reach, true);
+    add_output(command, *reach, true, std::string_view(what) == "tasks");
     command->add_flag("-w,--watch", reach->watch, "Go on, showing what changes");
     command->add_option("--node", reach->node, "Of this board only");
     add_access(command, *reach);
@@ -131,9 +144,14 @@ void add_get(cli::Command& app, int& code) {
   };
   list("nodes", "The boards: state, share, power, tasks, revision of the budget")
       ->callback([reach, &code] { code = get_nodes(*reach); });
-  list("tasks", "The tasks of the fleet, or of this board")->callback([reach, &code] {
-    code = get_tasks(*reach);
-  });
+  const auto ended = std::make_shared<EndedOptions>();
+  cli::Command* tasks = list("tasks",
+                             "The tasks of the fleet, or of this board.\n"
+                             "Example: lairctl get tasks --ended --since 7d -o csv");
+  tasks->add_flag("--ended", ended->ended,
+                  "Those that are over, also long ago: boards keep the last 256");
+  tasks->add_option("--since", ended->since, "With --ended: those that ended in the last 7d");
+  tasks->callback([reach, ended, &code] { code = show_tasks(*reach, *ended); });
   add_events(*get, app, code);
   cli::Command* power = get->add_subcommand("power", "This board's power, cap, and what holds it");
   add_output(power, *reach, false);

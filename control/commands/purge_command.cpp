@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 #include "control/commands/commands.hpp"
@@ -9,6 +10,7 @@
 #include "control/fleet/reach.hpp"
 #include "control/provision/pki.hpp"
 #include "control/screen/output.hpp"
+#include "mqtt/sign/peer_keys.hpp"
 
 namespace laird::control {
 namespace {
@@ -32,12 +34,21 @@ std::vector<std::string> retained_topics(const FleetView& view, const std::strin
   return out;
 }
 
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 // Only the board may write its topics, so this connects with the board's certificate.
 Status clear_topics(const Access& operators, const std::string& identity, const std::string& id,
                     const std::vector<std::string>& topics, DurationNs timeout) {
   mqtt::Options options;
   options.brokers = operators.brokers;
-  options.client_id = id;  // ends the session that the broker may keep for the board
+  // The board's own: ends the session that the broker may keep for it.
+  auto client_id = mqtt::client_id_of(id, identity + "/node.key");
+  LAIRD_TRY(client_id);
+  options.client_id = std::move(*client_id);
+  options.name = id;
   options.ca = identity + "/ca.crt";
   options.cert = identity + "/node.crt";
   options.key = identity + "/node.key";
@@ -105,13 +116,19 @@ int purge(const Reach& reach, const PurgeOptions& options) {
   int code = 0;
   if (found != view.boards().end()) {
     const auto topics = retained_topics(view, where->fleet.fleet, id);
+    // A board that joined by itself has its key alone: for this it gets another one.
+    if (good && !is_there(options.pki + "/nodes/" + id + "/node.key")) {
+      const auto own =
+          pki_issue(options.pki, mqtt::Subject{id, mqtt::Role::kNode, {}, 1}, IfThere::kReplace);
+      if (!own) return complain(own.error());
+    }
     const Status cleared =
         good ? clear_topics(where->fleet, options.pki + "/nodes/" + id, id, topics, where->timeout)
              : fail(Code::kNotFound,
                     "its certificate is not good any more; enroll it again with "
                     "--force, then purge it");
     if (cleared) {
-      std::printf("cleared %zu topics of %s\n", topics.size(), id.c_str());
+      print("cleared %zu topics of %s\n", topics.size(), id.c_str());
     } else {
       say("its topics stay: " + cleared.error().context);
       code = kPartial;
@@ -121,8 +138,9 @@ int purge(const Reach& reach, const PurgeOptions& options) {
   if (code == 0 && good) {
     const auto count = pki_revoke(options.pki, id);
     if (!count) return complain(count.error());
-    std::printf("revoked %zu certificate%s of %s; made %s/crl.pem\n", *count,
-                *count == 1 ? "" : "s", id.c_str(), options.pki.c_str());
+    print("revoked %zu certificate%s of %s; made %s/crl.pem\n", *count, *count == 1 ? "" : "s",
+          id.c_str(), options.pki.c_str());
+    code = publish_revocations(**client, options.pki, where->timeout);
   }
   if (member) {
     const int taken = put_in_force(**client, without_member(*budget, id), where->timeout);
@@ -131,7 +149,7 @@ int purge(const Reach& reach, const PurgeOptions& options) {
     say("the budget is unknown: " + budget.error().context);
   }
   if (code != 0) return code;
-  std::printf(
+  print(
       "Next: lairctl broker config --force, and restart mosquitto: until then the certificate "
       "still\n"
       "      opens a connection. Wipe /etc/laird and /var/lib/laird on the board, or its disk.\n"

@@ -26,22 +26,22 @@ int local_status(const Where& where, const Reach& reach) {
     for (const TaskView& task : *tasks) all.add(task_json(task));
     const Value* details = power->find("power");
     out.set("power", details == nullptr ? Value() : *details).set("tasks", std::move(all));
-    std::printf("%s\n", json::to_text(out).c_str());
+    print_json(out);
     return 0;
   }
   const auto text = [](const Value& from, const char* path) {
     const Value* at = at_path(from, path);
-    return at != nullptr && at->is(Kind::kString) ? at->as_string() : std::string("-");
+    return at != nullptr && at->is(Kind::kString) ? harmless(at->as_string()) : std::string("-");
   };
   const Value* blocked = status->find("journal_blocked", Kind::kBool);
-  std::printf("%s, policy %s, %s\n", text(*status, "node").c_str(), text(*status, "policy").c_str(),
-              text(*power, "power/text").c_str());
+  print("%s, policy %s, %s\n", text(*status, "node").c_str(), text(*status, "policy").c_str(),
+        text(*power, "power/text").c_str());
   if (blocked != nullptr && blocked->as_bool()) {
-    std::printf("%s\n", painted("the journal cannot be written: is the disk full?", Colour::kRed,
-                                colours_on(stdout))
-                            .c_str());
+    print("%s\n", painted("the journal cannot be written: is the disk full?", Colour::kRed,
+                          colours_on(stdout))
+                      .c_str());
   }
-  std::fputs(tasks_table(*tasks, false, reach.wide()).c_str(), stdout);
+  print_text(tasks_table(*tasks, false, reach.wide()));
   return 0;
 }
 
@@ -71,22 +71,21 @@ int fleet_status(const Where& where, const Reach& reach) {
     all.add(board_json(id, board, now));
   }
   if (reach.json()) {
-    std::printf("%s\n", json::to_text(Value::object()
-                                          .set("fleet", where.fleet.fleet)
-                                          .set("verdict", verdict.text)
-                                          .set("live_tasks", running)
-                                          .set("at_risk", std::move(risky))
-                                          .set("nodes", std::move(all)))
-                            .c_str());
+    print_json(Value::object()
+                   .set("fleet", where.fleet.fleet)
+                   .set("verdict", verdict.text)
+                   .set("live_tasks", running)
+                   .set("at_risk", std::move(risky))
+                   .set("nodes", std::move(all)));
     return 0;
   }
-  std::printf("fleet %s: %s\n", where.fleet.fleet.c_str(), verdict.text.c_str());
-  std::fputs(boards.text().c_str(), stdout);
-  std::printf("%zu live task%s", running, running == 1 ? "" : "s");
+  print("fleet %s: %s\n", where.fleet.fleet.c_str(), verdict.text.c_str());
+  print_text(boards.text());
+  print("%zu live task%s", running, running == 1 ? "" : "s");
   if (at_risk.empty()) {
-    std::printf(", none at risk\n");
+    print(", none at risk\n");
   } else {
-    std::printf("; more likely missed than met:\n%s", at_risk.text().c_str());
+    print("; more likely missed than met:\n%s", at_risk.text().c_str());
   }
   return 0;
 }

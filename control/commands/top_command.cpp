@@ -12,11 +12,14 @@
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/screen/output.hpp"
 #include "control/screen/screen.hpp"
 #include "control/screen/top_frame.hpp"
 
 namespace laird::control {
 namespace {
+
+constexpr std::size_t kEventsKept = 64;
 
 struct TopOptions {
   bool once = false;
@@ -55,22 +58,9 @@ int once(FleetClient& client, FrameOptions frame, const TopOptions& options) {
   frame.now_ms = unix_ms_now();
   for (const std::string& line :
        texts(top_frame(client.view(), frame), frame.width, colours_on(stdout))) {
-    std::printf("%s\n", line.c_str());
+    print("%s\n", line.c_str());
   }
   return 0;
-}
-
-enum class Wish : unsigned char { kNone, kQuit, kUp, kDown, kPageUp, kPageDown, kRedraw };
-
-// What a key asks for. Some keys come as an escape sequence.
-Wish wish_of(std::string_view keys) {
-  if (keys == "q" || keys == "Q" || keys == "\x03" || keys == "\033") return Wish::kQuit;
-  if (keys == "k" || keys == "\033[A" || keys == "\033OA") return Wish::kUp;
-  if (keys == "j" || keys == "\033[B" || keys == "\033OB") return Wish::kDown;
-  if (keys == "\033[5~") return Wish::kPageUp;
-  if (keys == "\033[6~" || keys == " ") return Wish::kPageDown;
-  if (keys == "\x0c") return Wish::kRedraw;
-  return Wish::kNone;
 }
 
 // Signals are read from a file, so that the loop decides what happens and the terminal is always
@@ -92,7 +82,12 @@ class TopLoop {
         screen_(screen),
         frame_(std::move(frame)),
         every_(every),
-        signals_(signals) {}
+        signals_(signals) {
+    frame_.cockpit = &cockpit_;
+    frame_.curves = &curves_;
+  }
+  TopLoop(const TopLoop&) = delete;
+  TopLoop& operator=(const TopLoop&) = delete;
 
   int run() {
     const bool colour = colours_on(stdout);
@@ -102,6 +97,7 @@ class TopLoop {
       frame_.height = size.rows;
       frame_.now_ms = unix_ms_now();
       frame_.connected = client_.connected();
+      curves_.note(client_.view(), frame_.now_ms);
       std::vector<std::string> lines =
           texts(top_frame(client_.view(), frame_), size.columns, colour);
       if (lines.size() > size.rows) lines.resize(size.rows);
@@ -136,19 +132,13 @@ class TopLoop {
       return;
     }
     const std::size_t page = frame_.height / 3 + 1;
-    redraw_ = true;
-    switch (wish_of({keys, static_cast<std::size_t>(n)})) {
-      case Wish::kQuit: quit_ = true; break;
-      case Wish::kUp: frame_.scroll -= frame_.scroll > 0 ? 1 : 0; break;
-      case Wish::kDown: frame_.scroll = std::min(frame_.scroll + 1, last_task()); break;
-      case Wish::kPageUp: frame_.scroll -= std::min(frame_.scroll, page); break;
-      case Wish::kPageDown: frame_.scroll = std::min(frame_.scroll + page, last_task()); break;
-      case Wish::kRedraw: screen_.forget(); break;
-      case Wish::kNone: redraw_ = false; break;
+    switch (cockpit_.press({keys, static_cast<std::size_t>(n)}, client_.view(), page)) {
+      case Cockpit::Then::kQuit: quit_ = true; break;
+      case Cockpit::Then::kRedraw: screen_.forget(); [[fallthrough]];
+      case Cockpit::Then::kDraw: redraw_ = true; break;
+      case Cockpit::Then::kNothing: break;
     }
   }
-
-  [[nodiscard]] std::size_t last_task() { return client_.view().tasks().size(); }
 
   void on_signals() {
     signalfd_siginfo info{};
@@ -168,6 +158,8 @@ class TopLoop {
 
   FleetClient& client_;
   Screen& screen_;
+  Cockpit cockpit_;
+  Curves curves_;
   FrameOptions frame_;
   DurationNs every_;
   int signals_;
@@ -189,12 +181,13 @@ int top(const Reach& reach, const TopOptions& options) {
         {Code::kInvalid, "this needs a terminal; `lairctl top --once` prints one picture"});
   }
   const int signals = live ? open_signals() : -1;
-  const auto client = FleetClient::open(where->fleet, Listen::kEvents, where->timeout);
+  const auto client = FleetClient::open(where->fleet, Listen::kLive, where->timeout);
   if (!client) return complain(client.error());
   FrameOptions frame;
   frame.fleet = where->fleet.fleet;
   frame.blocks = is_utf8();
   if (!live) return once(**client, frame, options);
+  bring_past_events(**client, kEventsKept);
   auto screen = Screen::open();
   if (!screen) return complain(screen.error());
   return TopLoop(**client, *screen, frame, *every, signals).run();
@@ -205,10 +198,11 @@ int top(const Reach& reach, const TopOptions& options) {
 void add_top(cli::Command& app, int& code) {
   const auto reach = std::make_shared<Reach>();
   const auto options = std::make_shared<TopOptions>();
-  cli::Command* command = app.add_subcommand("top",
-                                             "The fleet, live: boards, power, shares, tasks, "
-                                             "forecasts. q ends it, j and k scroll the tasks.\n"
-                                             "Example: lairctl top --once");
+  cli::Command* command =
+      app.add_subcommand("top",
+                         "The fleet, live: boards, power, shares, tasks, "
+                         "forecasts. Keys move, sort, filter and open; q ends it.\n"
+                         "Example: lairctl top --once");
   command->add_flag("--once", options->once, "Print one picture and end");
   command->add_option("--every", options->every, "Time between two pictures")->show_default();
   command->add_option("--width", options->width, "Columns, with --once (default: the terminal's)")

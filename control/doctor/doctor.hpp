@@ -29,6 +29,8 @@ using Findings = std::vector<Finding>;
 // For tests: the same checks over given facts.
 [[nodiscard]] Finding judge_disk(const std::string& path, std::uint64_t free_bytes,
                                  std::uint64_t all_bytes);
+// `cell` as the agent's status has it.
+[[nodiscard]] Finding judge_cell(const json::Value& cell);
 [[nodiscard]] Finding judge_certificate(const std::string& path, std::int64_t valid_for_s);
 [[nodiscard]] Finding judge_clock(const std::string& board, double ahead_s);
 

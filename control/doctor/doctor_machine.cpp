@@ -38,6 +38,16 @@ Finding check_own_clock() {
           "timedatectl set-ntp true; boards refuse commands whose clock differs by more than 30 s"};
 }
 
+std::string listed(const Value& from, const char* name, const char* between) {
+  std::string out;
+  const Value* all = from.find(name, Kind::kArray);
+  if (all == nullptr) return out;
+  for (const Value& one : all->items()) {
+    if (one.is(Kind::kString)) out += (out.empty() ? "" : between) + one.as_string();
+  }
+  return out;
+}
+
 void check_agent(const std::string& socket, DurationNs timeout, Findings& out) {
   if (!is_there(socket) && !is_hidden(socket)) {
     out.push_back({Health::kSkipped, "agent", "none on this machine (no " + socket + ")", ""});
@@ -65,6 +75,7 @@ void check_agent(const std::string& socket, DurationNs timeout, Findings& out) {
   } else {
     out.push_back({Health::kOk, "journal", "is written", ""});
   }
+  if (const Value* cell = status->find("cell", Kind::kObject)) out.push_back(judge_cell(*cell));
   const auto power = ask(socket, Value::object().set("op", "power"), timeout);
   const Value* source = power ? at_path(*power, "power/source") : nullptr;
   const Value* blind = power ? at_path(*power, "power/blind") : nullptr;
@@ -152,6 +163,19 @@ std::string_view name(Health health) {
     case Health::kFailed: return "fail";
   }
   return "?";
+}
+
+Finding judge_cell(const Value& cell) {
+  const std::string guards = listed(cell, "guards", ", ");
+  const std::string open = listed(cell, "open", "; ");
+  const std::string held = guards.empty() ? "nothing" : guards;
+  if (open.empty()) {
+    return {Health::kOk, "trainers", "are kept apart from the agent by " + held, ""};
+  }
+  return {Health::kWarning, "trainers",
+          "are kept apart by " + held + "; a trainer here could " + open,
+          "install the package and start laird through systemd, which starts laird-cell.socket; "
+          "docs/cell.md says what each surrounding gives"};
 }
 
 Finding judge_disk(const std::string& path, std::uint64_t free_bytes, std::uint64_t all_bytes) {

@@ -120,14 +120,6 @@ Result<Access> read_access(const std::string& path) {
   return out;
 }
 
-std::string usual_path(const Environment& environment) {
-  if (const auto at = environment("XDG_CONFIG_HOME"); at && !at->empty()) {
-    return *at + "/laird/lairctl.json";
-  }
-  const auto home = environment("HOME");
-  return home && !home->empty() ? *home + "/.config/laird/lairctl.json" : std::string();
-}
-
 bool is_there(const std::string& path) {
   struct stat info {};
   return !path.empty() && ::stat(path.c_str(), &info) == 0;
@@ -173,6 +165,14 @@ Environment process_environment() {
   };
 }
 
+std::string usual_access_path(const Environment& environment) {
+  if (const auto at = environment("XDG_CONFIG_HOME"); at && !at->empty()) {
+    return *at + "/laird/lairctl.json";
+  }
+  const auto home = environment("HOME");
+  return home && !home->empty() ? *home + "/.config/laird/lairctl.json" : std::string();
+}
+
 Result<Where> decide(const AccessFlags& flags, const Environment& environment, bool board_named) {
   Where where;
   const auto timeout = config::parse_duration(flags.timeout);
@@ -192,7 +192,7 @@ Result<Where> decide(const AccessFlags& flags, const Environment& environment, b
                 "--local and --socket mean this machine's agent, --node, --all, --any, --config, "
                 "--fleet, --broker and --credentials the fleet: give one or the other");
   }
-  const std::string usual = usual_path(environment);
+  const std::string usual = usual_access_path(environment);
   const auto from_env = environment("LAIRCTL_CONFIG");
   const bool fleet_known =
       (from_env && !from_env->empty()) || environment("LAIRD_FLEET") || is_there(usual);

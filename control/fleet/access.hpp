@@ -57,6 +57,9 @@ inline constexpr const char* kSocketDefault = "/var/lib/laird/laird.sock";
 using Environment = std::function<std::optional<std::string>(const char*)>;
 [[nodiscard]] Environment process_environment();
 
+// ~/.config/laird/lairctl.json, or where the environment has it; empty without a home folder.
+[[nodiscard]] std::string usual_access_path(const Environment& environment);
+
 // `board_named`: the command says --node, --all or --any, which only a fleet has.
 [[nodiscard]] Result<Where> decide(const AccessFlags& flags, const Environment& environment,
                                    bool board_named);

@@ -1,6 +1,6 @@
 #include "control/fleet/exit.hpp"
 
-#include <cstdio>
+#include "control/screen/output.hpp"
 
 namespace laird::control {
 
@@ -18,7 +18,7 @@ int exit_code_of(const Error& error) {
 }
 
 int complain(const Error& error) {
-  std::fprintf(stderr, "lairctl: %s\n", error.text().c_str());
+  say(error.text());
   return exit_code_of(error);
 }
 

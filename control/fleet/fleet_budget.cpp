@@ -150,9 +150,8 @@ int put_in_force(FleetClient& client, const FleetBudget& budget, DurationNs time
                : found->second.is_live()    ? " has not taken it yet"
                                             : " is " + found->second.state);
   }
-  std::printf(
-      "budget %llu: %s; in force on %zu of %zu%s\n", static_cast<unsigned long long>(budget.rev),
-      power_text(budget, unix_ms_now()).c_str(), have, budget.members.size(), others.c_str());
+  print("budget %llu: %s; in force on %zu of %zu%s\n", static_cast<unsigned long long>(budget.rev),
+        power_text(budget, unix_ms_now()).c_str(), have, budget.members.size(), others.c_str());
   if (have == budget.members.size()) return 0;
   for (const EventView& event : client.view().events()) {
     const Value* kind = event.event.find("kind", json::Kind::kString);

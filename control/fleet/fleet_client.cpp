@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "mqtt/codec/join.hpp"
 #include "mqtt/codec/limits.hpp"
+#include "mqtt/sign/tls_files.hpp"
 
 namespace laird::control {
 namespace {
@@ -23,6 +25,14 @@ constexpr std::size_t kInboxBytesMax = std::size_t{256} << 20;
 constexpr DurationNs kMarkerEvery = kSecond;
 constexpr DurationNs kGoodbye = kSecond;
 constexpr DurationNs kPollMax = 200 * kMillisecond;
+constexpr DurationNs kSendAgainAfter = 3 * kSecond;
+constexpr int kSendAgainMax = 3;
+constexpr std::size_t kProblemsMax = 64;
+constexpr std::uint32_t kAnswerKeptS = 30 * 86'400;
+// What stays open for days is content with less, and bounded more tightly.
+constexpr ViewLimits kLiveLimits{2'000, 12'000};
+constexpr std::size_t kLiveInboxMax = 20'000;
+constexpr std::size_t kLiveInboxBytesMax = std::size_t{64} << 20;
 
 DurationNs left_of(SteadyTime until) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(until -
@@ -41,7 +51,11 @@ std::vector<std::pair<std::string, int>> filters(const std::string& fleet, const
   }
   out.emplace_back(mqtt::node_topic(fleet, "+", TopicKind::kTask, "+"), 0);
   out.emplace_back(mqtt::config_topic(fleet, mqtt::kEveryone), 0);
-  if (listen == Listen::kEvents) {
+  if (listen == Listen::kLive) {
+    out.emplace_back(mqtt::node_topic(fleet, "+", TopicKind::kTelemetry, "power"), 0);
+  }
+  if (listen == Listen::kJoin) out.emplace_back(mqtt::join_ask_topic(fleet), 0);
+  if (listen == Listen::kEvents || listen == Listen::kJoin || listen == Listen::kLive) {
     out.emplace_back(mqtt::node_topic(fleet, "+", TopicKind::kEvent, "+"), 1);
   }
   out.emplace_back(mqtt::command_topic(fleet, name, "hello"), 0);
@@ -73,8 +87,8 @@ std::string random_hex(std::size_t digits) {
   return bytes;
 }
 
-FleetClient::FleetClient(Access access, std::string name)
-    : access_(std::move(access)), name_(std::move(name)) {
+FleetClient::FleetClient(Access access, std::string name, ViewLimits limits)
+    : access_(std::move(access)), name_(std::move(name)), view_(limits) {
   marker_topic_ = mqtt::command_topic(access_.fleet, name_, "hello");
 }
 
@@ -87,18 +101,26 @@ Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen lis
   LAIRD_TRY(complete(access));
   const std::string name =
       access.op.substr(0, kClientNameMax - kRandomDigits - 1) + "-" + random_hex(kRandomDigits);
-  std::unique_ptr<FleetClient> self(new FleetClient(std::move(access), name));
+  const bool live = listen == Listen::kLive;
+  std::unique_ptr<FleetClient> self(
+      new FleetClient(std::move(access), name, live ? kLiveLimits : ViewLimits{}));
   mqtt::Options options;
   options.brokers = self->access_.brokers;
   options.client_id = name;
+  options.name = self->access_.op;
+  if (!self->access_.cert.empty()) {
+    auto certified = mqtt::common_name(self->access_.cert);
+    LAIRD_TRY(certified);
+    options.name = std::move(*certified);
+  }
   options.ca = self->access_.ca;
   options.cert = self->access_.cert;
   options.key = self->access_.key;
   options.insecure_lab = self->access_.insecure_lab;
   options.keep_session = false;
   options.subscriptions = filters(self->access_.fleet, name, listen);
-  options.inbox_max = kInboxMax;
-  options.inbox_bytes_max = kInboxBytesMax;
+  options.inbox_max = live ? kLiveInboxMax : kInboxMax;
+  options.inbox_bytes_max = live ? kLiveInboxBytesMax : kInboxBytesMax;
   options.retry_jitter_s = 0;
   auto client = mqtt::Client::create(std::move(options));
   LAIRD_TRY(client);
@@ -116,18 +138,30 @@ Result<std::unique_ptr<FleetClient>> FleetClient::open(Access access, Listen lis
   return self;
 }
 
+mqtt::Outgoing FleetClient::marker() const {
+  mqtt::Outgoing out;
+  out.topic = marker_topic_;
+  out.payload = "{}";
+  out.kind = mqtt::Class::kEvent;
+  out.qos = 1;
+  out.expiry_s = 10;
+  return out;
+}
+
+// The retained messages come once more: what is not among them is gone.
+void FleetClient::on_link_up() {
+  if (seen_connects_++ == 0) return;
+  view_.begin_again();
+  marked_ = false;
+  publish(marker());
+}
+
 // A broker does not tell when it has sent the last retained message. So lairctl sends a marker to
 // itself after the subscriptions, on a topic that no board listens to: when the marker comes back,
 // every retained message has come before it.
 Status FleetClient::sync(SteadyTime until) {
   while (left_of(until) > 0) {
-    mqtt::Outgoing marker;
-    marker.topic = marker_topic_;
-    marker.payload = "{}";
-    marker.kind = mqtt::Class::kEvent;
-    marker.qos = 1;
-    marker.expiry_s = 10;
-    publish(std::move(marker));
+    publish(marker());
     const SteadyTime next = std::min(until, after(kMarkerEvery));
     if (wait(next, [this] { return marked_; })) return {};
   }
@@ -142,6 +176,7 @@ bool FleetClient::wait(SteadyTime until, const std::function<bool()>& done) {
   for (;;) {
     take();
     if (done()) return true;
+    send_again();
     const DurationNs left = left_of(until);
     if (left <= 0) return false;
     // Counters change without the file becoming readable, so `done` is asked now and then too.
@@ -154,10 +189,19 @@ bool FleetClient::wait(SteadyTime until, const std::function<bool()>& done) {
 void FleetClient::take() {
   mqtt::Client::Batch batch = client_->take();
   if (batch.link_changed) why_ = batch.why;
-  for (std::string& problem : batch.problems) problems_.push_back(std::move(problem));
+  if (batch.link_changed && batch.connected) on_link_up();
+  for (std::string& problem : batch.problems) {
+    if (problems_.size() < kProblemsMax) problems_.push_back(std::move(problem));
+  }
   for (const mqtt::Incoming& message : batch.messages) {
     if (message.topic == marker_topic_) {
+      if (!marked_ && seen_connects_ > 1) view_.drop_unseen();
       marked_ = true;
+      continue;
+    }
+    // A board asks again and again; what the broker has kept is nobody's who is there.
+    if (message.topic == mqtt::join_ask_topic(access_.fleet)) {
+      if (!message.retained && asks_.size() < kAsksMax) asks_.push_back(message.payload);
       continue;
     }
     const auto topic = mqtt::parse_topic(message.topic);
@@ -171,9 +215,22 @@ void FleetClient::take() {
     // The board is the one of the topic, whatever the reply says: the broker lets a board write
     // only below its own name.
     reply->node = topic->node;
+    unanswered_.erase(message.correlation);
     // The first reply counts. A command that arrives twice is answered twice, the second time with
     // "done before".
-    replies_[message.correlation].emplace(topic->node, std::move(*reply));
+    // Replies to what was never asked, or is forgotten, are not kept.
+    const auto asked = replies_.find(message.correlation);
+    if (asked != replies_.end()) asked->second.emplace(topic->node, std::move(*reply));
+  }
+}
+
+void FleetClient::send_again() {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  for (auto& [id, waiting] : unanswered_) {
+    if (waiting.left == 0 || now < waiting.again_at) continue;
+    --waiting.left;
+    waiting.again_at = after(kSendAgainAfter);
+    publish(waiting.message);
   }
 }
 
@@ -236,8 +293,16 @@ Result<SentCommand> FleetClient::send(const std::string& to, const std::string& 
   out.response_topic = to == mqtt::kEveryone ? mqtt::reply_stem(access_.fleet, name_)
                                              : mqtt::reply_topic(access_.fleet, name_, to);
   out.correlation = command.id;
+  replies_[command.id];
+  // A change of settings is judged by what is in force before it is known to be a repetition.
+  if (verb != "config") unanswered_[command.id] = {out, after(kSendAgainAfter), kSendAgainMax};
   publish(std::move(out));
   return SentCommand{command.id, to, dead_at};
+}
+
+void FleetClient::forget(const std::string& id) {
+  unanswered_.erase(id);
+  replies_.erase(id);
 }
 
 const std::map<std::string, mqtt::Reply>& FleetClient::replies(const std::string& id) const {
@@ -254,7 +319,11 @@ Result<mqtt::Reply> FleetClient::ask(const std::string& to, const std::string& v
     return fail(Code::kUnavailable,
                 to + " did not answer in time" + (connected() ? "" : " (no link to the broker)"));
   }
-  return replies(sent->id).at(to);
+  // Nobody asks for it again, and a long pull has thousands.
+  mqtt::Reply reply = replies(sent->id).at(to);
+  replies_.erase(sent->id);
+  unanswered_.erase(sent->id);
+  return reply;
 }
 
 Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_all(const std::string& verb, Value body,
@@ -341,16 +410,67 @@ bool FleetClient::budget_is_mine() const {
                       view_.budget()->signature);
 }
 
-Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs timeout) {
-  // Everything sent before must be acknowledged first: otherwise its acknowledgement would be taken
-  // for that of this message.
+// Until everything that was sent is acknowledged.
+Status FleetClient::settle(SteadyTime until) {
   const auto settled = [&] {
     const mqtt::Counters now = client_->counters();
     return now.sent + now.refused >= published_;
   };
-  if (!wait(after(timeout), settled)) {
-    return fail(Code::kUnavailable, "the broker did not acknowledge in time");
+  if (wait(until, settled)) return {};
+  return fail(Code::kUnavailable, "the broker did not acknowledge in time");
+}
+
+Status FleetClient::publish_revocations(const std::string& pem, DurationNs timeout) {
+  mqtt::Outgoing out;
+  out.topic = mqtt::revocations_topic(access_.fleet);
+  out.payload = mqtt::revocations_text(pem);
+  out.kind = mqtt::Class::kState;
+  out.retained = true;
+  out.qos = 1;
+  if (out.payload.size() > mqtt::kPayloadBytesMax) {
+    return fail(Code::kFull, "the list of revoked certificates has " +
+                                 std::to_string(out.payload.size()) + " bytes; at most " +
+                                 std::to_string(mqtt::kPayloadBytesMax) +
+                                 " can be sent: found the fleet anew with `pki init --force`");
   }
+  const std::uint64_t refused = client_->counters().refused;
+  publish(std::move(out));
+  return published_well(refused, timeout);
+}
+
+Status FleetClient::published_well(std::uint64_t refused_before, DurationNs timeout) {
+  LAIRD_TRY(settle(after(timeout)));
+  if (client_->counters().refused == refused_before) return {};
+  return fail(Code::kRefused, "the broker's ACL does not let '" + access_.op +
+                                  "' publish it; run `lairctl broker config` again");
+}
+
+Status FleetClient::answer_asks(const std::map<std::string, std::string>& answers,
+                                DurationNs timeout) {
+  const std::uint64_t refused = client_->counters().refused;
+  for (const auto& [to, text] : answers) {
+    mqtt::Outgoing out;
+    out.topic = mqtt::join_answer_topic(access_.fleet, to);
+    out.payload = text;
+    out.kind = mqtt::Class::kEvent;
+    out.retained = true;
+    out.qos = 1;
+    out.expiry_s = kAnswerKeptS;
+    if (text.size() > mqtt::kPayloadBytesMax) {
+      return fail(Code::kFull, "an answer of " + std::to_string(text.size()) +
+                                   " bytes cannot be sent: the config names too many founders");
+    }
+    publish(std::move(out));
+    // One by one: the outbox keeps only so many.
+    LAIRD_TRY(published_well(refused, timeout));
+  }
+  return {};
+}
+
+Result<bool> FleetClient::is_forbidden(const std::string& topic, DurationNs timeout) {
+  // Everything sent before must be acknowledged first: otherwise its acknowledgement would be taken
+  // for that of this message.
+  LAIRD_TRY(settle(after(timeout)));
   const mqtt::Counters before = client_->counters();
   mqtt::Outgoing out;
   out.topic = topic;

@@ -28,6 +28,8 @@ enum class Listen : std::uint8_t {
   kNothing,
   kStates,  // status, info, report, tasks, the budget
   kEvents,  // what kStates has, and events
+  kJoin,    // what kEvents has, and boards that ask for a place in the fleet
+  kLive,    // what kEvents has, and telemetry: for a view that stays open for days
 };
 
 struct SentCommand {
@@ -59,9 +61,12 @@ class FleetClient {
   bool wait(SteadyTime until, const std::function<bool()>& done);
 
   // Signs and sends a command to a board or to "all". A board refuses it once `valid_for` has
-  // passed.
+  // passed. While wait() waits and no answer has come, the same envelope is sent again a few times:
+  // a board does it once, whatever arrives.
   [[nodiscard]] Result<SentCommand> send(const std::string& to, const std::string& verb,
                                          json::Value body, DurationNs valid_for);
+  // Drops the replies to a command, and sends it no more. Who lives long forgets what it has done.
+  void forget(const std::string& id);
   // The replies to a command that have come so far, by board.
   [[nodiscard]] const std::map<std::string, mqtt::Reply>& replies(const std::string& id) const;
 
@@ -94,15 +99,32 @@ class FleetClient {
   // Reads the signing key, if it has not been read yet.
   [[nodiscard]] Status load_key();
 
+  // Publishes the list of revoked certificates, retained, and waits until the broker has it.
+  [[nodiscard]] Status publish_revocations(const std::string& pem, DurationNs timeout);
+
+  // What came of boards that ask for their place, since the last call, as it came: at most
+  // kAsksMax, the first ones. Nothing of it has been checked.
+  static constexpr std::size_t kAsksMax = 20'000;
+  [[nodiscard]] std::vector<std::string> take_asks() { return std::exchange(asks_, {}); }
+  // Publishes the answers, each by the fingerprint of the key that asked, retained for as long as a
+  // board may be away, and waits until the broker has them.
+  [[nodiscard]] Status answer_asks(const std::map<std::string, std::string>& answers,
+                                   DurationNs timeout);
+
   // Publishes to a topic that is closed to operators. True when the broker refuses that, as it
   // must.
   [[nodiscard]] Result<bool> is_forbidden(const std::string& topic, DurationNs timeout);
 
  private:
-  FleetClient(Access access, std::string name);
+  FleetClient(Access access, std::string name, ViewLimits limits);
+  void on_link_up();
   [[nodiscard]] Result<std::string> seal(const mqtt::Command& command);
   void take();
   void publish(mqtt::Outgoing message);
+  [[nodiscard]] Status published_well(std::uint64_t refused_before, DurationNs timeout);
+  [[nodiscard]] mqtt::Outgoing marker() const;
+  void send_again();
+  [[nodiscard]] Status settle(SteadyTime until);
   [[nodiscard]] Status sync(SteadyTime until);
 
   Access access_;
@@ -111,10 +133,18 @@ class FleetClient {
   std::unique_ptr<mqtt::SigningKey> key_;
   FleetView view_;
   std::map<std::string, std::map<std::string, mqtt::Reply>> replies_;  // by command, by board
+  struct Unanswered {
+    mqtt::Outgoing message;
+    SteadyTime again_at;
+    int left = 0;  // times that it may be sent again
+  };
+  std::map<std::string, Unanswered> unanswered_;  // by command
   std::string why_;
   std::vector<std::string> problems_;
+  std::vector<std::string> asks_;
   std::string marker_topic_;
   bool marked_ = false;
+  std::uint64_t seen_connects_ = 0;
   std::uint64_t published_ = 0;
 };
 

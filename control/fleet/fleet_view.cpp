@@ -16,9 +16,6 @@ using mqtt::TopicKind;
 
 constexpr std::array<std::string_view, 5> kEnds = {"succeeded", "missed", "exhausted", "failed",
                                                    "cancelled"};
-// These bound the memory of lairctl, whatever a broker sends.
-constexpr std::size_t kBoardsMax = 10'000;
-constexpr std::size_t kTasksMax = 200'000;
 
 }  // namespace
 
@@ -68,17 +65,8 @@ void FleetView::take(const mqtt::Topic& topic, std::string_view payload) {
     case TopicKind::kStatus:
     case TopicKind::kInfo:
     case TopicKind::kReport: take_state(topic, payload); return;
-    case TopicKind::kTask: {
-      ++changes_;
-      if (payload.empty()) {
-        tasks_.erase({topic.node, topic.name});
-        return;
-      }
-      auto task = mqtt::parse_message(payload, "laird.task");
-      if (!task || tasks_.size() >= kTasksMax) return;
-      tasks_[{topic.node, topic.name}] = {topic.node, std::move(*task)};
-      return;
-    }
+    case TopicKind::kTask: take_task(topic, payload); return;
+    case TopicKind::kTelemetry: take_telemetry(topic, payload); return;
     case TopicKind::kEvent: {
       auto event = mqtt::parse_message(payload, "laird.event");
       if (!event) return;
@@ -102,16 +90,68 @@ void FleetView::take(const mqtt::Topic& topic, std::string_view payload) {
   }
 }
 
+void FleetView::note_board(const std::string& board) {
+  ++changes_;
+  if (noting_) changed_.boards.insert(board);
+}
+
+void FleetView::note_task(const TaskPlace& place) {
+  ++changes_;
+  if (noting_) changed_.tasks.insert(place);
+}
+
+void FleetView::take_task(const mqtt::Topic& topic, std::string_view payload) {
+  const TaskPlace place{topic.node, topic.name};
+  if (payload.empty()) {
+    if (tasks_.erase(place) != 0) note_task(place);
+    return;
+  }
+  auto task = mqtt::parse_message(payload, "laird.task");
+  if (!task || (tasks_.size() >= limits_.tasks_max && tasks_.count(place) == 0)) return;
+  tasks_[place] = {topic.node, std::move(*task), generation_};
+  note_task(place);
+}
+
+// Only of boards that are known by their states: what is told in passing makes no board.
+void FleetView::take_telemetry(const mqtt::Topic& topic, std::string_view payload) {
+  const auto board = boards_.find(topic.node);
+  if (topic.name != "power" || board == boards_.end()) return;
+  auto power = mqtt::parse_message(payload, "laird.tele");
+  if (!power) return;
+  board->second.power = std::move(*power);
+  note_board(topic.node);
+}
+
+void FleetView::drop_unseen() {
+  for (auto at = tasks_.begin(); at != tasks_.end();) {
+    if (at->second.generation == generation_) {
+      ++at;
+      continue;
+    }
+    note_task(at->first);
+    at = tasks_.erase(at);
+  }
+  for (auto at = boards_.begin(); at != boards_.end();) {
+    if (at->second.generation == generation_) {
+      ++at;
+      continue;
+    }
+    note_board(at->first);
+    at = boards_.erase(at);
+  }
+}
+
 void FleetView::take_state(const mqtt::Topic& topic, std::string_view payload) {
-  if (boards_.find(topic.node) == boards_.end() && boards_.size() >= kBoardsMax) return;
+  if (boards_.find(topic.node) == boards_.end() && boards_.size() >= limits_.boards_max) return;
   const char* schema = topic.kind == TopicKind::kStatus ? "laird.status"
                        : topic.kind == TopicKind::kInfo ? "laird.info"
                                                         : "laird.report";
   // An empty message means that the retained one was cleared, as `purge` does.
   auto value = payload.empty() ? Result<Value>(Value()) : mqtt::parse_message(payload, schema);
   if (!value) return;
-  ++changes_;
+  note_board(topic.node);
   BoardView& board = boards_[topic.node];
+  board.generation = generation_;
   if (topic.kind == TopicKind::kInfo) {
     board.info = std::move(*value);
   } else if (topic.kind == TopicKind::kReport) {
@@ -150,6 +190,7 @@ FleetSums sums_of(const FleetView& view) {
     if (const auto drawn = board.number("power_w")) {
       out.power_w = out.power_w.value_or(0.0) + *drawn;
     }
+    out.demand_w += board.number("shares/power/demand_w").value_or(0.0);
     const auto enforced = board.number("shares/power/enforced_w");
     if (enforced) out.enforced_w += *enforced;
     if (!enforced) ++out.unlimited;

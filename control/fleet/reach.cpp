@@ -47,10 +47,15 @@ void add_access(cli::Command* command, Reach& reach) {
       ->group(kWhereGroup);
 }
 
-void add_output(cli::Command* command, Reach& reach, bool wide) {
+void add_output(cli::Command* command, Reach& reach, bool wide, bool csv) {
   std::vector<std::string> choices = {"text", "json"};
   if (wide) choices.emplace_back("wide");
-  command->add_option("-o,--output", reach.output, wide ? "text, wide or json" : "text or json")
+  if (csv) choices.emplace_back("csv");
+  command
+      ->add_option("-o,--output", reach.output,
+                   csv    ? "text, wide, json or csv"
+                   : wide ? "text, wide or json"
+                          : "text or json")
       ->check(cli::one_of(choices))
       ->show_default();
 }
@@ -75,7 +80,7 @@ int show(const mqtt::Reply& reply) {
   const int code = exit_code_of(reply);
   const std::string text = harmless(reply.text);
   if (code == 0) {
-    std::printf("%s: %s\n", reply.node.c_str(), text.c_str());
+    print("%s: %s\n", reply.node.c_str(), text.c_str());
   } else {
     say(reply.node + ": " + std::string(mqtt::name(reply.code)) + ": " + text);
   }
@@ -108,7 +113,7 @@ int show_all(const std::map<std::string, mqtt::Reply>& replies, const std::set<s
     }
     rows.add(std::move(row));
   }
-  if (json) std::printf("%s\n", json::to_text(rows).c_str());
+  if (json) print_json(rows);
   say("answered " + std::to_string(answered) + " of " + std::to_string(names.size()));
   if (names.empty()) return kTimedOut;
   if (good == names.size()) return 0;
@@ -119,7 +124,7 @@ int show_all(const std::map<std::string, mqtt::Reply>& replies, const std::set<s
 int show_text(const Result<Value>& answer) {
   if (!answer) return complain(answer.error());
   const Value* text = answer->find("text", Kind::kString);
-  std::printf("%s\n", text == nullptr ? "done" : text->as_string().c_str());
+  print("%s\n", text == nullptr ? "done" : harmless(text->as_string()).c_str());
   return 0;
 }
 
@@ -129,7 +134,11 @@ int show_local_power(const Where& where, bool json) {
   const Value* power = answer->find("power", Kind::kObject);
   const Value* text = power == nullptr ? nullptr : power->find("text", Kind::kString);
   if (text == nullptr) return complain({Code::kCorrupt, "the agent's answer has no power"});
-  std::printf("%s\n", json ? json::to_text(*power).c_str() : text->as_string().c_str());
+  if (json) {
+    print_json(*power);
+  } else {
+    print("%s\n", harmless(text->as_string()).c_str());
+  }
   return 0;
 }
 

@@ -31,7 +31,7 @@ struct Reach {
 inline constexpr const char* kWhereGroup = "Where it goes";
 
 void add_access(cli::Command* command, Reach& reach);
-void add_output(cli::Command* command, Reach& reach, bool wide);
+void add_output(cli::Command* command, Reach& reach, bool wide, bool csv = false);
 
 [[nodiscard]] int exit_code_of(const mqtt::Reply& reply);
 // One board's answer: its text on standard output when it is good, else a complaint.

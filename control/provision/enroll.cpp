@@ -104,14 +104,16 @@ Status write_bundle(const std::string& folder, const Value& config, const std::s
   return aside ? Status{} : tl::make_unexpected(aside.error());
 }
 
-std::string install_commands(const std::string& folder, const std::string& id) {
+std::string install_script(const std::string& id) {
   const std::string at = "laird-" + id;
   const std::string put = "sudo install -o root -g laird -m 0640 " + at;
-  return "scp -rp " + folder + " BOARD:" + at +
-         "\n"
-         "ssh BOARD 'sudo install -d -o root -g laird -m 0750 /etc/laird /etc/laird/tls && " +
-         put + "/laird.json /etc/laird/ && " + put + "/tls/* /etc/laird/tls/ && rm -r " + at +
-         " && sudo laird check /etc/laird/laird.json && sudo systemctl enable --now laird'\n";
+  return "sudo install -d -o root -g laird -m 0750 /etc/laird /etc/laird/tls && " + put +
+         "/laird.json /etc/laird/ && " + put + "/tls/* /etc/laird/tls/ && rm -r " + at +
+         " && sudo laird check /etc/laird/laird.json && sudo systemctl enable --now laird";
+}
+
+std::string install_commands(const std::string& folder, const std::string& id) {
+  return "scp -rp " + folder + " BOARD:laird-" + id + "\nssh BOARD '" + install_script(id) + "'\n";
 }
 
 }  // namespace laird::control

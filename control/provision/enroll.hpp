@@ -36,6 +36,9 @@ struct Enrolment {
 [[nodiscard]] Status write_bundle(const std::string& folder, const json::Value& config,
                                   const std::string& identity, IfThere if_there);
 
+// What a board does with the folder laird-ID that was copied to it, for its shell: the files go to
+// /etc/laird, are checked, and the agent starts. Nothing of it comes from outside but the id.
+[[nodiscard]] std::string install_script(const std::string& id);
 // The commands that bring a bundle to its board.
 [[nodiscard]] std::string install_commands(const std::string& folder, const std::string& id);
 

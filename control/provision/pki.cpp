@@ -7,6 +7,7 @@
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "mqtt/codec/base64.hpp"
+#include "mqtt/codec/join.hpp"
 #include "mqtt/codec/messages.hpp"
 #include "mqtt/codec/topics.hpp"
 #include "mqtt/sign/ed25519.hpp"
@@ -20,6 +21,7 @@ using mqtt::Role;
 
 constexpr std::size_t kFileBytesMax = 4 << 20;
 constexpr std::string_view kOperatorPrefix = "op-";
+constexpr std::int64_t kBoardDays = 825;
 
 std::string index_text(const PkiIndex& index) {
   Value entries = Value::array();
@@ -30,11 +32,15 @@ std::string index_text(const PkiIndex& index) {
     one.set("role", name(entry.role));
     one.set("not_after_s", entry.not_after_s);
     one.set("revoked_at_s", entry.revoked_at_s == 0 ? Value() : Value::integer(entry.revoked_at_s));
+    if (!entry.fingerprint.empty()) {
+      one.set("board_serial", entry.board_serial).set("fingerprint", entry.fingerprint);
+    }
     entries.add(std::move(one));
   }
   Value out = Value::object();
   out.set("s", "laird.pki/1.0");
   out.set("fleet", index.fleet);
+  out.set("crl_number", index.list_number);
   out.set("issued", std::move(entries));
   return json::to_pretty_text(out) + "\n";
 }
@@ -54,7 +60,11 @@ Result<PkiEntry> parse_entry(const Value& from) {
   out.name = owner->as_string();
   out.not_after_s = until->as_integer();
   out.revoked_at_s = revoked == nullptr ? 0 : revoked->as_integer();
-  for (const Role known : {Role::kNode, Role::kOperator, Role::kBroker}) {
+  const Value* board_serial = from.find("board_serial", Kind::kString);
+  const Value* fingerprint = from.find("fingerprint", Kind::kString);
+  if (board_serial != nullptr) out.board_serial = board_serial->as_string();
+  if (fingerprint != nullptr) out.fingerprint = fingerprint->as_string();
+  for (const Role known : {Role::kNode, Role::kOperator, Role::kBroker, Role::kJoin}) {
     if (name(known) == role->as_string()) return out.role = known, out;
   }
   return fail(Code::kCorrupt, "index.json: an unknown role");
@@ -73,7 +83,14 @@ Result<std::string> revocations(const mqtt::Authority& authority, const PkiIndex
   for (const PkiEntry& entry : index.entries) {
     if (entry.revoked_at_s != 0) revoked.push_back({entry.serial, entry.revoked_at_s});
   }
-  return authority.revocation_list(revoked);
+  return authority.revocation_list(revoked, index.list_number);
+}
+
+// Boards never go back to a list of a lower number. It grows with the time too, so that an index
+// that was brought back from a copy does not number lists that the boards know already.
+void number_next_list(PkiIndex& index) {
+  index.list_number = std::max<std::uint64_t>(index.list_number + 1,
+                                              static_cast<std::uint64_t>(std::time(nullptr)));
 }
 
 // Boards and operators are told apart by their names, because the broker's ACL sees only those.
@@ -83,9 +100,11 @@ Status check_name(const mqtt::Subject& subject) {
   if (subject.role == Role::kOperator && !as_operator) {
     return fail(Code::kInvalid, "an operator's name starts with op-: op-" + subject.name);
   }
-  if (subject.role == Role::kNode && (as_operator || !mqtt::is_node_id(subject.name))) {
-    return fail(Code::kInvalid, "'" + subject.name + "' is no name for a board: 1 to 32 of a-z, " +
-                                    "0-9 and -, not \"all\", not starting with - or op-");
+  const bool taken = as_operator || subject.name == mqtt::kJoinUser;
+  if (subject.role == Role::kNode && (taken || !mqtt::is_node_id(subject.name))) {
+    return fail(Code::kInvalid,
+                "'" + subject.name + "' is no name for a board: 1 to 32 of a-z, " +
+                    "0-9 and -, not \"all\" or \"join\", not starting with - or op-");
   }
   return {};
 }
@@ -94,7 +113,8 @@ std::string place_of(const mqtt::Subject& subject) {
   switch (subject.role) {
     case Role::kNode: return "nodes/" + subject.name;
     case Role::kOperator: return "operators/" + subject.name;
-    case Role::kBroker: break;
+    case Role::kBroker:
+    case Role::kJoin: break;
   }
   return "broker";
 }
@@ -115,6 +135,7 @@ Status write_identity(const StagedFolder& folder, const std::string& ca, const m
     LAIRD_TRY(put("ca.crt", ca, kPublicMode));
   }
   LAIRD_TRY(put(stem + ".crt", issued.cert_pem, kPublicMode));
+  if (issued.key_pem.empty()) return {};
   LAIRD_TRY(put(stem + ".key", issued.key_pem, kSecretMode));
   if (role != Role::kOperator) return {};
   const auto signing = mqtt::SigningKey::generate();
@@ -127,7 +148,7 @@ Status write_identity(const StagedFolder& folder, const std::string& ca, const m
 }
 
 PkiEntry entry_of(const mqtt::Subject& subject, const mqtt::Issued& issued) {
-  return {issued.serial, subject.name, subject.role, issued.not_after_s, 0};
+  return {issued.serial, subject.name, subject.role, issued.not_after_s, 0, {}, {}};
 }
 
 std::size_t revoke_all(PkiIndex& index, const std::string& name) {
@@ -142,13 +163,60 @@ std::size_t revoke_all(PkiIndex& index, const std::string& name) {
 
 // The index is written first, because the list of revoked certificates is made from it: an entry
 // that is lost could never be revoked again.
-Status write_index_and_list(const std::string& folder, const PkiIndex& index,
+Status write_index_and_list(const std::string& folder, PkiIndex& index,
                             const mqtt::Authority& authority) {
+  number_next_list(index);
   const auto list = revocations(authority, index);
   LAIRD_TRY(list);
   auto done = write_file(folder + "/index.json", index_text(index), kSecretMode, IfThere::kReplace);
   if (!done) return done;
   return write_file(folder + "/crl.pem", *list, kPublicMode, IfThere::kReplace);
+}
+
+// The index with the folder locked, so that two runs give no name twice.
+struct OpenPki {
+  FolderGuard guard;
+  PkiIndex index;
+  mqtt::Authority authority;
+};
+
+Result<OpenPki> open_pki(const std::string& folder) {
+  auto guard = FolderGuard::lock(folder);
+  LAIRD_TRY(guard);
+  auto index = pki_index(folder);
+  LAIRD_TRY(index);
+  auto authority = open_authority(folder);
+  LAIRD_TRY(authority);
+  return OpenPki{std::move(*guard), std::move(*index), std::move(*authority)};
+}
+
+Status check_free(const PkiIndex& index, const std::string& name, IfThere if_there) {
+  const bool known =
+      std::any_of(index.entries.begin(), index.entries.end(),
+                  [&](const PkiEntry& e) { return e.name == name && e.revoked_at_s == 0; });
+  if (!known || if_there == IfThere::kReplace) return {};
+  return fail(Code::kExists,
+              "'" + name + "' has a certificate; --force makes a new one and revokes it");
+}
+
+// Enters the certificate, then writes its folder: none is in use that could not be revoked.
+Result<PkiMade> keep(OpenPki& pki, const std::string& folder, const mqtt::Subject& subject,
+                     const mqtt::Issued& issued, PkiEntry entry) {
+  const auto ca = pki.authority.cert_pem();
+  LAIRD_TRY(ca);
+  PkiMade made;
+  made.folder = folder + "/" + place_of(subject);
+  auto staged = StagedFolder::begin(made.folder);
+  LAIRD_TRY(staged);
+  LAIRD_TRY(write_identity(*staged, *ca, issued, subject.role, made));
+  revoke_all(pki.index, subject.name);
+  pki.index.entries.push_back(std::move(entry));
+  LAIRD_TRY(write_index_and_list(folder, pki.index, pki.authority));
+  // Files that are left in the folder of a revoked name do no harm.
+  auto aside = staged->commit(IfThere::kReplace);
+  LAIRD_TRY(aside);
+  made.aside = std::move(*aside);
+  return made;
 }
 
 }  // namespace
@@ -163,6 +231,7 @@ Result<PkiMade> pki_init(const PkiInit& what) {
   const auto key = authority->key_pem();
   if (!cert || !key) return fail(Code::kIo, "cannot write the authority");
   PkiIndex index{what.fleet, {entry_of(broker, *server)}};
+  number_next_list(index);
   const auto list = revocations(*authority, index);
   LAIRD_TRY(list);
 
@@ -216,6 +285,10 @@ Result<PkiIndex> pki_index(const std::string& folder) {
   }
   PkiIndex out;
   out.fleet = fleet->as_string();
+  // Indexes made before lists were numbered have none.
+  if (const Value* number = value->find("crl_number", Kind::kInteger)) {
+    out.list_number = static_cast<std::uint64_t>(std::max<std::int64_t>(number->as_integer(), 0));
+  }
   for (const Value& item : issued->items()) {
     auto entry = parse_entry(item);
     LAIRD_TRY(entry);
@@ -227,37 +300,45 @@ Result<PkiIndex> pki_index(const std::string& folder) {
 Result<PkiMade> pki_issue(const std::string& folder, const mqtt::Subject& subject,
                           IfThere if_there) {
   LAIRD_TRY(check_name(subject));
-  const auto guard = FolderGuard::lock(folder);
-  LAIRD_TRY(guard);
-  auto index = pki_index(folder);
-  LAIRD_TRY(index);
-  const bool known =
-      std::any_of(index->entries.begin(), index->entries.end(),
-                  [&](const PkiEntry& e) { return e.name == subject.name && e.revoked_at_s == 0; });
-  if (known && if_there == IfThere::kRefuse) {
-    return fail(Code::kExists,
-                "'" + subject.name + "' has a certificate; --force makes a new one and revokes it");
-  }
-  const auto authority = open_authority(folder);
-  LAIRD_TRY(authority);
-  const auto ca = authority->cert_pem();
-  const auto issued = authority->issue(subject);
-  LAIRD_TRY(ca);
+  auto pki = open_pki(folder);
+  LAIRD_TRY(pki);
+  LAIRD_TRY(check_free(pki->index, subject.name, if_there));
+  const auto issued = pki->authority.issue(subject);
   LAIRD_TRY(issued);
+  return keep(*pki, folder, subject, *issued, entry_of(subject, *issued));
+}
 
-  PkiMade made;
-  made.folder = folder + "/" + place_of(subject);
-  auto staged = StagedFolder::begin(made.folder);
-  LAIRD_TRY(staged);
-  LAIRD_TRY(write_identity(*staged, *ca, *issued, subject.role, made));
-  revoke_all(*index, subject.name);
-  index->entries.push_back(entry_of(subject, *issued));
-  LAIRD_TRY(write_index_and_list(folder, *index, *authority));
-  // Files that are left in the folder of a revoked name do no harm.
-  auto aside = staged->commit(IfThere::kReplace);
-  LAIRD_TRY(aside);
-  made.aside = std::move(*aside);
-  return made;
+Result<PkiMade> pki_admit(const std::string& folder, const JoiningBoard& board, IfThere if_there) {
+  const mqtt::Subject subject{board.name, Role::kNode, {}, kBoardDays};
+  LAIRD_TRY(check_name(subject));
+  auto pki = open_pki(folder);
+  LAIRD_TRY(pki);
+  LAIRD_TRY(check_free(pki->index, board.name, if_there));
+  const std::string fingerprint = mqtt::fingerprint_of(board.public_key);
+  for (const PkiEntry& other : pki->index.entries) {
+    if (other.revoked_at_s != 0 || other.name == board.name) continue;
+    if (other.fingerprint == fingerprint || other.board_serial == board.serial) {
+      return fail(Code::kExists, "the board with the serial number " + board.serial + " is " +
+                                     other.name + " already");
+    }
+  }
+  const auto issued = pki->authority.issue_for(subject, board.public_key);
+  LAIRD_TRY(issued);
+  PkiEntry entry = entry_of(subject, *issued);
+  entry.board_serial = board.serial;
+  entry.fingerprint = fingerprint;
+  return keep(*pki, folder, subject, *issued, std::move(entry));
+}
+
+Result<mqtt::Issued> pki_issue_join(const std::string& folder, std::int64_t days) {
+  const mqtt::Subject subject{std::string(mqtt::kJoinUser), Role::kJoin, {}, days};
+  auto pki = open_pki(folder);
+  LAIRD_TRY(pki);
+  auto issued = pki->authority.issue(subject);
+  LAIRD_TRY(issued);
+  pki->index.entries.push_back(entry_of(subject, *issued));
+  LAIRD_TRY(write_index_and_list(folder, pki->index, pki->authority));
+  return issued;
 }
 
 Result<std::size_t> pki_revoke(const std::string& folder, const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdarg>
 #include <cstdlib>
 
 namespace laird::control {
@@ -44,8 +45,10 @@ Colour colour_of_state(std::string_view state) {
   if (state == "lost" || state == "alert" || state == "failed" || state == "missed") {
     return Colour::kRed;
   }
-  if (state == "draining" || state == "drained" || state == "offline" || state == "unknown")
+  if (state == "draining" || state == "drained" || state == "offline" || state == "unknown" ||
+      state == "throttled") {
     return Colour::kYellow;
+  }
   return Colour::kNone;
 }
 
@@ -53,18 +56,6 @@ std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   }));
-}
-
-std::string harmless(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const bool c1 = c == 0xC2 && i + 1 < text.size() &&
-                    static_cast<unsigned char>(text[i + 1]) < 0xA0;  // U+0080 to U+009F
-    if (c1) ++i;
-    out += (c < 0x20 || c == 0x7F || c1) ? ' ' : text[i];
-  }
-  return out;
 }
 
 std::vector<std::size_t> Table::widths() const {
@@ -125,13 +116,41 @@ std::string span_text(const std::optional<double>& seconds) {
 
 bool confirmed(const std::string& question, bool yes) {
   if (yes || ::isatty(STDIN_FILENO) == 0) return true;
-  std::fprintf(stderr, "%s [y/N] ", question.c_str());
+  std::fprintf(stderr, "%s [y/N] ", harmless(question).c_str());
   std::fflush(stderr);
   char answer[16] = {};
   if (std::fgets(answer, sizeof answer, stdin) == nullptr) return false;
   return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-void say(const std::string& text) { std::fprintf(stderr, "lairctl: %s\n", text.c_str()); }
+void print_text(std::string_view lines) {
+  const std::string safe = harmless_lines(lines);
+  std::fwrite(safe.data(), 1, safe.size(), stdout);
+}
+
+void print(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  va_list again;
+  va_copy(again, arguments);
+  const int size = std::vsnprintf(nullptr, 0, format, arguments);
+  va_end(arguments);
+  std::string text(static_cast<std::size_t>(std::max(size, 0)) + 1, '\0');
+  std::vsnprintf(text.data(), text.size(), format, again);
+  va_end(again);
+  text.pop_back();
+  print_text(text);
+}
+
+void print_json(const json::Value& value, bool pretty) {
+  const std::string text =
+      harmless_json(pretty ? json::to_pretty_text(value) : json::to_text(value));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fputc('\n', stdout);
+}
+
+void say(const std::string& text) {
+  std::fprintf(stderr, "lairctl: %s\n", harmless_lines(text).c_str());
+}
 
 }  // namespace laird::control

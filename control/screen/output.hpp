@@ -8,6 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/harmless.hpp"
+#include "json/value.hpp"
+
 namespace laird::control {
 
 enum class Colour : unsigned char { kNone, kRed, kGreen, kYellow, kDim, kBold };
@@ -40,9 +43,6 @@ class Table {
 
 // Characters a terminal shows for UTF-8 text, each one column wide.
 [[nodiscard]] std::size_t width_of(std::string_view text);
-// The text without control characters, so that a board's text cannot control the terminal.
-[[nodiscard]] std::string harmless(std::string_view text);
-
 [[nodiscard]] std::string fixed(const std::optional<double>& value, int digits,
                                 const char* unit = "");
 [[nodiscard]] std::string short_number(const std::optional<double>& value,  // 0.1234, 1.2e-05
@@ -55,7 +55,13 @@ class Table {
 // is no terminal to ask at.
 [[nodiscard]] bool confirmed(const std::string& question, bool yes);
 
-// A message for people, on standard error.
+// All that lairctl writes to standard output goes through these, and what could steer a terminal
+// does not pass (harmless.hpp): nobody has to remember where a text came from.
+[[gnu::format(printf, 1, 2)]] void print(const char* format, ...);
+void print_text(std::string_view lines);
+void print_json(const json::Value& value, bool pretty = false);  // one value, and the end of a line
+
+// A message for people, on standard error; as safe.
 void say(const std::string& text);
 
 }  // namespace laird::control

@@ -18,7 +18,7 @@ std::string joined(const std::vector<std::string>& cells) {
 void RowWatcher::show(const Rows& rows, std::size_t state_column) {
   Table table(columns_);
   table.set_widths(widths_);
-  std::string lines;
+  std::vector<Value> lines;
   for (const auto& [key, row] : rows) {
     const std::string text = json_ ? json::to_text(row.second) : joined(row.first);
     if (const auto last = last_.find(key); last != last_.end() && last->second.first == text) {
@@ -26,7 +26,7 @@ void RowWatcher::show(const Rows& rows, std::size_t state_column) {
     }
     last_[key] = {text, row.first};
     table.add(row.first);
-    lines += text + "\n";
+    lines.push_back(row.second);
   }
   for (auto known = last_.begin(); known != last_.end();) {
     if (rows.count(known->first) != 0) {
@@ -36,14 +36,14 @@ void RowWatcher::show(const Rows& rows, std::size_t state_column) {
     std::vector<std::string> cells = known->second.second;
     if (state_column < cells.size()) cells[state_column] = "gone";
     table.add(cells);
-    lines += json::to_text(Value::object().set("key", known->first).set("state", "gone")) + "\n";
+    lines.push_back(Value::object().set("key", known->first).set("state", "gone"));
     known = last_.erase(known);
   }
   if (json_) {
-    std::fputs(lines.c_str(), stdout);
+    for (const Value& line : lines) print_json(line);
   } else if (!table.empty() || !told_) {
     widths_ = table.widths();
-    std::fputs(table.text(!told_).c_str(), stdout);
+    print_text(table.text(!told_));
   }
   told_ = true;
   std::fflush(stdout);

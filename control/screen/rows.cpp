@@ -47,10 +47,34 @@ std::string share_word(const BoardView& board) {
 
 }  // namespace
 
+std::string throttled_words(const TaskView& task) {
+  static constexpr std::pair<std::string_view, std::string_view> kWhose[] = {
+      {"config", "the board's own cap"},
+      {"operator", "the operator's cap"},
+      {"fleet", "the board's share of the fleet's power,"},
+      {"temperature", "the board's temperature, at"},
+      {"fenced", "the board's floor, as it is cut off from its fleet,"},
+      {"fleet-time", "the board's share of the fleet's lanes,"},
+      {"none", "a cap that was just taken back,"}};
+  const std::string by = text_at(task.task, "throttled/by");
+  for (const auto& [name, words] : kWhose) {
+    if (name != by) continue;
+    std::string out = "by " + std::string(words);
+    if (const auto watts = task.number("throttled/limit_w")) {
+      out += (words.ends_with(',') || words.ends_with("at") ? " " : " of ") + fixed(watts, 1, " W");
+    } else if (const auto part = task.number("throttled/limit_ratio")) {
+      out += " " + percent(part) + " of its lane";
+    }
+    return out;
+  }
+  return {};
+}
+
 std::vector<Column> board_columns(bool wide) {
-  std::vector<Column> out = {
-      {"NODE"},          {"STATE"},         {"SHARE"},        {"POWER_W", true}, {"CAP_W", true},
-      {"FLOOR_W", true}, {"RUNNING", true}, {"QUEUED", true}, {"REV", true},     {"AGE", true}};
+  std::vector<Column> out = {{"NODE"},          {"STATE"},         {"SHARE"},
+                             {"POWER_W", true}, {"CAP_W", true},   {"FLOOR_W", true},
+                             {"ASKS_W", true},  {"RUNNING", true}, {"THROTTLED", true},
+                             {"QUEUED", true},  {"REV", true},     {"AGE", true}};
   if (wide) {
     for (const char* head : {"CPU_CORES", "GPUS", "ENERGY_KJ", "RSS_MB", "CPU_S", "DROPPED"}) {
       out.push_back({head, true});
@@ -70,7 +94,9 @@ std::vector<std::string> board_row(const std::string& id, const BoardView& board
       fixed(board.is_live() ? board.number("power_w") : std::nullopt, 1),
       fixed(board.number("shares/power/enforced_w"), 1),
       fixed(board.number("shares/power/floor_w"), 1),
+      fixed(board.is_live() ? board.number("shares/power/demand_w") : std::nullopt, 1),
       whole(board.number("tasks/running")),
+      whole(board.number("tasks/throttled")),
       whole(board.number("tasks/queued")),
       whole(board.number("config_rev")),
       span_text(age_s(board, now_ms))};
@@ -143,7 +169,8 @@ std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wi
     out.push_back(fixed(task.number("energy_j"), 1));
     out.push_back(fixed(task.number("busy_s"), 1));
     out.push_back(whole(task.number("switches")));
-    out.push_back(harmless(task.text("reason")));
+    const std::string throttled = throttled_words(task);
+    out.push_back(throttled.empty() ? harmless(task.text("reason")) : throttled);
   }
   return out;
 }
@@ -190,7 +217,8 @@ std::string describe_board(const std::string& id, const BoardView& board, std::i
     };
     if (!amount("budget")) return std::string("not limited");
     return fixed(amount("enforced"), 2, shown) + ", of it " + fixed(amount("floor"), 2, shown) +
-           " floor; the fleet has " + fixed(amount("budget"), 2, shown);
+           " floor; it asks for " + fixed(amount("demand"), 2, shown) + "; the fleet has " +
+           fixed(amount("budget"), 2, shown);
   };
   line("node", id);
   line("state", board.state + (board.since.empty() ? "" : " since " + board.since));
@@ -217,6 +245,7 @@ std::string describe_board(const std::string& id, const BoardView& board, std::i
           : "no; without its peers it would be in " + span_text(board.number("fence_in_s"));
   line("fenced", fenced);
   line("tasks", whole(board.number("tasks/running")) + " running, " +
+                    whole(board.number("tasks/throttled")) + " of them throttled, " +
                     whole(board.number("tasks/queued")) + " queued, " +
                     whole(board.number("tasks/ended")) + " ended");
   line("agent", fixed(scaled(board.number("agent/rss_kb"), 1.0 / 1024), 1, " MB") + ", " +
@@ -225,6 +254,39 @@ std::string describe_board(const std::string& id, const BoardView& board, std::i
                     whole(board.number("link/dropped")) + " messages dropped");
   return out;
 }
+
+namespace {
+
+// "round 82 of 200; waits for n-3; right on rows held out: 82.3% (n-1 81.0%, n-2 83.1%)".
+std::string group_words(const TaskView& task) {
+  std::string out = "round " + whole(task.number("fleet/round"));
+  const double rounds = task.number("fleet/rounds").value_or(0.0);
+  if (rounds > 0.0) out += " of " + whole(rounds);
+  std::string names;
+  const json::Value* waits = at_path(task.task, "fleet/waits_for");
+  if (waits != nullptr && waits->is(Kind::kArray)) {
+    for (const json::Value& node : waits->items()) {
+      if (node.is(Kind::kString)) names += (names.empty() ? "" : ", ") + harmless(node.as_string());
+    }
+  }
+  if (!names.empty()) out += "; waits for " + names;
+  if (!task.number("fleet/accuracy")) return out;
+  out += "; right on rows held out: " + percent(task.number("fleet/accuracy"));
+  std::string each;
+  const json::Value* members = at_path(task.task, "fleet/members");
+  if (members != nullptr && members->is(Kind::kArray)) {
+    for (const json::Value& member : members->items()) {
+      const json::Value* node = member.find("node", Kind::kString);
+      const json::Value* accuracy = member.find("accuracy");
+      if (node == nullptr || accuracy == nullptr || !accuracy->is_number()) continue;
+      each += (each.empty() ? "" : ", ") + harmless(node->as_string()) + " " +
+              percent(accuracy->as_double());
+    }
+  }
+  return each.empty() ? out : out + " (" + each + ")";
+}
+
+}  // namespace
 
 std::string describe_task(const TaskView& task) {
   std::string out;
@@ -235,12 +297,22 @@ std::string describe_task(const TaskView& task) {
   };
   line("task", harmless(task.text("name")));
   if (!task.board.empty()) line("node", task.board);
-  line("state", harmless(task.text("state")) +
-                    (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))));
+  line("state",
+       harmless(task.text("state")) +
+           (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))) +
+           (at_path(task.task, "throttled") == nullptr ? "" : " " + throttled_words(task)));
   line("lane", harmless(task.text("lane")));
+  if (!task.text("promotes").empty()) line("promotes", harmless(task.text("promotes")));
+  if (!task.text("promotion_task").empty()) {
+    line("then", harmless(task.text("promotion_task")) + " promotes its model");
+  }
+  if (task.number("weight").value_or(1.0) != 1.0) {
+    line("weight", short_number(task.number("weight")) + " times an ordinary task");
+  }
   if (at_path(task.task, "fleet") != nullptr) {
     const auto boards = task.number("fleet/boards");
     line("co-trained", boards ? "with " + whole(*boards - 1) + " other boards" : "not now");
+    if (task.number("fleet/round").value_or(0.0) > 0.0) line("group", group_words(task));
   }
   line("samples", whole(task.number("samples")) +
                       (task.number("planned_samples").value_or(0.0) > 0.0
@@ -251,14 +323,14 @@ std::string describe_task(const TaskView& task) {
   if (task.number("forecast/loss")) {
     line("forecast", short_number(task.number("forecast/loss")) + " at the deadline, between " +
                          short_number(task.number("forecast/low")) + " and " +
-                         short_number(task.number("forecast/high")) + "; met with " +
+                         short_number(task.number("forecast/high")) +
+                         "; met by its deadline with " +
                          percent(task.number("forecast/probability")));
   }
   if (task.number("need/seconds/median")) {
     line("needs", span_text(task.number("need/seconds/median")) + " of its lane, between " +
                       span_text(task.number("need/seconds/low")) + " and " +
-                      span_text(task.number("need/seconds/high")) + "; reached at all with " +
-                      percent(task.number("need/reach")));
+                      span_text(task.number("need/seconds/high")));
   }
   if (!task.is_ended()) line("deadline", "in " + span_text(task.number("deadline_in_s")));
   line("share", percent(task.number("share")) + " of its lane, " +

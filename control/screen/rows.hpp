@@ -10,6 +10,7 @@
 namespace laird::control {
 
 [[nodiscard]] std::vector<Column> board_columns(bool wide);
+inline constexpr std::size_t kAgeColumn = 11;
 [[nodiscard]] std::vector<std::string> board_row(const std::string& id, const BoardView& board,
                                                  bool wide, std::int64_t now_ms);
 [[nodiscard]] json::Value board_json(const std::string& id, const BoardView& board,
@@ -29,6 +30,9 @@ namespace laird::control {
 [[nodiscard]] std::string describe_board(const std::string& id, const BoardView& board,
                                          std::int64_t now_ms);
 [[nodiscard]] std::string describe_task(const TaskView& task);
+
+// "by the operator's cap of 8.0 W"; empty: it is not throttled.
+[[nodiscard]] std::string throttled_words(const TaskView& task);
 
 // A task whose deadline is at risk: live, and the forecast says it is more likely missed than met.
 [[nodiscard]] bool is_at_risk(const TaskView& task);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "control/screen/rows.hpp"
+#include "control/screen/undrawn.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::control {
@@ -13,23 +14,6 @@ namespace {
 constexpr std::size_t kBudgetBarMax = 40;
 constexpr std::size_t kEventsShown = 6;
 constexpr double kWattsMin = 1.0;  // a bar's scale never shrinks to nothing
-
-std::string padded(std::string text, std::size_t width, bool right = false) {
-  const std::size_t have = width_of(text);
-  if (have > width) {
-    // Cut at a whole character.
-    while (width_of(text) > width) {
-      do {
-        text.pop_back();
-      } while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U);
-      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0xC0U) {
-        text.pop_back();
-      }
-    }
-  }
-  const std::string pad(width - std::min(width, width_of(text)), ' ');
-  return right ? pad + text : text + pad;
-}
 
 Line titled(const FleetView& view, const FleetSums& sums, const FrameOptions& options) {
   std::size_t live_tasks = 0;
@@ -51,12 +35,14 @@ struct Layout {
   std::size_t bar = 20;
   bool floor = true;
   bool forecast = true;
+  bool sensors = true;
 };
 
 constexpr std::size_t kNameMax = 24;
 constexpr std::size_t kBarMin = 6;
 constexpr std::size_t kBoardNumbers = 38;   // state, watts, cap, running, waiting
-constexpr std::size_t kBoardOptional = 20;  // floor, cpu, gpu
+constexpr std::size_t kBoardOptional = 27;  // floor, asked for, cpu, gpu
+constexpr std::size_t kBoardSensors = 19;   // temperature, loads, memory
 constexpr std::size_t kNote = 20;
 constexpr std::size_t kTaskNumbers = 48;  // all but the names and the forecast
 constexpr std::size_t kForecast = 19;     // a gap and two numbers of three digits
@@ -68,7 +54,11 @@ Layout layout_for(const FleetView& view, std::size_t width) {
   out.node = std::min(out.node, kNameMax) + 1;
   out.task = std::min(out.task, kNameMax) + 1;
   out.floor = out.node + kBoardNumbers + kBoardOptional + kNote + kBarMin <= width;
-  const std::size_t rest = out.node + kBoardNumbers + (out.floor ? kBoardOptional : 0) + kNote;
+  out.sensors =
+      out.floor &&
+      out.node + kBoardNumbers + kBoardOptional + kBoardSensors + kNote + kBarMin <= width;
+  const std::size_t rest = out.node + kBoardNumbers + (out.floor ? kBoardOptional : 0) +
+                           (out.sensors ? kBoardSensors : 0) + kNote;
   out.bar = std::clamp<std::size_t>(width > rest ? width - rest : 0, kBarMin, 20);
   // When there is too little room, names are cut before numbers are.
   const std::size_t beside = out.node + kTaskNumbers;
@@ -105,16 +95,38 @@ Line board_head(const Layout& at) {
   return {
       {padded("NODE", at.node) + padded("STATE", 9) + padded("POWER", at.bar + 1) +
            padded("W", 6, true) + padded("CAP", 7, true) +
-           (at.floor ? padded("FLOOR", 7, true) + padded("CPU", 7, true) + padded("GPU", 6, true)
+           (at.floor ? padded("FLOOR", 7, true) + padded("ASKS", 7, true) + padded("CPU", 7, true) +
+                           padded("GPU", 6, true)
                      : std::string()) +
+           (at.sensors ? padded("TEMP", 7, true) + padded("LOAD", 6, true) + padded("MEM", 6, true)
+                       : std::string()) +
            padded("RUN", 5, true) + padded("WAIT", 6, true) + "  NOTE",
        Colour::kDim}};
+}
+
+// Temperature, the GPU's load or else the CPU's, and the part of the memory that is used.
+std::string sensors_text(const BoardView& board, bool live) {
+  const auto number = [&](const char* path) {
+    return live ? number_at(board.power, path) : std::nullopt;
+  };
+  auto load = number("gpu_load");
+  if (!load) load = number("cpu_load");
+  const auto used = number("memory_used_bytes");
+  const auto all = number("memory_total_bytes");
+  return padded(fixed(number("temperature_c"), 0, "\u00b0C"), 7, true) +
+         padded(percent(load), 6, true) +
+         padded(percent(used && all && *all > 0.0 ? std::optional(*used / *all) : std::nullopt), 6,
+                true);
 }
 
 Line board_line(const std::string& id, const BoardView& board, double scale_w, const Layout& at,
                 const FrameOptions& options) {
   const bool live = board.is_live();
-  Line out = {{padded(id, at.node - 1) + " ", live ? Colour::kNone : Colour::kDim},
+  const bool chosen =
+      options.cockpit != nullptr && options.cockpit->on_boards() && options.cockpit->board() == id;
+  Line out = {{padded(id, at.node - 1) + (chosen ? "<" : " "), chosen ? Colour::kBold
+                                                               : live ? Colour::kNone
+                                                                      : Colour::kDim},
               {padded(board.state, 9), colour_of_state(board.state)}};
   const auto power = live ? board.number("power_w") : std::nullopt;
   const auto cap = board.number("shares/power/enforced_w");
@@ -136,13 +148,19 @@ Line board_line(const std::string& id, const BoardView& board, double scale_w, c
       padded(fixed(power, 1), 6, true) + padded(fixed(live ? cap : std::nullopt, 1), 7, true);
   if (at.floor) {
     rest += padded(fixed(board.number("shares/power/floor_w"), 1), 7, true) +
+            padded(fixed(live ? board.number("shares/power/demand_w") : std::nullopt, 1), 7, true) +
             padded(share("shares/cpu/enforced_milli", 1e-3), 7, true) +
             padded(share("shares/gpu/enforced_ppm", 1e-6), 6, true);
   }
+  if (at.sensors) rest += sensors_text(board, live);
   rest += padded(fixed(live ? board.number("tasks/running") : std::nullopt, 0), 5, true) +
           padded(fixed(live ? board.number("tasks/queued") : std::nullopt, 0), 6, true);
   out.push_back({std::move(rest), live ? Colour::kNone : Colour::kDim});
   if (live && board.flag("fenced")) out.push_back({"  fenced: floor only", Colour::kYellow});
+  const auto throttled = live ? board.number("tasks/throttled") : std::nullopt;
+  if (throttled && *throttled > 0.0 && !board.flag("fenced")) {
+    out.push_back({"  " + fixed(throttled, 0) + " throttled", Colour::kYellow});
+  }
   if (!live && !board.since.empty()) {
     const auto since = mqtt::parse_time_ms(board.since);
     if (since) {
@@ -161,7 +179,13 @@ Line task_head(const Layout& at) {
            Colour::kDim}};
 }
 
-Line task_line(const TaskView& task, const Layout& at) {
+bool is_chosen(const TaskView& task, const FrameOptions& options) {
+  if (options.cockpit == nullptr || options.cockpit->on_boards()) return false;
+  const std::optional<TaskPlace>& place = options.cockpit->task();
+  return place && place->first == task.board && place->second == task.text("name");
+}
+
+Line task_line(const TaskView& task, const Layout& at, bool chosen) {
   const bool ended = task.is_ended();
   const std::string state = harmless(task.text("state"));
   const auto likely = task.number("forecast/probability");
@@ -175,9 +199,11 @@ Line task_line(const TaskView& task, const Layout& at) {
                       : *likely < 0.5  ? Colour::kRed
                       : *likely < 0.8  ? Colour::kYellow
                                        : Colour::kGreen;
-  return {{padded(harmless(task.text("name")), at.task - 1) + " ", tone},
+  return {{padded(harmless(task.text("name")), at.task - 1) + (chosen ? "<" : " "),
+           chosen ? Colour::kBold : tone},
           {padded(task.board, at.node - 1) + " ", tone},
-          {padded(state, 10), ended && state != "succeeded" ? colour_of_state(state) : tone},
+          {padded(state, 10),
+           (ended && state != "succeeded") || state == "throttled" ? colour_of_state(state) : tone},
           {padded(short_number(task.number("loss")), 8, true) +
                padded(short_number(task.number("target_loss")), 8, true) +
                (at.forecast ? padded(forecast, kForecast, true) : std::string()),
@@ -186,21 +212,6 @@ Line task_line(const TaskView& task, const Layout& at) {
           {padded(ended ? "-" : span_text(task.number("deadline_in_s")), 9, true) +
                padded(percent(task.number("share")), 6, true),
            tone}};
-}
-
-std::vector<const TaskView*> sorted_tasks(const FleetView& view) {
-  std::vector<const TaskView*> out;
-  for (const auto& [key, task] : view.tasks()) out.push_back(&task);
-  // Tasks at risk come first, then live ones by deadline, then those that have ended.
-  std::sort(out.begin(), out.end(), [](const TaskView* a, const TaskView* b) {
-    const auto rank = [](const TaskView& t) {
-      return std::tuple(t.is_ended(), !is_at_risk(t),
-                        t.is_ended() ? 0.0 : t.number("deadline_in_s").value_or(1e18),
-                        t.text("name"), t.board);
-    };
-    return rank(*a) < rank(*b);
-  });
-  return out;
 }
 
 Line more_line(std::size_t above, std::size_t below, const char* what) {
@@ -222,12 +233,23 @@ std::vector<Line> head_lines(const FleetView& view, const FrameOptions& options)
   } else {
     out.push_back({{"no link to the broker: this is what was heard last", Colour::kRed}});
   }
+  if (const auto undrawn = undrawn_of(view); undrawn && options.connected) {
+    out.push_back({{what_text(*undrawn) + ":", Colour::kYellow}});
+    out.push_back({{"  " + holders_text(*undrawn), Colour::kYellow}});
+  }
   out.push_back({});
   return out;
 }
 
+// The first of so many rows that are shown, so that the chosen one is among them.
+std::size_t first_row(std::size_t count, std::size_t rows, std::optional<std::size_t> chosen) {
+  if (!chosen || count <= rows) return 0;
+  return std::min(*chosen - std::min(*chosen, rows / 2), count - rows);
+}
+
 void add_boards(const FleetView& view, std::size_t rows, const Layout& layout,
-                const FrameOptions& options, std::vector<Line>& out) {
+                const FrameOptions& options, const std::vector<const BoardRef*>& boards,
+                std::vector<Line>& out) {
   double scale_w = kWattsMin;
   for (const auto& [id, board] : view.boards()) {
     if (!board.is_live()) continue;
@@ -235,13 +257,18 @@ void add_boards(const FleetView& view, std::size_t rows, const Layout& layout,
                         board.number("shares/power/enforced_w").value_or(0.0)});
   }
   out.push_back(board_head(layout));
-  std::size_t shown = 0;
-  for (const auto& [id, board] : view.boards()) {
-    if (shown++ >= rows) break;
-    out.push_back(board_line(id, board, scale_w, layout, options));
+  std::optional<std::size_t> chosen;
+  for (std::size_t i = 0; i < boards.size(); ++i) {
+    if (options.cockpit != nullptr && options.cockpit->board() == boards[i]->first) chosen = i;
   }
-  if (rows < view.boards().size()) {
-    out.back() = more_line(0, view.boards().size() - rows + 1, "boards");
+  const bool cut = rows < boards.size();
+  const std::size_t lines = cut && rows > 1 ? rows - 1 : rows;
+  const std::size_t from = first_row(boards.size(), lines, chosen);
+  for (std::size_t i = from; i < std::min(boards.size(), from + lines); ++i) {
+    out.push_back(board_line(boards[i]->first, boards[i]->second, scale_w, layout, options));
+  }
+  if (cut && rows > 1) {
+    out.push_back(more_line(from, boards.size() - std::min(boards.size(), from + lines), "boards"));
   }
 }
 
@@ -264,13 +291,31 @@ void add_events(const FleetView& view, const FrameOptions& options, std::vector<
 
 }  // namespace
 
+std::string padded(std::string text, std::size_t width, bool right) {
+  const std::size_t have = width_of(text);
+  if (have > width) {
+    // Cut at a whole character.
+    while (width_of(text) > width) {
+      do {
+        text.pop_back();
+      } while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U);
+      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0xC0U) {
+        text.pop_back();
+      }
+    }
+  }
+  const std::string pad(width - std::min(width, width_of(text)), ' ');
+  return right ? pad + text : text + pad;
+}
+
 std::string line_text(const Line& line, std::size_t width, bool colour) {
   std::string out;
   std::size_t left = width;
   for (const Piece& piece : line) {
     const std::size_t have = width_of(piece.text);
     if (left == 0) break;
-    out += painted(have <= left ? piece.text : padded(piece.text, left), piece.colour, colour);
+    out += painted(harmless(have <= left ? piece.text : padded(piece.text, left)), piece.colour,
+                   colour);
     left -= std::min(left, have);
   }
   // No spaces at the end, unless a colour ends there.
@@ -295,12 +340,16 @@ Line bar(double part, double mark, double whole, std::size_t width, bool blocks,
 }
 
 std::vector<Line> top_frame(const FleetView& view, const FrameOptions& options) {
+  if (options.cockpit != nullptr && options.cockpit->open()) return detail_frame(view, options);
   std::vector<Line> out = head_lines(view, options);
   const Layout layout = layout_for(view, options.width);
-  const auto tasks = sorted_tasks(view);
+  const Shown shown = options.cockpit == nullptr ? Shown() : options.cockpit->shown();
+  const auto boards = shown_boards(view, shown);
+  const auto tasks = shown_tasks(view, shown);
   // Boards get the lines that they need, but leave up to a third of the screen to the tasks.
-  const std::size_t fixed_lines = out.size() + 4;
-  std::size_t board_rows = view.boards().size();
+  const std::size_t below_all = options.cockpit == nullptr ? 0 : 1;
+  const std::size_t fixed_lines = out.size() + 4 + below_all;
+  std::size_t board_rows = boards.size();
   std::size_t task_rows = tasks.size();
   if (options.height > 0) {
     const std::size_t room = options.height > fixed_lines ? options.height - fixed_lines : 2;
@@ -308,18 +357,29 @@ std::vector<Line> top_frame(const FleetView& view, const FrameOptions& options) 
         std::min(board_rows, std::max<std::size_t>(1, room - std::min(task_rows, room / 3)));
     task_rows = std::min(task_rows, room - std::min(room, board_rows));
   }
-  add_boards(view, board_rows, layout, options, out);
+  add_boards(view, board_rows, layout, options, boards, out);
   out.push_back({});
   out.push_back(task_head(layout));
-  const std::size_t from =
-      std::min(options.scroll, tasks.size() > task_rows ? tasks.size() - task_rows : 0);
+  std::optional<std::size_t> chosen;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (is_chosen(*tasks[i], options)) chosen = i;
+  }
+  const std::size_t from = first_row(tasks.size(), task_rows, chosen);
   for (std::size_t i = from; i < std::min(tasks.size(), from + task_rows); ++i) {
-    out.push_back(task_line(*tasks[i], layout));
+    out.push_back(task_line(*tasks[i], layout, chosen == i));
   }
   if (tasks.empty()) out.push_back({{"no tasks", Colour::kDim}});
   const std::size_t below = tasks.size() - std::min(tasks.size(), from + task_rows);
   if (from > 0 || below > 0) out.push_back(more_line(from, below, "tasks"));
-  add_events(view, options, out);
+  FrameOptions above = options;
+  if (above.height > below_all) above.height -= below_all;
+  add_events(view, above, out);
+  if (options.cockpit == nullptr) return out;
+  if (options.height > 0) {
+    if (out.size() >= options.height) out.resize(options.height - 1);
+    while (out.size() + 1 < options.height) out.push_back({});
+  }
+  out.push_back(help_line(*options.cockpit));
   return out;
 }
 

@@ -58,4 +58,16 @@ const Kernels<Real>& kernels(Isa isa) {
 template const Kernels<double>& kernels<double>(Isa);
 template const Kernels<float>& kernels<float>(Isa);
 
+const BankKernels& bank_kernels(Isa isa) {
+  LAIRD_REQUIRE(runs_here(isa), "asked for instructions this processor lacks");
+  switch (isa) {
+    case Isa::kScalar: return *kernels_scalar_bank();
+#if defined(LAIRD_KERNELS_X86)
+    case Isa::kAvx2: return *kernels_avx2_bank();
+    case Isa::kAvx512: return *kernels_avx512_bank();
+#endif
+    default: return *kernels_base_bank();
+  }
+}
+
 }  // namespace laird::estimators

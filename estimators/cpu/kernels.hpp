@@ -24,6 +24,12 @@ struct Kernels {
               Real discount);
 };
 
+// Banks are double only.
+struct BankKernels {
+  void (*step)(const BankWork& work);
+  void (*look)(const BankLook& look);
+};
+
 enum class Isa { kScalar, kBase, kAvx2, kAvx512 };
 
 [[nodiscard]] const char* name(Isa isa);
@@ -34,6 +40,7 @@ enum class Isa { kScalar, kBase, kAvx2, kAvx512 };
 // Only for an `isa` that runs here.
 template <class Real>
 [[nodiscard]] const Kernels<Real>& kernels(Isa isa);
+[[nodiscard]] const BankKernels& bank_kernels(Isa isa);
 
 // Each defined in its own file, absent where the compiler cannot target it.
 template <class Real>
@@ -44,5 +51,9 @@ template <class Real>
 [[nodiscard]] const Kernels<Real>* kernels_avx2();
 template <class Real>
 [[nodiscard]] const Kernels<Real>* kernels_avx512();
+[[nodiscard]] const BankKernels* kernels_scalar_bank();
+[[nodiscard]] const BankKernels* kernels_base_bank();
+[[nodiscard]] const BankKernels* kernels_avx2_bank();
+[[nodiscard]] const BankKernels* kernels_avx512_bank();
 
 }  // namespace laird::estimators

@@ -1,4 +1,4 @@
-// The GPU behind the interface of the batch: opens the CUDA plugin when asked, and only then.
+// The GPU behind the interfaces of the batches: opens the CUDA plugin when asked, and only then.
 #pragma once
 
 #include <cstddef>
@@ -7,42 +7,48 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "estimators/cpu/bank_engine.hpp"
 #include "estimators/cpu/batch.hpp"
+
+struct LairdCudaApi;
+struct LairdCudaLaunch;
 
 namespace laird::estimators {
 
-inline constexpr const char* kCudaPlugin = "liblaird_cuda.so";
+// Where the loader finds it: beside the programs of a build, in /usr/lib/laird of a package, else
+// by its bare name.
+[[nodiscard]] std::string cuda_plugin();
 
-// Opens the plugin (a path, or a name for the loader to find) and the first device. An error says
-// what was missing; the caller goes on with the CPU and logs it once.
-template <class Real>
-[[nodiscard]] Result<std::unique_ptr<DkfEngine<Real>>> cuda_engine(
-    const std::string& plugin = kCudaPlugin);
-
-// From how many filters on the second engine is faster; kNeverFilters when it is at no size tried.
-inline constexpr std::size_t kNeverFilters = static_cast<std::size_t>(-1);
-
-// Steps batches of two sizes on each engine, takes the fastest of some repetitions, and solves
-// launch + filters x cost for where the two lines meet. `now_ns` is the clock.
-template <class Real>
-[[nodiscard]] Result<std::size_t> crossover(DkfEngine<Real>& first, DkfEngine<Real>& second,
-                                            const std::function<double()>& now_ns);
-
-// The start-up choice: the CPU alone, or both with the size from which the GPU takes over.
-template <class Real>
-class Engines {
+// The plugin with the first device open: a context, which costs 100 MB or more on a Jetson and is
+// given back with this object. One at a time in a process; for one thread.
+class CudaDevice {
  public:
-  // Never fails: without a working GPU it is the CPU, and remark() is the one line to log.
-  [[nodiscard]] static Engines calibrated(const std::string& plugin,
-                                          const std::function<double()>& now_ns);
-  [[nodiscard]] DkfEngine<Real>& for_batch(std::size_t filters);
-  [[nodiscard]] const std::string& remark() const { return remark_; }
+  // `plugin` is a path; `driver` the driver's library, for the loader to find. An error is one
+  // sentence that says what was missing; the caller goes on with the CPU and logs it once.
+  [[nodiscard]] static Result<std::shared_ptr<CudaDevice>> open(
+      const std::string& plugin = cuda_plugin(), const std::string& driver = "libcuda.so.1");
+  ~CudaDevice();
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  // "12.2, compute 8.7".
+  [[nodiscard]] const std::string& driver() const { return driver_; }
+  [[nodiscard]] void* allocate(std::size_t bytes);
+  void release(void* memory);
+  [[nodiscard]] Status run(const LairdCudaLaunch& launch);
 
  private:
-  std::unique_ptr<DkfEngine<Real>> cpu_;
-  std::unique_ptr<DkfEngine<Real>> cuda_;
-  std::size_t cuda_from_ = kNeverFilters;
-  std::string remark_;
+  CudaDevice() = default;
+  void* library_ = nullptr;
+  const LairdCudaApi* api_ = nullptr;
+  bool open_ = false;
+  std::string name_;
+  std::string driver_;
 };
+
+template <class Real>
+[[nodiscard]] std::unique_ptr<DkfEngine<Real>> cuda_engine(std::shared_ptr<CudaDevice> device);
+[[nodiscard]] std::unique_ptr<BankEngine> cuda_bank_engine(std::shared_ptr<CudaDevice> device);
 
 }  // namespace laird::estimators

@@ -1,26 +1,21 @@
-// Our forecaster of learning curves: a bank of discounted regressions in log-time.
+// Our forecaster of learning curves: two banks of unlike hypotheses, and one learned probability.
 //
-// Source: ours. It starts from LaiRA (Wang, Liu, Zhou), eq. 2: ln loss against ln samples, with
-// parameters that drift, and keeps that time axis. In place of one second-order filter it holds
-// kMemories x kBends hypotheses of how the curve bends and how much of the past still counts:
-//     r(t) = level + slope * phi_k(t),   phi_k(t) = (1 - exp(-k t)) / k,   phi_0(t) = t
-// Symbols: s samples; B the first reporting interval; u = ln(s + c B) log-time; t = u - u_now;
-// r = ln loss; k bend (k > 0 flattens: in s it is the power law with an asymptote,
-// r = a + b s^-k; k < 0 steepens); m memory: a report weighs (s_i / s_now)^m, so the window is a
-// fixed *fraction* of the samples seen and the forecaster is free of any time scale of its own.
-// Each hypothesis is a ridge regression kept as centred moments. Moving "now" by h is the affine
-// map x -> x e^(k h) + phi_k(-h) of the regressor, so an update costs O(hypotheses), nothing is
-// stored but the moments, and no large ln s is ever subtracted from another.
-// Within a memory, bends are weighted by their (tempered) marginal likelihood; memories weigh
-// the same. The forecast is the mixture; its spread is calibrated on real curves
-// (docs/forecasting.md).
+// Source: ours. Time is u = ln(s + B), s samples and B the first reporting interval. The forecast
+// of ln loss is the mean of two banks: discounted regressions that may bend (bend_bank.hpp) and
+// damped trend filters that may stall or turn (trend_bank.hpp); they err differently, and no choice
+// between them did better on sources unseen. A low loss is one that a squared error can have, which
+// has no floor: below e^-1.5 the forecast change is stretched, by at most 1.6. An earlier run of
+// the same task, when there is one, is weighed against them by how near this run keeps to it
+// (trace.hpp). The 90% band and the probability of touching a target are learned over many sources;
+// one answer serves policies, shares and screens: the probability by a sample count is
+// reach_model.hpp's, and the need's distribution is the same one read the other way round.
 //
 // Assumptions: reports come at roughly regular intervals; the curve is a curve (no restart from
 // scratch in the middle: a restart shows as clipped reports and then a new level).
-// Deviation from the paper: no velocity and acceleration of the parameters; damping is a
+// Deviation from the paper (LaiRA): no velocity and acceleration of the parameters; damping is a
 // hypothesis per task instead of a constant, because real curves differ in nothing more.
 //
-// Deterministic to the bit on every machine (base/exact_math only). About 1 KB, no heap.
+// Deterministic to the bit on every machine (base/exact_math only). About 4 KB, no heap.
 #pragma once
 
 #include <array>
@@ -30,39 +25,38 @@
 #include <span>
 
 #include "base/archive.hpp"
+#include "estimators/model/bend_bank.hpp"
 #include "estimators/model/observation.hpp"
+#include "estimators/model/reach_model.hpp"
+#include "estimators/model/trace.hpp"
+#include "estimators/model/trend_bank.hpp"
 
 namespace laird::estimators {
 
-inline constexpr std::size_t kMemories = 3;
-inline constexpr std::array<double, 9> kBendGrid = {-0.3, -0.15, 0.0, 0.15, 0.3,
-                                                    0.5,  0.75,  1.0, 1.4};
-inline constexpr std::size_t kBends = kBendGrid.size();
-// Levels of the calibrated error distribution, and the standardised errors at them.
-inline constexpr std::array<double, 9> kErrorLevels = {0.02, 0.05, 0.10, 0.25, 0.50,
-                                                       0.75, 0.90, 0.95, 0.98};
-
+// One side of the 90% band, as a distance from the forecast of ln loss at log-distance d:
+// sqrt(level^2 + noise R + distance^2 d^2 + trend V_t + bend V_b), with R the variance of the
+// reports and V the variance of each bank.
+struct BandConstants {
+  double level;
+  double noise;
+  double distance;
+  double trend;
+  double bend;
+};
+// Where the forecast stands at a log-distance, and what makes it unsure.
+struct Spread {
+  double location = 0.0;  // forecast of ln loss
+  double noise = 0.0;     // variance of the reports
+  double distance = 0.0;
+  double trend = 0.0;  // variances of the banks
+  double bend = 0.0;
+};
+[[nodiscard]] double width(const BandConstants& constants, const Spread& spread);
 // Found by `laird-lab forecast --tune` (docs/forecasting.md); shipped in forecast_constants.cpp.
 struct ForecastConstants {
-  double memory_mid;        // m of the middle memory
-  double memory_ratio;      // long and short memories are mid / ratio and mid * ratio
-  double shift;             // c of u = ln(s + c B)
-  double ridge;             // pulls the slope towards slope_prior, in units of sum w x^2
-  double slope_prior;       // d ln loss / d ln s before anything is known
-  double slope_precision;   // 1 / variance of the slope about its prior: noisy slopes count less
-  double likelihood_power;  // 1 would trust the likelihood of correlated reports fully
-  double dof_offset;        // taken off the effective count of reports before it is a power
-  double noise_floor;       // variance of ln loss no curve is believed to beat
-  double drop_max;          // largest drop of ln loss ever forecast
-  double rise_max;          // largest rise
-  double caution;           // the forecast is mean - caution * variance of the bank
-  // Standard deviation of the forecast error of ln loss at log-distance d:
-  // sqrt(scale_level^2 + scale_noise noise + scale_distance^2 d^2 + scale_bank * bank variance).
-  double scale_level;
-  double scale_noise;
-  double scale_distance;
-  double scale_bank;
-  std::array<double, kErrorLevels.size()> error_quantiles;  // of (true - forecast) / scale
+  BandConstants low;
+  BandConstants high;
+  ReachConstants reach;
 };
 [[nodiscard]] const ForecastConstants& shipped_constants();
 
@@ -94,6 +88,13 @@ class Forecaster {
   // the last one is averaged in.
   Observed observe(double samples, double loss);
 
+  // What an earlier run of the same task left is forecast from, as far as this run follows it:
+  // before the first report there is nothing else. Only before the first report.
+  void recall(const Trace& earlier);
+  [[nodiscard]] bool recalls() const { return !recall_.empty(); }
+  // This run's curve, thinned: for the next run of the task.
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+
   [[nodiscard]] std::uint64_t reports() const { return reports_; }
   [[nodiscard]] double samples() const { return samples_; }
   // The lowest loss reported; only meaningful once reports() > 0.
@@ -114,6 +115,11 @@ class Forecaster {
   [[nodiscard]] double probability_below(double target_loss, double samples_at_deadline,
                                          double planned_samples = 0.0) const;
 
+  // The same at several sample counts, ascending; never falling. `samples_allowed`: where the task
+  // could be at its deadline, which says a little about its length when nobody planned one.
+  void probabilities_below(double target_loss, double planned_samples, double samples_allowed,
+                           std::span<const double> samples, std::span<double> out) const;
+
   [[nodiscard]] NeedForecast samples_to_reach(double target_loss,
                                               double planned_samples = 0.0) const;
 
@@ -121,37 +127,53 @@ class Forecaster {
   // target, ascending, kNever for the share that never does: equally likely needs to plan with.
   void need_quantiles(double target_loss, double planned_samples, std::span<double> out) const;
 
-  // Slope d ln loss / d ln s the bank sees now, and the standard deviation of its residuals:
+  // Slope d ln loss / d ln s the banks see now, and the standard deviation of the residuals:
   // features for policies. Zero before the second distinct sample count.
   [[nodiscard]] double slope() const;
   [[nodiscard]] double noise() const;
 
+  // For the lab, which fits the constants: what the band and the probability are learned from.
+  using Spread = estimators::Spread;
+  [[nodiscard]] Spread spread_at(double samples) const;
+  // The part of a forecast at that sample count that the earlier run has: 0 without one, 1 before
+  // the first report.
+  [[nodiscard]] double recalled_part(double samples) const;
+  [[nodiscard]] ReachFeatures reach_features(double target_loss, double samples,
+                                             double planned_samples, double samples_allowed) const;
+
   void archive(Archive& ar);
 
  private:
-  struct Regression {  // one memory, one bend: centred moments of x = phi_k(t) and r
-    double x_mean = 0.0;
-    double xx = 0.0;
-    double xr = 0.0;
-  };
-  struct Memory {
-    double weight = 0.0;          // sum of weights
-    double weight_squared = 0.0;  // sum of squared weights
-    double r_mean = 0.0;
-    double rr = 0.0;
-    std::array<Regression, kBends> bends{};
-  };
-  struct Posterior;
-  struct Outlook;  // error-free location and scale of r at one log-distance
+  struct Sight;  // the banks' posteriors, taken once and asked often
 
   [[nodiscard]] bool all_finite() const;
+  [[nodiscard]] double interval() const;
   [[nodiscard]] double log_time(double samples) const;
   [[nodiscard]] double horizon_samples(double planned_samples) const;
-  [[nodiscard]] Posterior posterior() const;
-  [[nodiscard]] Outlook outlook(const Posterior& posterior, double distance) const;
   [[nodiscard]] double distance_to(double samples) const;
-  void advance(double step);
-  void add(double r);
+  [[nodiscard]] Sight sight() const;
+  [[nodiscard]] Spread spread(const Sight& sight, double distance) const;
+  // The run ends at `end`; whether its author planned that.
+  struct End {
+    double samples = 0.0;
+    bool is_planned = false;
+  };
+  [[nodiscard]] static End end_of(double planned_samples, double samples_allowed);
+  [[nodiscard]] double probability(const Sight& sight, double r_target, double samples,
+                                   const End& end) const;
+  [[nodiscard]] ReachFeatures features(const Sight& sight, double r_target, double samples,
+                                       const End& end) const;
+  // Where the loss is expected and the standard deviations below and above.
+  struct Band {
+    double location = 0.0;
+    double low = 0.0;
+    double high = 0.0;
+    double recalled = 0.0;  // the part that the earlier run has
+  };
+  [[nodiscard]] Band band(const Sight& sight, double samples) const;
+  [[nodiscard]] double recalled_weight(const Spread& own, const Recall::View& view) const;
+  void track(double r);
+  void begin_trends();
   double clip(double r, double step, Observed& observed);
 
   const ForecastConstants* constants_;
@@ -165,7 +187,14 @@ class Forecaster {
   double loss_last_ = 0.0;
   double surprise_ = 0.0;  // running mean square of one-step errors, for clipping
   std::int32_t clipped_in_row_ = 0;
-  std::array<Memory, kMemories> memories_{};
+  double samples_best_ = 0.0;  // where the lowest loss was
+  double improving_ = 0.5;     // part of the latest reports lower than the one before
+  double r_last_ = 0.0;
+  Trace trace_;
+  Recall recall_;
+  BendBank bends_;
+  TrendBank trends_;
+  KnownDigest digest_;  // of all of them, until the next report
 };
 
 }  // namespace laird::estimators

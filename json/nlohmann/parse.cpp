@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(std::size_t) override { return open(Value::object()); }
   bool start_array(std::size_t) override { return open(Value::array()); }
   bool key(string_t& key) override {
-    if (open_.back()->find(key) != nullptr) {
+    if (!is_new(key)) {
       return refuse("the key " + json::quoted(key) + " is there twice: remove one");
     }
     key_ = std::move(key);
@@ -83,6 +84,18 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool refuse(std::string why) {
     if (problem_.empty()) problem_ = std::move(why);
     return false;
+  }
+
+  // To look through a long object for each of its keys would take the square of its length.
+  bool is_new(const std::string& key) {
+    constexpr std::size_t kFew = 16;
+    const std::vector<Value::Member>& members = open_.back()->members();
+    if (members.size() < kFew) return open_.back()->find(key) == nullptr;
+    std::set<std::string>& known = keys_.back();
+    if (known.empty()) {
+      for (const Value::Member& member : members) known.insert(member.first);
+    }
+    return known.insert(key).second;
   }
 
   Value* attach(Value value) {
@@ -118,11 +131,13 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     }
     value.set_line(*line_);
     open_.push_back(attach(std::move(value)));
+    keys_.emplace_back();
     return true;
   }
 
   bool close() {
     open_.pop_back();
+    keys_.pop_back();
     return true;
   }
 
@@ -130,6 +145,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   const int* line_;
   Value root_;
   std::vector<Value*> open_;
+  std::vector<std::set<std::string>> keys_;  // of each of `open_`, once it has many
   std::string key_;
   std::string problem_;
   std::size_t values_ = 0;

@@ -1,12 +1,14 @@
 // laird-lab cotrain: quantized co-training against float32 exchange and central training.
 #include "lab/cotrain/command.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/cotrain/cotrain_run.hpp"
+#include "lab/cotrain/group_sim.hpp"
 #include "lab/ledger/page.hpp"
 #include "plot/svg_plot.hpp"
 
@@ -18,6 +20,7 @@ struct Options {
   std::string model = "softmax";
   CotrainConfig config;
   bool sweep = false;
+  int groups = 0;
   bool json = false;
   std::string html;
 };
@@ -64,7 +67,42 @@ int run_sweep(const Options& o, const ImageSet& train, const ImageSet& test) {
   return 0;
 }
 
+// Whole groups in virtual time, so many with each kind of trouble. Fails if one of them hangs.
+int run_groups(int runs, bool as_json) {
+  json::Value all = json::Value::array();
+  bool hung = false;
+  for (const Trouble trouble : kTroubles) {
+    int hangs = 0;
+    int two_models = 0;
+    double apart = 0.0;
+    double off = 0.0;
+    for (int seed = 1; seed <= runs; ++seed) {
+      GroupSimConfig config;
+      config.trouble = trouble;
+      config.seed = static_cast<std::uint64_t>(seed);
+      const GroupSimResult r = run_group(config);
+      hangs += r.hung ? 1 : 0;
+      two_models += r.apart > 0.0 ? 1 : 0;
+      apart = std::max(apart, r.apart);
+      off = std::max(off, r.off);
+    }
+    hung = hung || hangs > 0;
+    const std::string what(name(trouble));
+    if (!as_json) {
+      std::printf(
+          "%-14s %d runs: %d hung, %d with two models, %.2g apart at most, %.2g from the best\n",
+          what.c_str(), runs, hangs, two_models, apart, off);
+    }
+    json::Value v = json::Value::object();
+    v.set("trouble", what).set("runs", runs).set("hung", hangs).set("two_models", two_models);
+    all.add(std::move(v.set("apart", apart).set("from_best", off)));
+  }
+  if (as_json) std::printf("%s\n", json::to_text(all).c_str());
+  return hung ? 1 : 0;
+}
+
 int run(Options o) {
+  if (o.groups > 0) return run_groups(o.groups, o.json);
   o.config.model = o.model == "svm"      ? Model::kSvm
                    : o.model == "linear" ? Model::kLinear
                                          : Model::kSoftmax;
@@ -113,7 +151,8 @@ void add_cotrain(cli::Command& app, ExitCode& code) {
       "Examples:\n"
       "  laird-lab cotrain --model softmax --rounds 300 --json\n"
       "  laird-lab cotrain --model svm --leave-at 100 --join-at 200\n"
-      "  laird-lab cotrain --model softmax --alpha-sweep --rounds 100\n");
+      "  laird-lab cotrain --model softmax --alpha-sweep --rounds 100\n"
+      "  laird-lab cotrain --groups 500\n");
   cmd->add_option("--data", o->data, "folder of gzipped IDX files");
   cmd->add_option("--model", o->model, "svm, linear or softmax")
       ->check(cli::one_of({"svm", "linear", "softmax"}));
@@ -128,6 +167,9 @@ void add_cotrain(cli::Command& app, ExitCode& code) {
   cmd->add_option("--gain", o->config.gain, "of the mixing")->check(cli::range(0.01, 1.0));
   cmd->add_option("--leave-at", o->config.leave_at, "round at which one board leaves");
   cmd->add_option("--join-at", o->config.join_at, "round at which it joins again, empty");
+  cmd->add_option("--groups", o->groups,
+                  "instead: so many whole groups in virtual time with each kind of trouble")
+      ->check(cli::range(1, 100'000));
   cmd->add_option("--seed", o->config.seed, "of the graph");
   cmd->add_flag("--alpha-sweep", o->sweep, "sweep the step against its stability bound");
   cmd->add_option("--html", o->html, "write a page with the curves");

@@ -9,7 +9,7 @@
 namespace laird::lab {
 namespace {
 
-using consensus::Cotrainer;
+using gossip::Cotrainer;
 
 struct Fleet {
   std::shared_ptr<const NeighbourGraph> graph;
@@ -101,7 +101,7 @@ class QuantizedRun {
  public:
   QuantizedRun(const CotrainConfig& config, const Fleet& fleet, std::size_t dimension)
       : config_(config), fleet_(fleet), up_(static_cast<std::size_t>(config.nodes), true) {
-    consensus::CotrainConfig c;
+    gossip::GossipConfig c;
     c.dimension = static_cast<std::uint32_t>(dimension);
     c.alpha = config.alpha;
     c.rho = config.rho;
@@ -192,7 +192,7 @@ class QuantizedRun {
 
   CotrainConfig config_;
   const Fleet& fleet_;
-  consensus::CotrainConfig trainer_config_;
+  gossip::GossipConfig trainer_config_;
   std::vector<Cotrainer> boards_;
   std::vector<bool> up_;
   double bytes_ = 0;

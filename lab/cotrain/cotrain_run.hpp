@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "consensus/cotrain/cotrain.hpp"
+#include "lab/cotrain/gossip.hpp"
 #include "lab/cotrain/models.hpp"
 
 namespace laird::lab {

@@ -86,6 +86,8 @@ int run(const Wishes& wishes) {
                     .set("most_over_budget_w", static_cast<double>(verdict.most_over_mw) * 1e-3)
                     .set("drawn_most_w", verdict.drawn_most_w)
                     .set("drawn_budget_w", verdict.drawn_budget_w)
+                    .set("throttled_s", count(verdict.throttled_seconds))
+                    .set("drawn_throttled_part", verdict.drawn_throttled_part)
                     .set("cut_settled_s", verdict.cut_settled_s)
                     .set("tasks", count(verdict.tasks))
                     .set("tasks_ended", count(verdict.tasks_ended))

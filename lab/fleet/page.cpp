@@ -109,6 +109,37 @@ std::string tasks_text(const FleetVerdict& v) {
   return out;
 }
 
+std::string spread_text(const Spread& spread) {
+  return format("%.1f W on average", spread.mean) + format(" and %.1f W at most", spread.peak) +
+         format(" (at %.0f s)", spread.peak_at_s);
+}
+
+// What each board asked for, had and drew, and how long its tasks were throttled.
+std::string boards_table(const FleetRecording& recording) {
+  const double end_s = recording.seconds(recording.last_unix_us);
+  std::vector<std::vector<std::string>> rows = {{"board", "asked, mean", "asked, peak", "cap, mean",
+                                                 "cap, peak", "drawn, mean", "drawn, peak",
+                                                 "cap not drawn", "throttled"}};
+  for (const auto& [id, node] : recording.nodes) {
+    const std::vector<Sample> caps = caps_of(recording, node);
+    const Spread cap = spread_of(caps, end_s);
+    const Spread drawn = spread_of(node.power_w, end_s, kPowerFreshS);
+    std::vector<std::string> row = {id};
+    const auto add = [&row](const Spread& spread, bool known) {
+      row.push_back(known ? format("%.1f W", spread.mean) : "-");
+      row.push_back(known ? format("%.1f W", spread.peak) : "-");
+    };
+    add(spread_of(node.asked_w, end_s), !node.asked_w.empty());
+    add(cap, !caps.empty());
+    add(drawn, !node.power_w.empty());
+    const bool both = !caps.empty() && !node.power_w.empty();
+    row.push_back(both ? format("%.1f W", std::max(0.0, cap.mean - drawn.mean)) : "-");
+    row.push_back(spoken_seconds(throttled_s(recording, id)));
+    rows.push_back(std::move(row));
+  }
+  return plot::html_table(rows);
+}
+
 std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
   const double most =
       100.0 * static_cast<double>(v.most_parts) / static_cast<double>(v.whole_parts);
@@ -116,7 +147,8 @@ std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
   out.emplace_back(v.shares_kept(), "shares never added up to more than the budget: at most " +
                                         format("%.6g", most) + "% at once, at " +
                                         std::to_string(v.instants) + " changes");
-  std::string caps = "the power caps of all boards together stayed within the budget";
+  std::string caps =
+      "the power caps of all boards together stayed within the budget: " + spread_text(v.enforced);
   if (v.cuts > 0) {
     caps += v.cut_settled_s < 0.1
                 ? "; a cut of it held everywhere within 0.1 s"
@@ -124,10 +156,18 @@ std::vector<std::pair<bool, std::string>> findings(const FleetVerdict& v) {
   }
   out.emplace_back(v.budget_kept(), caps);
   if (v.drawn_most_w > 0.0) {
-    out.emplace_back(v.drawn_kept(), "the boards drew at most " + format("%.1f W", v.drawn_most_w) +
+    out.emplace_back(v.drawn_kept(), "the boards together drew " + spread_text(v.drawn) +
+                                         ", and came closest to the budget with " +
+                                         format("%.1f W", v.drawn_most_w) +
                                          format(" of %.0f W", v.drawn_budget_w) +
-                                         format(" together, at %.0f s", v.drawn_at_s) +
-                                         " (means of " + spoken_seconds(kDrawnWindowS) + ")");
+                                         format(" at %.0f s", v.drawn_at_s) + " (means of " +
+                                         spoken_seconds(kDrawnWindowS) + ")");
+  }
+  if (v.throttled_seconds > 0) {
+    out.emplace_back(v.drawn_where_wanted(),
+                     "while some task was throttled, " + std::to_string(v.throttled_seconds) +
+                         " s of the time, the boards drew " +
+                         format("%.0f", 100.0 * v.drawn_throttled_part) + "% of the budget");
   }
   out.emplace_back(v.tasks_ended_twice == 0, std::to_string(v.tasks_ended) + " of " +
                                                  counted(v.tasks, "task") +
@@ -191,7 +231,8 @@ constexpr const char* kStyle =
     "text-indent:0}"
     ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));"
     "gap:1.2rem 1rem}"
-    ".said td:last-child,.said th:last-child{text-align:left;white-space:normal;width:60%}</style>";
+    ".said td:last-child,.said th:last-child{text-align:left;white-space:normal;width:60%}"
+    "@media(max-width:700px){.said td:last-child{grid-column:1/-1;width:auto}}</style>";
 
 }  // namespace
 
@@ -202,19 +243,25 @@ std::string fleet_page(const FleetRecording& recording, const FleetVerdict& verd
                               " messages, recorded at the broker. " + power_is(recording) + "</p>";
   const std::string body =
       "<h1>" + title + "</h1>" + summary + cards(recording, verdict) + verdict_box(verdict) +
-      section("Power against the budget",
-              "The budget, the caps in force added up, and what all boards drew: means of five "
-              "seconds, so what is drawn follows a cut that much later.",
-              budget_plot(recording, verdict)) +
+      section(
+          "Power against the budget",
+          "The budget, the caps in force added up, what the boards asked for, and what all boards "
+          "drew: means of five seconds, so what is drawn follows a cut that much later. Caps: " +
+              spread_text(verdict.enforced) + ". Drawn: " + spread_text(verdict.drawn) + ".",
+          budget_plot(recording, verdict)) +
       section("Who may draw how much",
               "The power cap of each board, its floor and its share of the rest, one upon the "
               "other. They fill the budget and never exceed it. What a silent board held, and what "
               "was on its way to it, is nobody's until its lease ends.",
               shares_plot(recording, verdict)) +
-      section("What each board drew", "Means of five seconds.", power_plot(recording, verdict)) +
+      section("What each board drew",
+              "Means of five seconds. <i>Cap not drawn</i> is the mean of what a board held and "
+              "nobody used, <i>throttled</i> the time of all its tasks together.",
+              power_plot(recording, verdict) + boards_table(recording)) +
       section("Tasks",
-              "The higher the blue, the more of the time the task ran; a grey line: it waited. A "
-              "green dot: it reached its target; an upright bar: its deadline. <i>Likely "
+              "The higher the blue, the more of the time the task ran; a grey line: it waited; an "
+              "orange line: it was throttled. A green dot: it reached its target; an upright bar: "
+              "its deadline. <i>Likely "
               "half-way</i> is the forecast of success half-way to its end.",
               tasks_timeline(recording, verdict) + plot::html_table(task_table(recording))) +
       section("Learning curves and forecasts",

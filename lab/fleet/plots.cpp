@@ -38,20 +38,26 @@ Plot time_plot(const FleetRecording& recording, const FleetVerdict& verdict) {
   return plot;
 }
 
-std::vector<Sample> caps_of(const FleetRecording& recording, const FleetNode& node) {
-  std::vector<Sample> out;
-  for (const SharePoint& p : node.shares) {
-    out.push_back({recording.seconds(p.unix_us), static_cast<double>(p.enforced_mw) * 1e-3});
-  }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Sample& a, const Sample& b) { return a.at_s < b.at_s; });
-  return out;
-}
-
 double value_at(const std::vector<Sample>& samples, double at_s) {
   const auto after = std::upper_bound(samples.begin(), samples.end(), at_s,
                                       [](double at, const Sample& s) { return at < s.at_s; });
   return after == samples.begin() ? 0.0 : (after - 1)->value;
+}
+
+// What all boards asked for together; each board's last word counts until its next.
+std::vector<Sample> asked_sum(const FleetRecording& recording) {
+  std::vector<double> times;
+  for (const auto& [id, node] : recording.nodes) {
+    for (const Sample& s : node.asked_w) times.push_back(s.at_s);
+  }
+  std::sort(times.begin(), times.end());
+  std::vector<Sample> out;
+  for (const double at : times) {
+    double sum = 0.0;
+    for (const auto& [id, node] : recording.nodes) sum += value_at(node.asked_w, at);
+    out.push_back({at, sum});
+  }
+  return out;
 }
 
 // The task is there from the first to the last point, and ran for so much of the time between two.
@@ -126,10 +132,25 @@ std::vector<FleetMark> marks_of(const FleetRecording& recording, const FleetVerd
   return out;
 }
 
+std::vector<Sample> caps_of(const FleetRecording& recording, const FleetNode& node) {
+  std::vector<Sample> out;
+  for (const SharePoint& p : node.shares) {
+    out.push_back({recording.seconds(p.unix_us), static_cast<double>(p.enforced_mw) * 1e-3});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Sample& a, const Sample& b) { return a.at_s < b.at_s; });
+  return out;
+}
+
 std::string budget_plot(const FleetRecording& recording, const FleetVerdict& verdict) {
   Plot plot = time_plot(recording, verdict);
-  plot.series.push_back(series("budget", 3, verdict.budget_w, true, true));
+  plot.series.push_back(series("budget", plot::kInk, verdict.budget_w, true, true));
   plot.series.push_back(series("caps in force, all boards", 1, verdict.enforced_w, false, true));
+  const std::vector<Sample> asked = asked_sum(recording);
+  if (!asked.empty()) {
+    plot.series.push_back(series("asked for, all boards", 4, asked, false, true));
+    plot.series.back().dashed = true;
+  }
   plot.series.push_back(series("power drawn, all boards", 0, verdict.drawn_w, true));
   return plot::svg_lines(plot);
 }
@@ -144,7 +165,7 @@ std::string shares_plot(const FleetRecording& recording, const FleetVerdict& ver
     const std::vector<Sample> caps = caps_of(recording, node);
     PlotSeries layer;
     layer.name = id;
-    layer.colour = colour++ % plot::kPlotColours;
+    layer.colour = plot::kMany + colour++;
     layer.filled = true;
     for (std::size_t i = 0; i < below.size(); ++i) {
       const double at = static_cast<double>(i) * step;
@@ -154,7 +175,7 @@ std::string shares_plot(const FleetRecording& recording, const FleetVerdict& ver
     }
     plot.series.push_back(std::move(layer));
   }
-  PlotSeries budget = series("budget", 3, verdict.budget_w, true, true);
+  PlotSeries budget = series("budget", plot::kInk, verdict.budget_w, true, true);
   plot.series.push_back(std::move(budget));
   return plot::svg_lines(plot);
 }
@@ -164,7 +185,7 @@ std::string power_plot(const FleetRecording& recording, const FleetVerdict& verd
   plot.gap_x = kPowerFreshS;
   int colour = 0;
   for (const auto& [id, node] : recording.nodes) {
-    plot.series.push_back(series(id, colour++ % plot::kPlotColours, node.power_w));
+    plot.series.push_back(series(id, plot::kMany + colour++, node.power_w));
   }
   return plot::svg_lines(plot);
 }
@@ -178,6 +199,9 @@ std::string tasks_timeline(const FleetRecording& recording, const FleetVerdict& 
     const std::size_t row = timeline.rows.size();
     timeline.rows.push_back(task.name);
     add_spans(task, row, timeline);
+    for (const Stretch& s : throttled_stretches(task, timeline.until)) {
+      timeline.spans.push_back({row, s.from_s, s.to_s, 0.18, 1, "throttled"});
+    }
     for (const StateChange& s : task.states) {
       if (s.state == "succeeded") timeline.marks.push_back({row, s.at_s, true});
     }

@@ -12,6 +12,9 @@ namespace laird::lab {
 [[nodiscard]] std::vector<FleetMark> marks_of(const FleetRecording& recording,
                                               const FleetVerdict& verdict);
 
+// The power cap of a board over time.
+[[nodiscard]] std::vector<Sample> caps_of(const FleetRecording& recording, const FleetNode& node);
+
 [[nodiscard]] std::string budget_plot(const FleetRecording& recording, const FleetVerdict& verdict);
 [[nodiscard]] std::string shares_plot(const FleetRecording& recording, const FleetVerdict& verdict);
 [[nodiscard]] std::string power_plot(const FleetRecording& recording, const FleetVerdict& verdict);

@@ -121,6 +121,9 @@ class Reader {
     const Value* power = shares == nullptr ? nullptr : shares->find("power", Kind::kObject);
     if (power == nullptr) return;
     node.floor_mw = static_cast<std::int64_t>(number(*power, "floor_w", 0.0) * 1e3);
+    if (const double asked = number(*power, "demand_w", -1.0); asked >= 0.0) {
+      node.asked_w.push_back({at(), asked});
+    }
     // The first budget of all comes from the boards' own files.
     if (out_.budgets.empty())
       budget(static_cast<std::int64_t>(number(*power, "budget_w", 0) * 1e3));
@@ -170,6 +173,8 @@ class Reader {
       const bool has_mean = body.find("power_mean_w") != nullptr;
       const double watts = number(body, has_mean ? "power_mean_w" : "power_w", -1.0);
       if (watts >= 0.0) node.power_w.push_back({at(), watts});
+      const Value* throttled = body.find("throttled", Kind::kBool);
+      if (throttled != nullptr) node.throttled.push_back({at(), throttled->as_bool() ? 1.0 : 0.0});
       return;
     }
     const Value* points = body.find("points", Kind::kArray);

@@ -63,6 +63,8 @@ struct FleetNode {
   double epoch = 0.0;              // of the agent's run
   std::int64_t floor_mw = 0;
   std::vector<Sample> power_w;
+  std::vector<Sample> asked_w;    // its floor and its demand, as it reported them
+  std::vector<Sample> throttled;  // 1 while its power cap holds a task back
   std::vector<StateChange> states;
 };
 

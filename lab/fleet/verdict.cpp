@@ -68,6 +68,14 @@ std::int64_t budget_now(const FleetRecording& recording, std::int64_t unix_us) {
   return now;
 }
 
+// The newest of the samples at that time; nullptr when there is none that is not too old.
+const Sample* fresh(const std::vector<Sample>& samples, double at_s) {
+  const auto after = std::upper_bound(samples.begin(), samples.end(), at_s,
+                                      [](double at, const Sample& s) { return at < s.at_s; });
+  if (after == samples.begin() || at_s - (after - 1)->at_s > kPowerFreshS) return nullptr;
+  return &*(after - 1);
+}
+
 // All boards' power at each second, from each one's newest mean that is not too old.
 std::vector<Sample> power_sum(const FleetRecording& recording) {
   const double end = recording.seconds(recording.last_unix_us);
@@ -75,11 +83,7 @@ std::vector<Sample> power_sum(const FleetRecording& recording) {
   for (double t = 1.0; t <= end; t += 1.0) {
     double sum = 0.0;
     for (const auto& [id, node] : recording.nodes) {
-      const auto after = std::upper_bound(node.power_w.begin(), node.power_w.end(), t,
-                                          [](double at, const Sample& s) { return at < s.at_s; });
-      if (after == node.power_w.begin()) continue;
-      const Sample& newest = *(after - 1);
-      if (t - newest.at_s <= kPowerFreshS) sum += newest.value;
+      if (const Sample* newest = fresh(node.power_w, t)) sum += newest->value;
     }
     out.push_back({t, sum});
   }
@@ -99,6 +103,41 @@ void judge_drawn(const FleetRecording& recording, FleetVerdict& out) {
     out.drawn_most_w = drawn.value;
     out.drawn_budget_w = budget_w;
     out.drawn_at_s = drawn.at_s;
+  }
+}
+
+bool somebody_throttled(const FleetRecording& recording, double at_s) {
+  return std::any_of(recording.nodes.begin(), recording.nodes.end(), [&](const auto& entry) {
+    const Sample* said = fresh(entry.second.throttled, at_s);
+    return said != nullptr && said->value > 0.0;
+  });
+}
+
+bool all_heard(const FleetRecording& recording, double at_s) {
+  return std::all_of(recording.nodes.begin(), recording.nodes.end(), [&](const auto& entry) {
+    return fresh(entry.second.power_w, at_s) != nullptr;
+  });
+}
+
+// How much of the budget was drawn while there was somebody who could have used more. What is drawn
+// is told as a mean of the last seconds, so somebody must have been throttled in all of them: the
+// mean of a board that has just begun to work still holds the time before. Not counted are seconds
+// in which some board is not heard: nobody may use its share until its lease has ended.
+void judge_throttled(const FleetRecording& recording, FleetVerdict& out) {
+  double parts = 0.0;
+  for (const Sample& drawn : out.drawn_w) {
+    bool counts = true;
+    for (double t = drawn.at_s; counts && t > drawn.at_s - kDrawnWindowS; t -= 1.0) {
+      counts = somebody_throttled(recording, t) && all_heard(recording, t);
+    }
+    const auto at_us = recording.first_unix_us + static_cast<std::int64_t>(drawn.at_s * 1e6);
+    const double budget_w = static_cast<double>(budget_now(recording, at_us)) * 1e-3;
+    if (!counts || budget_w <= 0.0) continue;
+    ++out.throttled_seconds;
+    parts += std::min(1.0, drawn.value / budget_w);
+  }
+  if (out.throttled_seconds > 0) {
+    out.drawn_throttled_part = parts / static_cast<double>(out.throttled_seconds);
   }
 }
 
@@ -161,6 +200,46 @@ bool is_end(std::string_view state) {
   return std::find(kEnds.begin(), kEnds.end(), state) != kEnds.end();
 }
 
+Spread spread_of(const std::vector<Sample>& samples, double end_s, double fresh_s) {
+  Spread out;
+  double sum = 0.0;
+  double known_s = 0.0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const Sample& s = samples[i];
+    if (i == 0 || s.value > out.peak) {
+      out.peak = s.value;
+      out.peak_at_s = s.at_s;
+    }
+    const double next = i + 1 < samples.size() ? samples[i + 1].at_s : end_s;
+    const double held = std::clamp(next - s.at_s, 0.0, fresh_s);
+    sum += s.value * held;
+    known_s += held;
+  }
+  out.mean = known_s > 0.0 ? sum / known_s : out.peak;
+  return out;
+}
+
+std::vector<Stretch> throttled_stretches(const RecordedTask& task, double end_s) {
+  std::vector<Stretch> out;
+  for (std::size_t i = 0; i < task.states.size(); ++i) {
+    if (task.states[i].state != "throttled") continue;
+    const double to = i + 1 < task.states.size() ? task.states[i + 1].at_s : end_s;
+    out.push_back({task.states[i].at_s, to});
+  }
+  return out;
+}
+
+double throttled_s(const FleetRecording& recording, const std::string& node) {
+  double sum = 0.0;
+  for (const RecordedTask& task : recording.tasks) {
+    if (task.node != node) continue;
+    for (const Stretch& s : throttled_stretches(task, recording.seconds(recording.last_unix_us))) {
+      sum += s.to_s - s.from_s;
+    }
+  }
+  return sum;
+}
+
 FleetVerdict judge(const FleetRecording& recording) {
   FleetVerdict out;
   out.whole_parts = consensus::kWhole;
@@ -203,6 +282,10 @@ FleetVerdict judge(const FleetRecording& recording) {
     out.budget_w.push_back({recording.seconds(recording.last_unix_us), out.budget_w.back().value});
   }
   judge_drawn(recording, out);
+  const double end_s = recording.seconds(recording.last_unix_us);
+  out.drawn = spread_of(out.drawn_w, end_s);
+  out.enforced = spread_of(out.enforced_w, end_s);
+  judge_throttled(recording, out);
   judge_tasks(recording, out);
   judge_comebacks(recording, out);
   return out;

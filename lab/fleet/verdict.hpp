@@ -32,8 +32,32 @@ struct Comeback {
 // Boards tell the mean of so many seconds, and an older one than this counts no more.
 inline constexpr double kDrawnWindowS = 5.0;
 inline constexpr double kPowerFreshS = 3.0;
+// Power that nobody draws while a task is held back is of no use to anybody. A few seconds say
+// nothing of that: after every change the gates open by steps, and the means follow.
+inline constexpr double kDrawnThrottledMin = 0.85;
+inline constexpr std::uint64_t kThrottledSecondsMin = 20;
 // A cap is held on the mean, from readings that come now and then.
 inline constexpr double kDrawnTolerance = 0.03;
+
+// The highest value of a curve and when it was, and its mean over time.
+struct Spread {
+  double peak = 0.0;
+  double peak_at_s = 0.0;
+  double mean = 0.0;
+};
+// Of a value that holds from each sample to the next one, and from the last until `end_s`. Where a
+// sample is more than `fresh_s` old the value is not known, and that time does not count.
+[[nodiscard]] Spread spread_of(const std::vector<Sample>& samples, double end_s,
+                               double fresh_s = 1e18);
+
+// How long the board's tasks were throttled, added up over them.
+[[nodiscard]] double throttled_s(const FleetRecording& recording, const std::string& node);
+// From when to when a task was throttled.
+struct Stretch {
+  double from_s = 0.0;
+  double to_s = 0.0;
+};
+[[nodiscard]] std::vector<Stretch> throttled_stretches(const RecordedTask& task, double end_s);
 
 struct FleetVerdict {
   std::int64_t whole_parts = 0;
@@ -45,6 +69,10 @@ struct FleetVerdict {
   double drawn_most_w = 0.0;
   double drawn_budget_w = 0.0;
   double drawn_at_s = 0.0;
+  // Of the budget, drawn in the seconds before which some task was throttled and every board was
+  // heard for kDrawnWindowS; and how many those were.
+  double drawn_throttled_part = 0.0;
+  std::uint64_t throttled_seconds = 0;
   std::uint64_t instants = 0;  // at which the sums were checked
   std::uint64_t tasks = 0;
   std::uint64_t tasks_ended = 0;
@@ -54,6 +82,9 @@ struct FleetVerdict {
   std::uint64_t out_of_reach_succeeded = 0;
   std::uint64_t cuts = 0;  // of the budget
   std::vector<Comeback> comebacks;
+  // The same over all of the time: what a curve shows at its top, and its mean.
+  Spread drawn;
+  Spread enforced;
   std::vector<Sample> enforced_w;  // the sum over time
   std::vector<Sample> budget_w;
   std::vector<Sample> drawn_w;  // at each second, means of kDrawnWindowS
@@ -62,6 +93,9 @@ struct FleetVerdict {
   [[nodiscard]] bool budget_kept() const { return most_over_mw <= 0; }
   [[nodiscard]] bool drawn_kept() const {
     return drawn_most_w <= drawn_budget_w * (1.0 + kDrawnTolerance);
+  }
+  [[nodiscard]] bool drawn_where_wanted() const {
+    return throttled_seconds < kThrottledSecondsMin || drawn_throttled_part >= kDrawnThrottledMin;
   }
 };
 

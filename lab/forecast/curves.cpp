@@ -29,9 +29,10 @@ namespace {
   return text.str();
 }
 
-[[nodiscard]] Result<std::map<std::string, std::string>> read_sources(const fs::path& manifest) {
-  std::map<std::string, std::string> sources;
-  if (!fs::exists(manifest)) return sources;
+// What the manifest says of each file.
+[[nodiscard]] Result<std::map<std::string, Curve>> read_manifest(const fs::path& manifest) {
+  std::map<std::string, Curve> said;
+  if (!fs::exists(manifest)) return said;
   auto text = read_file(manifest);
   LAIRD_TRY(text);
   json::ParseLimits limits;
@@ -43,10 +44,17 @@ namespace {
   }
   for (const json::Value& item : tree->items()) {
     const json::Value* file = item.find("file", json::Kind::kString);
-    const json::Value* source = item.find("source_repo", json::Kind::kString);
-    if (file != nullptr && source != nullptr) sources[file->as_string()] = source->as_string();
+    if (file == nullptr) continue;
+    Curve& curve = said[file->as_string()];
+    const auto take = [&item](const char* key, std::string& out) {
+      const json::Value* value = item.find(key, json::Kind::kString);
+      if (value != nullptr) out = value->as_string();
+    };
+    take("source_repo", curve.source);
+    take("kind", curve.kind);
+    take("group", curve.group);
   }
-  return sources;
+  return said;
 }
 
 // Also "nan" and "inf": such a line is left out, and the curve goes on.
@@ -105,6 +113,8 @@ Curve averaged(const Curve& curve, std::size_t points) {
   Curve result;
   result.name = curve.name;
   result.source = curve.source;
+  result.kind = curve.kind;
+  result.group = curve.group;
   for (std::size_t i = 0; i < points; ++i) {
     const std::size_t begin = i * n / points;
     const std::size_t end = (i + 1) * n / points;
@@ -126,16 +136,20 @@ Result<CurveSet> load_curves(const std::string& folder) {
   if (files.empty()) return fail(Code::kNotFound, folder + ": holds no .csv files of curves");
   if (files.size() > kCurvesMax) return fail(Code::kInvalid, folder + ": more than 10000 curves");
   std::sort(files.begin(), files.end());
-  const auto sources = read_sources(fs::path(folder) / "manifest.json");
-  LAIRD_TRY(sources);
+  const auto said = read_manifest(fs::path(folder) / "manifest.json");
+  LAIRD_TRY(said);
   CurveSet set;
   for (const fs::path& file : files) {
     auto text = read_file(file);
     LAIRD_TRY(text);
     auto curve = parse_curve(*text, file.stem().string(), set.remarks);
     LAIRD_TRY(curve);
-    const auto source = sources->find(file.filename().string());
-    if (source != sources->end()) curve->source = source->second;
+    const auto of_file = said->find(file.filename().string());
+    if (of_file != said->end()) {
+      curve->source = of_file->second.source;
+      curve->kind = of_file->second.kind;
+      curve->group = of_file->second.group;
+    }
     if (curve->samples.size() < 5) {
       set.remarks.push_back(curve->name + ": fewer than 5 points, left out");
       continue;

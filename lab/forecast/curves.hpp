@@ -1,8 +1,9 @@
 // Real learning curves from a folder of CSV files.
 //
 // Each file is one curve: lines `samples,loss`, a header line allowed. `manifest.json`, when there,
-// is an array of {"file": ..., "source_repo": ...} and says which curves come from the same source;
-// without it every curve is of a source nobody has seen.
+// is an array of {"file": ..., "source_repo": ..., "kind": ..., "group": ...} and says which curves
+// come from the same source, what is learned, and which are runs of one task; without it every
+// curve is of a source nobody has seen.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,8 @@ namespace laird::lab {
 struct Curve {
   std::string name;
   std::string source;  // empty when unknown
+  std::string kind;    // what is learned, such as "vision"; empty when unknown
+  std::string group;   // runs of the same task have the same; empty: none is known
   std::vector<double> samples;
   std::vector<double> loss;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <type_traits>
 
@@ -124,39 +125,93 @@ void predict(const Recipe& recipe, const Curve& curve, std::vector<Prediction>& 
     const std::size_t used = std::min(n - 1, std::max(points, kPointsMin));
     for (; seen < used; ++seen) method->observe(curve.samples[seen], curve.loss[seen]);
     const Answer answer = method->at(curve.samples.back(), static_cast<double>(n - used));
-    out.push_back({curve.name, share, points < kPointsMin, answer.loss, curve.loss.back(),
-                   answer.low, answer.high});
+    out.push_back({curve.name, curve.source, curve.kind, share, points < kPointsMin, answer.loss,
+                   curve.loss.back(), answer.low, answer.high});
   }
+}
+
+// A forecast of nothing or of infinity is as wrong as one by a factor of e^20.
+constexpr double kLnErrorMax = 20.0;
+
+[[nodiscard]] double ln_error_of(const Prediction& p) {
+  const double off = std::fabs(std::log(p.loss / p.loss_true));
+  return off <= kLnErrorMax ? off : kLnErrorMax;
+}
+
+[[nodiscard]] std::vector<MethodScore::Part> by_part(const std::vector<Prediction>& all,
+                                                     std::string Prediction::*part) {
+  struct Sum {
+    double count = 0.0;
+    double ln_error = 0.0;
+    double cap = 0.0;
+    double banded = 0.0;
+    double covered = 0.0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const Prediction& p : all) {
+    if (p.short_start) continue;
+    Sum& sum = sums[p.*part];
+    sum.count += 1.0;
+    sum.ln_error += ln_error_of(p);
+    sum.cap += std::min(error_of(p.loss, p.loss_true), kErrorCap);
+    if (!p.low) continue;
+    sum.banded += 1.0;
+    if (*p.low <= p.loss_true && p.loss_true <= *p.high) sum.covered += 1.0;
+  }
+  std::vector<MethodScore::Part> out;
+  for (const auto& [name, sum] : sums) {
+    MethodScore::Part one{name,
+                          static_cast<std::size_t>(sum.count),
+                          sum.ln_error / sum.count,
+                          sum.cap / sum.count,
+                          {}};
+    if (sum.banded > 0.0) one.coverage_90 = sum.covered / sum.banded;
+    out.push_back(std::move(one));
+  }
+  return out;
 }
 
 void summarise(MethodScore& score) {
   std::array<std::vector<double>, kShares.size()> errors;
+  std::array<double, kShares.size()> covered{};
+  std::array<double, kShares.size()> banded{};
   double sum = 0.0;
   double sum_all = 0.0;
   double over = 0.0;
-  double covered = 0.0;
-  double banded = 0.0;
   double count = 0.0;
   for (const Prediction& p : score.predictions) {
     const double error = error_of(p.loss, p.loss_true);
     sum_all += std::min(error, kErrorCap);
     if (p.short_start) continue;
-    const auto at = std::find(kShares.begin(), kShares.end(), p.share) - kShares.begin();
-    errors[static_cast<std::size_t>(at)].push_back(error);
+    const auto at = static_cast<std::size_t>(std::find(kShares.begin(), kShares.end(), p.share) -
+                                             kShares.begin());
+    errors[at].push_back(error);
     count += 1.0;
     sum += std::min(error, kErrorCap);
     const double ratio = p.loss / p.loss_true;
     if (!(ratio <= 10.0 && ratio >= 0.1)) over += 1.0;
     if (p.low) {
-      banded += 1.0;
-      if (*p.low <= p.loss_true && p.loss_true <= *p.high) covered += 1.0;
+      banded[at] += 1.0;
+      if (*p.low <= p.loss_true && p.loss_true <= *p.high) covered[at] += 1.0;
     }
   }
-  for (std::size_t i = 0; i < kShares.size(); ++i) score.median[i] = median(errors[i]);
+  double banded_all = 0.0;
+  double covered_all = 0.0;
+  for (std::size_t i = 0; i < kShares.size(); ++i) {
+    score.median[i] = median(errors[i]);
+    score.coverage[i] = banded[i] > 0.0 ? covered[i] / banded[i] : std::nan("");
+    banded_all += banded[i];
+    covered_all += covered[i];
+  }
   score.cap = sum / count;
   score.cap_all = sum_all / static_cast<double>(score.predictions.size());
   score.over_10x = over / count;
-  if (banded > 0.0) score.coverage_90 = covered / banded;
+  if (banded_all > 0.0) score.coverage_90 = covered_all / banded_all;
+  score.kinds = by_part(score.predictions, &Prediction::kind);
+  score.sources = by_part(score.predictions, &Prediction::source);
+  for (const MethodScore::Part& source : score.sources) {
+    score.ln_error += source.ln_error / static_cast<double>(score.sources.size());
+  }
 }
 
 // Mean cost on the longest curve, of the least disturbed repetition: updates over its first fifth,

@@ -3,7 +3,9 @@
 // Protocol, after LaiRA (Wang, Liu, Zhou), Figure 3: predict the last point from the first 1, 2, 5,
 // 10, 20% of the points, where that is at least kPointsMin points; error = |forecast - true| /
 // true; "cap" is the mean of min(error, 2) over all predictions. A second mean, cap_all, takes the
-// first four points where a share holds fewer, so that every curve counts five times.
+// first four points where a share holds fewer, so that every curve counts five times. cap rewards
+// low forecasts (too high costs up to 2, too low at most 1); ln_error, the mean of
+// |ln(forecast / true)|, does not. It is averaged by source, since some sources have many curves.
 #pragma once
 
 #include <array>
@@ -22,6 +24,8 @@ inline constexpr double kErrorCap = 2.0;
 
 struct Prediction {
   std::string curve;
+  std::string source;
+  std::string kind;
   double share;
   bool short_start;  // fewer than kPointsMin points: counted in cap_all alone
   double loss;
@@ -38,6 +42,18 @@ struct MethodScore {
   double cap_all = 0.0;
   double over_10x = 0.0;  // share of predictions more than ten times too high or too low
   std::optional<double> coverage_90;
+  double ln_error = 0.0;
+  std::array<double, kShares.size()> coverage{};  // per share; NaN where none was predicted
+  // The mean |ln(forecast / true)|, cap and coverage of single kinds and sources.
+  struct Part {
+    std::string name;
+    std::size_t predictions = 0;
+    double ln_error = 0.0;
+    double cap = 0.0;
+    std::optional<double> coverage_90;
+  };
+  std::vector<Part> kinds;
+  std::vector<Part> sources;
   double ns_update = 0.0;
   double ns_forecast = 0.0;
   std::vector<Prediction> predictions;

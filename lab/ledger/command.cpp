@@ -38,11 +38,15 @@ struct Options {
   unsigned threads = 2;
   bool own_network = false;  // --loss, --dup or --delay was given: schedules use it
   bool own_faults = false;   // --crashes, --partitions or --drift was given
-  std::string broken;        // the safeguard that is switched off: fence or tags
+  std::string broken;        // the safeguard that is switched off: fence, tags or trust
+  int liars = 0;
+  bool broker_lies = false;
+  bool near_limits = false;
   bool json = false;
   bool paper = false;
   bool reclaim = false;
   bool explore = false;
+  bool tiered = false;
   std::string html;
 };
 
@@ -97,6 +101,36 @@ int tick_or_limit(int ticks) { return ticks < 0 ? INT32_MAX : ticks; }
 // A board that stays down should be settled within this many ticks.
 std::int64_t reclaim_limit(const Options& o) { return o.lease + consensus::kSettlementSlackTicks; }
 
+// The schedules by the size of their fleets: where something fails tells much of why.
+json::Value by_boards(const std::vector<ScheduleResult>& results) {
+  json::Value out = json::Value::array();
+  for (const int least : {3, 4, 5, 8, 16, 32, 64, 128}) {
+    const int most = least <= 4 ? least : least == 5 ? 7 : 2 * least - 1;
+    std::int64_t runs = 0;
+    std::int64_t broken = 0;
+    std::int64_t stuck = 0;
+    std::int64_t operators = 0;
+    std::int64_t fenced = 0;
+    Parts excess = 0;
+    for (const ScheduleResult& r : results) {
+      if (r.nodes < least || r.nodes > most) continue;
+      ++runs;
+      broken += r.first_break.empty() ? 0 : 1;
+      stuck += r.stuck() ? 1 : 0;
+      operators += r.needs_operator.empty() ? 0 : 1;
+      excess = std::max(excess, r.excess_max);
+      if (r.needs_operator.empty()) fenced = std::max(fenced, r.fenced_ticks);
+    }
+    if (runs == 0) continue;
+    json::Value row = json::Value::object();
+    row.set("boards_min", least).set("boards_max", most).set("runs", runs);
+    row.set("broken", broken).set("stuck", stuck).set("needs_operator", operators);
+    row.set("excess_max_parts", excess).set("in_order_ticks_max", fenced);
+    out.add(std::move(row));
+  }
+  return out;
+}
+
 json::Value summary(const Options& o, const Totals& totals) {
   Parts excess = 0;
   double stranded = 0;
@@ -114,6 +148,12 @@ json::Value summary(const Options& o, const Totals& totals) {
   }
   std::int64_t operators = 0;
   std::int64_t late = 0;
+  std::int64_t stuck = 0;
+  std::int64_t guarded = 0;
+  Parts overstated = 0;
+  Parts owed = 0;
+  double above = 0;  // in allowances
+  std::vector<int> fenced;
   std::vector<int> waits;
   for (const ScheduleResult& r : totals.scheduled) {
     excess = std::max(excess, r.excess_max);
@@ -122,6 +162,14 @@ json::Value summary(const Options& o, const Totals& totals) {
     } else {
       ++operators;
     }
+    stuck += r.stuck() ? 1 : 0;
+    overstated = std::max(overstated, r.overstated_max);
+    owed = std::max(owed, r.owed_max);
+    guarded += r.guarded ? 1 : 0;
+    if (r.bound > 0) {
+      above = std::max(above, static_cast<double>(r.overstated_max) / static_cast<double>(r.bound));
+    }
+    if (r.needs_operator.empty()) fenced.push_back(static_cast<int>(r.fenced_ticks));
     reclaim = std::max(reclaim, r.reclaim_ticks);
     if (r.reclaim_ticks >= 0) waits.push_back(static_cast<int>(r.reclaim_ticks));
     late += r.reclaim_ticks > reclaim_limit(o) ? 1 : 0;
@@ -147,6 +195,18 @@ json::Value summary(const Options& o, const Totals& totals) {
     v.set("needs_operator", operators);
     v.set("reclaims", settled);
     v.set("reclaims_late", late);
+    v.set("stuck", stuck);
+    if (totals.scheduled.size() > 1) v.set("by_boards", by_boards(totals.scheduled));
+  }
+  if (o.liars > 0) {
+    v.set("guarded", guarded);
+    v.set("honest_above_the_whole", static_cast<double>(overstated) / consensus::kWhole);
+    v.set("honest_owe", static_cast<double>(owed) / consensus::kWhole);
+    v.set("honest_above_of_allowance", above);
+    const auto two_leases =
+        std::count_if(fenced.begin(), fenced.end(), [&](int ticks) { return ticks > 2 * o.lease; });
+    v.set("in_order_ticks", spread(fenced, true));
+    v.set("in_order_after_two_leases", static_cast<std::int64_t>(two_leases));
   }
   return v;
 }
@@ -161,6 +221,11 @@ ScheduleLimits limits_from(const Options& o, const NetworkConfig& network) {
   if (o.own_network) limits.network = network;
   limits.faults.no_fence = o.broken == "fence";
   limits.faults.untagged_closings = o.broken == "tags";
+  limits.faults.trusting = o.broken == "trust";
+  limits.liars = o.liars;
+  limits.broker_lies = o.broker_lies;
+  limits.near_limits = o.near_limits;
+  if (o.near_limits && o.nodes == 0) limits.nodes_max = 200;
   return limits;
 }
 
@@ -175,6 +240,9 @@ std::string replay_command(const Options& o, std::uint64_t seed) {
     std::snprintf(numbers, sizeof numbers, " --loss %g --dup %g --delay ", o.loss, o.dup);
     text += numbers + o.delay;
   }
+  if (o.liars != 0) text += " --liars " + std::to_string(o.liars);
+  if (o.broker_lies) text += " --broker-lies";
+  if (o.near_limits) text += " --near-limits";
   if (!o.broken.empty()) text += " --break " + o.broken;
   return text;
 }
@@ -189,14 +257,15 @@ int report_failures(const Options& o, const std::vector<ScheduleResult>& results
                    o.lease, replay_command(o, r.seed).c_str());
     }
     const bool broken = !r.first_break.empty();
-    if (!broken && (r.stranded <= 1e-6 || !r.needs_operator.empty())) continue;
+    if (!broken && !r.stuck()) continue;
     ++failures;
     if (failures > 20) continue;
+    const std::string stuck = r.business.empty()
+                                  ? "stranded " + std::to_string(r.stranded) + " of the whole"
+                                  : r.business;
     std::fprintf(stderr, "seed %llu, %d nodes, %d crashes: %s\n  replay: %s\n",
                  static_cast<unsigned long long>(r.seed), r.nodes, r.crashes,
-                 broken ? r.first_break.c_str()
-                        : ("stranded " + std::to_string(r.stranded) + " of the whole").c_str(),
-                 replay_command(o, r.seed).c_str());
+                 broken ? r.first_break.c_str() : stuck.c_str(), replay_command(o, r.seed).c_str());
   }
   return failures;
 }
@@ -247,6 +316,7 @@ int run(const Options& o) {
   config.network.loss = o.loss;
   config.network.duplicate = o.dup;
   config.resources = o.resources;
+  config.tiered = o.tiered;
   config.graph = o.graph == "ring" ? Graph::kRing
                  : o.graph == "er" ? Graph::kErdosRenyi
                                    : Graph::kNeighbours;
@@ -304,7 +374,13 @@ void add_ledger(cli::Command& app, ExitCode& code) {
       "  laird-lab ledger --schedules 10000\n"
       "  laird-lab ledger --nodes 20 --crashes 2 --partitions 1 --seeds 50    (both, seed by "
       "seed)\n"
+      "  laird-lab ledger --schedules 1000 --liars 1       (one member lies)\n"
+      "  laird-lab ledger --schedules 1000 --broker-lies\n"
+      "  laird-lab ledger --schedules 1000 --near-limits   (real incarnations, counters near "
+      "2^31)\n"
+      "  laird-lab ledger --seed 7 --liars 1               (replay one schedule)\n"
       "  laird-lab ledger --schedules 200 --break fence    (must fail: the checker's own test)\n"
+      "  laird-lab ledger --schedules 200 --liars 1 --break trust    (must fail too)\n"
       "  laird-lab ledger --reclaim --nodes 100 --lease 60 --loss 0.3 --seeds 100 --json\n"
       "  laird-lab ledger --paper --seeds 10\n");
   cmd->add_option("--nodes", o->nodes, "boards (schedules: drawn from 3 to 100 when absent)")
@@ -315,14 +391,25 @@ void add_ledger(cli::Command& app, ExitCode& code) {
       ->check(cli::range(0.0, 0.95));
   cmd->add_option("--dup", o->dup, "part of the messages repeated")->check(cli::range(0.0, 1.0));
   cmd->add_option("--delay", o->delay, "A-B, ticks");
+  cmd->add_flag("--tiers", o->tiered,
+                "convergence with the costs that boards make of their tasks: deadlines first, then "
+                "what only ends work sooner");
   cmd->add_option("--resources", o->resources, "contested at once")->check(cli::range(1, 3));
   cmd->add_option("--seeds", o->seeds,
                   "convergence runs, and a schedule each where faults are given")
       ->check(cli::range(1, 1'000'000));
   cmd->add_option("--first-seed", o->first_seed, "the first seed");
   cmd->add_option("--schedules", o->schedules, "run that many fault schedules instead");
-  cmd->add_option("--schedule-seed", o->schedule_seed, "replay one schedule, told step by step")
+  cmd->add_option("--schedule-seed,--seed", o->schedule_seed,
+                  "replay one schedule, told step by step")
       ->check(cli::non_negative());
+  cmd->add_option("--liars", o->liars, "members that lie in every schedule; one is the claim")
+      ->check(cli::range(0, 3));
+  cmd->add_flag("--broker-lies", o->broker_lies,
+                "the broker drops, keeps back and repeats, link by link");
+  cmd->add_flag(
+      "--near-limits", o->near_limits,
+      "incarnations as real boards have them, counters that begin near 2^31 or their end");
   cmd->add_option("--crashes", o->crashes, "at most, per schedule")->check(cli::range(0, 10));
   cmd->add_option("--partitions", o->partitions, "at most, per schedule")->check(cli::range(0, 10));
   cmd->add_option("--drift", o->drift_ppm, "clocks run within this many ppm")
@@ -330,8 +417,8 @@ void add_ledger(cli::Command& app, ExitCode& code) {
   cmd->add_option("--lease", o->lease, "ticks, in schedules and with --reclaim")
       ->check(cli::range(20, 1000));
   cmd->add_option("--threads", o->threads, "at once")->check(cli::range(1, 64));
-  cmd->add_option("--break", o->broken, "run a ledger broken on purpose: fence or tags")
-      ->check(cli::one_of({"fence", "tags"}));
+  cmd->add_option("--break", o->broken, "run a ledger broken on purpose: fence, tags or trust")
+      ->check(cli::one_of({"fence", "tags", "trust"}));
   cmd->add_flag("--reclaim", o->reclaim, "how long the share of a board that dies is out of use");
   cmd->add_flag("--explore", o->explore,
                 "search exhaustively within bounds: keepers' agreement, and pairs of crashes");

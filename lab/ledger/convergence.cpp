@@ -76,6 +76,24 @@ std::vector<Demand> make_demands(int nodes, double boxed, Random& random) {
   return demands;
 }
 
+std::vector<Demand> make_tiered_demands(int nodes, Random& random) {
+  const Parts fair = kWhole / nodes;
+  std::vector<Demand> demands;
+  for (int i = 0; i < nodes; ++i) {
+    const Parts size = fair / 1000 * random.between(600, 6000);
+    const Parts idle = size / 1000 * random.between(0, 100);
+    std::vector<consensus::TaskNeed> tasks;
+    if (!random.chance(1.0 / 3.0)) {
+      const DurationNs left = random.between(50, 500) * kSecond;
+      tasks.push_back({0, size - idle, left / 1000 * random.between(50, 1000), left,
+                       static_cast<std::uint32_t>(random.between(50'000, 1'000'000)), 1000});
+    }
+    demands.push_back(
+        consensus::demand_from(tasks, {idle, idle, tasks.empty() ? idle : size, size}));
+  }
+  return demands;
+}
+
 ConvergenceResult run_convergence(const ConvergenceConfig& config, std::uint64_t seed) {
   Random random(seed ^ 0x5EED);
   const auto graph = make_graph(config.graph, config.nodes, random);
@@ -86,7 +104,8 @@ ConvergenceResult run_convergence(const ConvergenceConfig& config, std::uint64_t
   std::vector<double> best;
   const double nodes = config.nodes;
   for (int r = 0; r < config.resources; ++r) {
-    demands.push_back(make_demands(config.nodes, config.boxed, random));
+    demands.push_back(config.tiered ? make_tiered_demands(config.nodes, random)
+                                    : make_demands(config.nodes, config.boxed, random));
     best.push_back(optimum_of(demands.back(), static_cast<double>(kWhole)).cost);
     for (std::size_t i = 0; i < demands.back().size(); ++i) {
       world.boards()[i].ledger->set_demand(static_cast<std::size_t>(r), demands.back()[i]);

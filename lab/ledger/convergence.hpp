@@ -20,6 +20,7 @@ struct ConvergenceConfig {
   int resources = 1;                 // how many of the three resources are contested
   double boxed = 0.25;               // fraction of the nodes whose floor or cap binds
   std::uint32_t theta_permille = 0;  // 0: the ledger's default
+  bool tiered = false;  // costs with a kink, as boards have them; otherwise plain quadratic ones
   bool trace = false;
 };
 
@@ -44,6 +45,9 @@ struct ConvergenceResult {
 // Draws demands that together exceed the whole, urgencies that differ by up to a factor of four,
 // and boxes that bind.
 [[nodiscard]] std::vector<consensus::Demand> make_demands(int nodes, double boxed, Random& random);
+// Draws demands as boards make them of their tasks: large and small boards, a third of them idle,
+// on the others deadlines of different prices; together they want more than the whole.
+[[nodiscard]] std::vector<consensus::Demand> make_tiered_demands(int nodes, Random& random);
 [[nodiscard]] ConvergenceResult run_convergence(const ConvergenceConfig& config,
                                                 std::uint64_t seed);
 

@@ -66,6 +66,7 @@ class Search {
  private:
   [[nodiscard]] State first() const;
   void take_over(State& state) const;
+  void establish(State& state) const;
   void expand(const State& state);
   void keep(State&& state);
   void take(State& state, NodeId from, Out& out) const;
@@ -81,37 +82,38 @@ class Search {
 State Search::first() const {
   State s;
   std::vector<Account> accounts;
-  for (NodeId n = 0; n <= kSeats; ++n) accounts.push_back({n, 1});
-  const NeighbourGraph graph({0, 1, 2, 3});
+  for (NodeId n = 0; n < kSeats; ++n) accounts.push_back({n, 1});
+  const NeighbourGraph graph({0, 1, 2});
   const Register founding = consensus::founding_register(graph, accounts);
   Out out;
   for (NodeId n = 0; n < kSeats; ++n) {
     RegisterVoter k;
     // With ticks of length zero, whatever waits for time to pass may happen at once.
-    k.configure({0, 0}, 1, false);
+    k.configure({0, 0}, 1, {false, false, true, bounds_.forgetful_promises});
     k.begin({n, 1}, founding, kDay);
     s.keepers.push_back(std::move(k));
   }
-  // Each keeper has heard another request: account 0 closes its edge to 3, account 3 closes the
-  // same edge with other numbers, and account 2 closes its own edge to 3.
+  // Each keeper has heard another request: account 0 closes its edge to 2, account 2 closes the
+  // same edge with other numbers, and account 1 closes its own edge to 2.
   RequestBody zero;
   zero.version = 1;
-  zero.closings = {{{3, 1}, 0, {70, 0, 0}, {30, 0, 0}}};
-  RequestBody three;
-  three.version = 1;
-  three.closings = {{{0, 1}, 0, {40, 0, 0}, {50, 0, 0}}};
+  zero.closings = {{{2, 1}, 0, {70, 0, 0}, {30, 0, 0}}};
   RequestBody two;
   two.version = 1;
-  two.closings = {{{3, 1}, 0, {5, 0, 0}, {0, 0, 0}}};
+  two.closings = {{{0, 1}, 0, {40, 0, 0}, {50, 0, 0}}};
+  RequestBody one;
+  one.version = 1;
+  one.closings = {{{2, 1}, 0, {5, 0, 0}, {0, 0, 0}}};
   s.keepers[0].on_request({0, 1}, zero, kDay, out);
-  s.keepers[1].on_request({3, 1}, three, kDay, out);
-  s.keepers[2].on_request({2, 1}, two, kDay, out);
+  s.keepers[1].on_request({2, 1}, two, kDay, out);
+  s.keepers[2].on_request({1, 1}, one, kDay, out);
   return s;
 }
 
-// Keeper 0 proposes, and nobody hears the proposal. Keeper 1 asks for the floor; keeper 0 promises
-// it and tells what it has voted for; keeper 1 has to finish that proposal. Both then receive
-// another request.
+// If so asked: keepers 0 and 1 vote and lock, keeper 0 decides, and nobody else has heard of it.
+// Otherwise keeper 0 proposes, and nobody hears the proposal. Keeper 1 asks for the floor; keeper 0
+// promises it and tells what it has voted for; keeper 1 has to finish that proposal. Both then
+// receive another request.
 void Search::take_over(State& state) const {
   const auto tick = [&](NodeId n) {
     Out out;
@@ -126,6 +128,12 @@ void Search::take_over(State& state) const {
     }
   };
   tick(0);
+  if (bounds_.decided) {
+    pass(0, 1);
+    pass(1, 0);
+    state.sent.clear();
+    return;
+  }
   state.sent.clear();
   tick(1);
   pass(1, 0);
@@ -138,7 +146,53 @@ void Search::take_over(State& state) const {
     state.keepers[keeper].on_request({from, 1}, body, kDay, out);
   };
   more(0, 2, 1);
-  more(1, 1, 3);
+  more(1, 1, 0);
+}
+
+// Keeper 1 gets version 2 decided after a first phase, with keeper 2; keeper 0 is told. Keepers 1
+// and 0 then receive different requests. Keeper 0 asks keeper 2 for the floor, which keeper 2 has
+// promised to keeper 1; if keeper 2 has forgotten that, the two go on to decide.
+void Search::establish(State& state) const {
+  const auto all_of = [&](NodeId a, NodeId b) {
+    for (int again = 0; again < 6; ++again) {
+      const auto sent = std::move(state.sent);
+      state.sent.clear();
+      for (const Sent& m : sent) {
+        const bool between = (m.from == a && m.to == b) || (m.from == b && m.to == a);
+        if (between) deliver(state, m);
+      }
+    }
+    state.sent.clear();
+  };
+  Out out;
+  state.keepers[1].on_tick(kDay, out);
+  take(state, 1, out);
+  all_of(1, 2);
+  const Register decided = state.keepers[1].value();
+  for (const NodeId by : {NodeId{1}, NodeId{2}}) {
+    state.keepers[0].on_decided({by, 1}, decided, consensus::kWords, kDay, out);
+  }
+  out.clear();
+  const auto ask = [&](NodeId keeper, NodeId from, NodeId peer) {
+    RequestBody body;
+    body.version = 2;
+    body.closings = {{{peer, 1}, 0, {9, 0, 0}, {4, 0, 0}}};
+    state.keepers[keeper].on_request({from, 1}, body, kDay, out);
+    out.clear();
+  };
+  ask(0, 2, 1);
+  ask(1, 0, 1);
+  state.keepers[0].on_tick(kDay, out);
+  take(state, 0, out);
+  for (int exchanges = 0; exchanges < 2; ++exchanges) {
+    for (const auto& [from, to] : {std::pair<NodeId, NodeId>{0, 2}, {2, 0}}) {
+      const auto sent = std::move(state.sent);
+      state.sent.clear();
+      for (const Sent& m : sent) {
+        if (m.from == from && m.to == to) deliver(state, m);
+      }
+    }
+  }
 }
 
 void Search::take(State& state, NodeId from, Out& out) const {
@@ -170,9 +224,9 @@ void Search::deliver(State& state, const Sent& m) const {
   } else if (const auto* d = std::get_if<consensus::AcceptedBody>(&message->body)) {
     k.on_accepted(from, *d, t, out);
   } else if (const auto* r = std::get_if<consensus::RefusedBody>(&message->body)) {
-    k.on_refused(*r, t);
+    k.on_refused(from, *r, t);
   } else if (const auto* v = std::get_if<consensus::DecidedBody>(&message->body)) {
-    k.on_decided(v->value, t);
+    k.on_decided(from, v->value, consensus::kWords, t, out);
   }
   take(state, m.to, out);
 }
@@ -234,6 +288,7 @@ ExploreResult Search::run() {
   result_.complete = true;
   State start = first();
   if (bounds_.taken_over) take_over(start);
+  if (bounds_.established) establish(start);
   keep(std::move(start));
   while (!open_.empty() && result_.violation.empty()) {
     const State state = std::move(open_.front());

@@ -1,11 +1,11 @@
 // Exhaustive searches over the real ledger code, within bounds. docs/ledger.md, "Measured", holds
 // the results.
 //
-// explore_agreement: three keepers vote, and a fourth account takes part in the requests. The
-// requests conflict: both ends close the same edge with different numbers. Every message that was
-// sent may arrive at any later time, any number of times, or never; every wait may be over at any
-// time; one keeper may lose its journal. The search tries all orders with up to messages_max
-// messages, breadth first, and expands no state twice.
+// explore_agreement: three keepers vote for whatever is proposed. The requests that they have heard
+// conflict: both ends close the same edge with different numbers.
+// Every message that was sent may arrive at any later time, any number of times, or never; every
+// wait may be over at any time; one keeper may lose its journal. The search tries all orders with
+// up to messages_max messages, breadth first, and expands no state twice.
 //
 // explore_lives: runs every combination of two crashes on a grid of times, with every way to
 // return.
@@ -31,7 +31,10 @@ struct AgreementBounds {
   std::uint32_t moments_max = 2;  // how often time can pass
   bool amnesia = true;            // keeper 1 may start without its journal, once
   bool taken_over = false;        // start where one keeper has to finish what another proposed
-  bool forgetful_voters = false;  // broken on purpose: a restart forgets the votes, not the seat
+  bool decided = false;           // start where keeper 0 has decided, and only keeper 1 could know
+  bool established = false;       // start where keeper 1 may propose version 3 by earlier promises
+  bool forgetful_promises = false;  // broken on purpose: a promise ends with its version
+  bool forgetful_voters = false;    // broken on purpose: a restart forgets the votes, not the seat
 };
 [[nodiscard]] ExploreResult explore_agreement(const AgreementBounds& bounds);
 

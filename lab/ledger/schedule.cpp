@@ -51,6 +51,9 @@ class Schedule {
   NodeId victim(int already);
   void apply(World& world, const Event& event);
   void new_demand(World& world, NodeId node);
+  void add_liars(World& world);
+  void stop_lies(World& world);
+  [[nodiscard]] consensus::CountersBegin draw_counters();
   void measure_reclaim(const World& world, ScheduleResult& result);
   void tell_news(const World& world);
 
@@ -65,7 +68,7 @@ class Schedule {
   std::vector<NodeId> victims_;
   std::vector<Event> events_;
   std::vector<std::pair<Account, std::int64_t>> down_since_;
-  std::uint32_t told_epoch_ = 0;
+  consensus::Epoch told_epoch_ = 0;
   consensus::Register told_;
 };
 
@@ -184,6 +187,7 @@ void Schedule::apply(World& world, const Event& e) {
   if (!harmless) fault_at_ = world.tick();
   switch (e.kind) {
     case Event::Kind::kCrash:
+      if (!world.honest(e.a)) break;
       if (world.boards()[e.a].up)
         down_since_.emplace_back(world.boards()[e.a].ledger->account(), world.tick());
       world.crash(e.a);
@@ -242,10 +246,11 @@ std::string name(const Account& a) {
 }
 
 // Prints in one line what a new version of the register has changed.
-void tell_version(const World& world, std::uint32_t founding_epoch,
+void tell_version(const World& world, consensus::Epoch founding_epoch,
                   const consensus::Register& before, const consensus::Register& now) {
-  std::printf("tick %lld: version %u of epoch %u by %s:", static_cast<long long>(world.tick()),
-              now.version, founding_epoch, name(now.owner).c_str());
+  std::printf("tick %lld: version %u of epoch %llu by %s:", static_cast<long long>(world.tick()),
+              now.version, static_cast<unsigned long long>(founding_epoch),
+              name(now.owner).c_str());
   for (const consensus::Entry& e : now.entries) {
     const consensus::Entry* old = before.find(e.account);
     if (old == nullptr) std::printf(" enter %s,", name(e.account).c_str());
@@ -283,9 +288,9 @@ void tell_end(const World& world) {
   const Ledger* newest = world.newest();
   if (newest == nullptr) return;
   const consensus::Register& reg = newest->registered();
-  std::printf("tick %lld: register %u of epoch %u, owner %s, keepers",
-              static_cast<long long>(world.tick()), reg.version, newest->founding_epoch(),
-              name(reg.owner).c_str());
+  std::printf("tick %lld: register %u of epoch %llu, owner %s, keepers",
+              static_cast<long long>(world.tick()), reg.version,
+              static_cast<unsigned long long>(newest->founding_epoch()), name(reg.owner).c_str());
   for (const Account& k : reg.keepers) std::printf(" %s", name(k).c_str());
   std::printf("\n");
   for (const consensus::Entry& e : reg.entries) {
@@ -325,6 +330,45 @@ void Schedule::tell_news(const World& world) {
   told_ = newest->registered();
 }
 
+// A liar is the lowest member, which calls the roll and owns the first version, or another keeper,
+// or anybody.
+void Schedule::add_liars(World& world) {
+  for (int k = 0; k < limits_.liars; ++k) {
+    const std::uint32_t kind = random_.below(3);
+    const auto boards = static_cast<std::uint32_t>(nodes_);
+    const NodeId node = kind == 0   ? 0
+                        : kind == 1 ? random_.below(std::min(boards, std::uint32_t{8}))
+                                    : random_.below(boards);
+    world.add_liar(node, seed_ * 31 + static_cast<std::uint64_t>(k));
+    if (limits_.tell) std::printf("%s\n", world.liars().back().habits().c_str());
+  }
+}
+
+// Whoever lied goes on honestly or is switched off.
+void Schedule::stop_lies(World& world) {
+  world.stop_lies();
+  for (const Liar& l : world.liars()) {
+    if (random_.chance(0.4)) world.crash(l.node());
+  }
+}
+
+consensus::CountersBegin Schedule::draw_counters() {
+  consensus::CountersBegin begin;
+  if (!limits_.near_limits) return begin;
+  const auto near = [&](std::uint32_t limit) {
+    switch (random_.below(3)) {
+      case 0: return std::uint32_t{0};
+      case 1: return 0x8000'0000U - random_.below(40);
+      default: return limit - random_.below(200);
+    }
+  };
+  begin.version = random_.chance(0.5) ? 0x8000'0000U - random_.below(20) : 0;
+  begin.edge_number = random_.chance(0.5) ? 0x8000'0000U - random_.below(20) : 0;
+  begin.seq = near(consensus::kSeqMax);
+  begin.round = random_.chance(0.5) ? 0 : (1ULL << (random_.chance(0.5) ? 31 : 62)) - 3;
+  return begin;
+}
+
 ScheduleResult Schedule::run() {
   ScheduleResult result;
   result.seed = seed_;
@@ -359,7 +403,13 @@ ScheduleResult Schedule::run() {
     network = *limits_.network;
     network.stale = stale;
   }
-  World world(config, graph_, network, seed_);
+  config.counters = draw_counters();
+  WorldOptions options;
+  options.real_incarnations = limits_.near_limits;
+  options.rebooted = limits_.near_limits && random_.chance(0.4);
+  options.broker_lies = limits_.broker_lies;
+  World world(config, graph_, network, seed_, options);
+  add_liars(world);
   for (NodeId n = 0; n < static_cast<NodeId>(nodes_); ++n) new_demand(world, n);
 
   Checker checker;
@@ -371,6 +421,7 @@ ScheduleResult Schedule::run() {
     if (!calm && world.tick() >= calm_at_) {
       calm = true;
       for (Board& b : world.boards()) b.partition = 0;
+      stop_lies(world);
       result.needs_operator = needs_operator(world);
       if (limits_.tell) {
         std::printf("tick %lld: faults stop; %s\n", static_cast<long long>(world.tick()),
@@ -382,7 +433,12 @@ ScheduleResult Schedule::run() {
     checker.check(world);
     measure_reclaim(world, result);
     if (limits_.tell) tell_news(world);
-    if (calm && world.tick() > calm_at_ + limits_.lease_ticks && world.tick() % 5 == 0) {
+    if (limits_.liars > 0) {
+      if (!calm || world.tick() % 2 != 0) continue;
+      result.business = unsettled_business(world);
+      if (!result.business.empty()) result.fenced_ticks = world.tick() - calm_at_;
+      if (world.tick() > calm_at_ + result.fenced_ticks + limits_.lease_ticks) break;
+    } else if (calm && world.tick() > calm_at_ + limits_.lease_ticks && world.tick() % 5 == 0) {
       double worst = 0;
       for (std::size_t r = 0; r < kResources; ++r) {
         worst = std::max(worst, static_cast<double>(stranded(world, r)) / kWhole);
@@ -398,6 +454,10 @@ ScheduleResult Schedule::run() {
   result.ticks = world.tick();
   result.versions = world.newest() == nullptr ? 0 : world.newest()->registered().version;
   result.excess_max = checker.result().excess_max;
+  result.overstated_max = checker.result().overstated_max;
+  result.owed_max = checker.result().owed_max;
+  result.bound = checker.result().bound;
+  result.guarded = checker.result().guarded;
   result.first_break = checker.result().first_break;
   return result;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -58,9 +59,9 @@ void add_task(Instance& instance, std::string name, const Profile& profile, Spli
                                                    (1.0 - 0.1 * chance->unit()));
   std::array<Choice, kKinds> by_kind;
   for (std::size_t k = 0; k < kKinds; ++k) {
-    by_kind[k].time_s =
-        static_cast<placement::Seconds>(varied(60.0 * profile.minutes[k], 0.15, chance) + 0.5);
-    by_kind[k].gpu = std::min(1000, static_cast<int>(varied(profile.gpu[k], 0.05, chance) + 0.5));
+    by_kind[k].time_s = std::llround(varied(60.0 * profile.minutes[k], 0.15, chance));
+    by_kind[k].gpu =
+        std::min(1000, static_cast<int>(std::lround(varied(profile.gpu[k], 0.05, chance))));
   }
   for (const placement::PlannedBoard& b : instance.boards) {
     instance.choices.push_back(by_kind[kind_of(b)]);

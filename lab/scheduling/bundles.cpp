@@ -6,7 +6,6 @@
 
 #include "base/require.hpp"
 #include "lab/forecast/evaluate.hpp"
-#include "lab/scheduling/tune_prospects.hpp"
 
 namespace laird::lab {
 namespace {
@@ -50,8 +49,8 @@ std::vector<SimulatedTask> draw_bundle(const std::vector<Curve>& curves,
     task.duration_units = draw.duration_units;
     task.target_loss = draw.target_loss;
     task.planned_length_known = setting.planned_length_known;
+    if (!setting.earlier.empty()) task.earlier = &setting.earlier[order[i]];
     task.forecast_constants = &untuned_on(curve.source);
-    task.prospects = &prospects_without(curve.source);
     // Drawn in any case, so that bundles with and without arrivals are otherwise the same.
     task.arrival_units = setting.arrivals_until_units * random.unit();
     tasks.push_back(task);

@@ -19,6 +19,8 @@ inline constexpr std::size_t kBundleTasks = 10;
 
 struct BundleSetting {
   bool planned_length_known = true;
+  // The trace of an earlier run of each curve's task, where there is one; empty: nothing is known.
+  std::vector<estimators::Trace> earlier;
   double arrivals_until_units = 0.0;  // tasks arrive uniformly in 0..this; 0: all at the start
 };
 

@@ -8,10 +8,10 @@
 #include "config/schema.hpp"
 #include "json/value.hpp"
 #include "lab/commands.hpp"
+#include "lab/forecast/memory.hpp"
 #include "lab/scheduling/bundles.hpp"
 #include "lab/scheduling/page.hpp"
 #include "lab/scheduling/study.hpp"
-#include "lab/scheduling/tune_prospects.hpp"
 #include "power/boards/catalogue.hpp"
 #include "power/model/modelled_board.hpp"
 
@@ -24,8 +24,8 @@ struct Options {
   std::string scale;
   bool ablation = false;
   std::string planned_length = "known";
-  std::string tune_checkout;
   std::vector<std::string> policies;
+  bool earlier_runs = false;
   std::size_t bundles = 400;
   std::uint64_t seed = 1;
   std::size_t jobs = 2;
@@ -144,6 +144,25 @@ void print(const std::vector<Table>& tables, bool as_json) {
                                     std::to_string(set->curves.size()));
   }
   BundleSetting setting;
+  if (options.earlier_runs) {
+    // Only runs that have another of their task.
+    const std::vector<std::size_t> of = earlier_runs(set->curves);
+    std::vector<Curve> grouped;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (of[i] == i) continue;
+      // In the samples of the board that will ask, which reports a point each kSamplesPerPoint.
+      Curve earlier = set->curves[of[i]];
+      for (std::size_t j = 0; j < earlier.samples.size(); ++j) {
+        earlier.samples[j] = static_cast<double>((j + 1) * kSamplesPerPoint);
+      }
+      setting.earlier.push_back(trace_of(earlier));
+      grouped.push_back(set->curves[i]);
+    }
+    set->curves = std::move(grouped);
+    if (set->curves.size() < kBundleTasks) {
+      return fail(Code::kInvalid, options.folder + ": fewer than 10 curves are in a group");
+    }
+  }
   setting.planned_length_known = options.planned_length == "known";
   setting.arrivals_until_units = options.arrivals_until;
   study.draw = [&](std::uint64_t seed) {
@@ -196,11 +215,6 @@ void print(const std::vector<Table>& tables, bool as_json) {
 }
 
 [[nodiscard]] Status run(const Options& options) {
-  if (!options.tune_checkout.empty()) {
-    auto set = load_curves(options.folder);
-    LAIRD_TRY(set);
-    return tune_prospects_and_write(set->curves, options.tune_checkout);
-  }
   if (options.folder.empty() && options.bundle.empty() && options.scale.empty() &&
       !options.ablation) {
     return fail(Code::kInvalid,
@@ -253,14 +267,14 @@ void add_laira(cli::Command& app, ExitCode& code) {
   command->add_option("--seed", options->seed, "of the bundles");
   command->add_option("--planned-length", options->planned_length, "known or unknown to policies")
       ->check(cli::one_of({"known", "unknown"}));
+  command->add_flag("--earlier-runs", options->earlier_runs,
+                    "with --real: only curves of groups, and each task has one earlier run");
   command->add_option("--policy", options->policies, "only these; may be given many times");
   command
       ->add_option("--arrivals", options->arrivals_until,
                    "tasks arrive in the first so many units instead of all at once (the oracle is "
                    "then an upper bound)")
       ->check(cli::range(0.0, 1e6));
-  command->add_option("--tune", options->tune_checkout,
-                      "fit our policy's constants anew and write them into this checkout");
   command
       ->add_option("--resident", options->resident_max,
                    "how many trainers fit in memory at once; 0: all")

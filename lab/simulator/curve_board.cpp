@@ -71,7 +71,9 @@ void CurveBoard::later(TimeNs at, Kind kind, std::uint32_t task, std::uint64_t g
 
 void CurveBoard::apply(core::EventBody body) {
   commands_.clear();
-  core::step(state_, core::Event{now_, std::move(body)}, commands_);
+  const core::Event event{now_, std::move(body)};
+  core::step(state_, event, commands_);
+  if (watch) watch(event, state_, commands_);
   if (after_step) after_step(state_, commands_);
   // Carrying out only schedules; it never steps, so the list stays as it is meanwhile.
   for (const core::Effect& command : commands_) carry_out(command);
@@ -123,11 +125,14 @@ void CurveBoard::carry_out(const core::Effect& command) {
       if (c.outcome == core::Outcome::kSucceeded) b.succeeded_at_[b.index_of_[c.key]] = b.now_;
     }
     void operator()(const core::ExitNow&) {}
-    void operator()(const core::SendToPeer&) {}
+    void operator()(const core::SendToPeer& c) {
+      if (b.send) b.send(c);
+    }
     void operator()(const core::Notice&) {}
     void operator()(const core::LimitTrainer&) {}
     void operator()(const core::SetFreezerDuty&) {}
     void operator()(const core::SetPowerKnob&) {}
+    void operator()(const core::ExportModel&) {}
   };
   std::visit(Do{*this}, command.body);
 }
@@ -140,6 +145,8 @@ void CurveBoard::submit(std::uint32_t index) {
   spec.deadline_after = units(task.deadline_units);
   spec.target_loss = task.target_loss;
   spec.memory_bytes = kTaskBytes;
+  spec.lane = config_.lanes[0].kind;
+  spec.weight_milli = task.weight_milli;
   spec.report_every = kSamplesPerPoint;
   if (task.planned_length_known) {
     spec.planned_samples = task.losses->size() * kSamplesPerPoint;
@@ -148,11 +155,12 @@ void CurveBoard::submit(std::uint32_t index) {
   index_of_.resize(std::max<std::size_t>(index_of_.size(), key + 1), kNobody);
   index_of_[key] = index;
   apply(core::Submitted{1, std::move(spec)});
-  if (task.prospects != nullptr) state_.policy->judge_with(key, *task.prospects);
-  if (task.forecast_constants == nullptr) return;
   core::Task* accepted = state_.find_live(key);
   LAIRD_REQUIRE(accepted != nullptr, "an accepted task is live");
-  accepted->forecast = estimators::Forecaster(*task.forecast_constants);
+  if (task.forecast_constants != nullptr) {
+    accepted->forecast = estimators::Forecaster(*task.forecast_constants);
+  }
+  if (task.earlier != nullptr) accepted->forecast.recall(*task.earlier);
 }
 
 void CurveBoard::end_run(Process& process) {
@@ -236,6 +244,7 @@ void CurveBoard::begin(const std::vector<SimulatedTask>& tasks) {
   if (resident_max > 0 && resident_max < room) {
     config_.memory_bytes = kTaskBytes * static_cast<std::int64_t>(resident_max);
   }
+  if (configure) configure(config_);
   apply(core::Booted{now_, config_});
   if (prepare_policy) prepare_policy(*state_.policy);
   processes_.assign(tasks.size(), Process{});
@@ -244,6 +253,18 @@ void CurveBoard::begin(const std::vector<SimulatedTask>& tasks) {
     processes_[i].task = &tasks[i];
     later(start_ + units(tasks[i].arrival_units), Kind::kArrival, i, 0);
   }
+}
+
+void CurveBoard::tell(TimeNs at, core::EventBody body) {
+  LAIRD_REQUIRE(at >= now_ && at <= next_at(), "events are told in order");
+  now_ = at;
+  apply(std::move(body));
+}
+
+double CurveBoard::use() const {
+  double sum = 0.0;
+  for (const Process& process : processes_) sum += process.running ? process.share : 0.0;
+  return sum;
 }
 
 TimeNs CurveBoard::next_at() const { return future_.empty() ? kNever : future_.top().at; }

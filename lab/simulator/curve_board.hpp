@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "agent/core/step/step.hpp"
-#include "agent/placement/prospect.hpp"
 
 namespace laird::lab {
 
@@ -34,7 +33,8 @@ struct SimulatedTask {
   // What the task's own forecaster starts from; nothing: as the core made it. For judging a policy
   // with constants that have not seen the task's curve.
   const estimators::ForecastConstants* forecast_constants = nullptr;
-  const placement::ProspectSet* prospects = nullptr;  // the same for the task's need
+  const estimators::Trace* earlier = nullptr;  // of an earlier run of the task; outlives the board
+  std::uint32_t weight_milli = core::kWeightMilliOne;
 };
 
 // Units of lane time until the curve first meets the target; negative when it never does.
@@ -58,8 +58,14 @@ class CurveBoard {
   std::size_t resident_max = 0;
   // Called once after the boot, before any task: to hand a policy what only the lab has.
   std::function<void(policies::Policy&)> prepare_policy;
+  // Called once with what the core will boot with: power, a fleet, another kind of lane.
+  std::function<void(core::CoreConfig&)> configure;
+  // Called for each message to a peer.
+  std::function<void(const core::SendToPeer&)> send;
   // Called after every step.
   std::function<void(const core::State&, const core::Effects&)> after_step;
+  // The same with the event: what a journal would hold.
+  std::function<void(const core::Event&, const core::State&, const core::Effects&)> watch;
 
   // Called when a trainer is started, with its task's index; says whether somebody else will call
   // ready(). Nothing: ready at once.
@@ -72,6 +78,10 @@ class CurveBoard {
   // The same in steps, for a cluster. `tasks` outlive the board.
   void begin(const std::vector<SimulatedTask>& tasks);
   void ready(std::uint32_t index, TimeNs at);
+  // Something else happens to the board; `at` is not before anything that has happened.
+  void tell(TimeNs at, core::EventBody body);
+  // The part of its lane that is in use now.
+  [[nodiscard]] double use() const;
   [[nodiscard]] TimeNs next_at() const;  // kNever: nothing can happen any more
   void happen_next();
   [[nodiscard]] RunResult finish() const;

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 
@@ -61,17 +62,24 @@ Client::~Client() {
 
 int Client::ready_fd() const { return core_->event_fd; }
 
-Client::Batch Client::take() {
+Client::Batch Client::take(std::size_t messages_max) {
   Batch out;
   const std::lock_guard<std::mutex> hold(core_->mutex);
   Core& c = *core_;
+  const std::size_t taken = std::min(messages_max, c.inbox.size());
   std::uint64_t count = 0;
-  if (c.signalled) {
+  if (c.signalled && taken == c.inbox.size()) {
     [[maybe_unused]] const ssize_t n = ::read(c.event_fd, &count, sizeof count);
     c.signalled = false;
   }
-  out.messages.swap(c.inbox);
-  c.inbox_bytes = 0;
+  out.messages.reserve(taken);
+  for (std::size_t i = 0; i < taken; ++i) {
+    Incoming& message = c.inbox.front();
+    c.inbox_bytes -= message.payload.size() + message.topic.size();
+    if (message.qos == 0) c.leave_inbox(message.topic);
+    out.messages.push_back(std::move(message));
+    c.inbox.pop_front();
+  }
   out.problems.swap(c.problems);
   out.link_changed = std::exchange(c.link_changed, false);
   out.connected = c.announced;

@@ -26,7 +26,7 @@ class Client final : public Connection {
   ~Client() override;
 
   [[nodiscard]] int ready_fd() const override;
-  [[nodiscard]] Batch take() override;
+  [[nodiscard]] Batch take(std::size_t messages_max = SIZE_MAX) override;
   void publish(Outgoing message) override;
   bool subscribe(const std::string& filter, int qos) override;
   bool unsubscribe(const std::string& filter) override;

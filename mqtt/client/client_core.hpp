@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <set>
 
 #include "mqtt/client/client.hpp"
@@ -51,13 +54,16 @@ struct Client::Core final : LinkEvents {
   void link_down(const std::string& cause) override;
   void taken_over() override;
   void connect_failed(const std::string& reason, bool by_broker) override;
+  [[nodiscard]] bool wants(const std::string& topic, int qos, std::size_t bytes) override;
   void arrived(Incoming message, std::size_t oversized_bytes) override;
   void published(void* context, Delivery how, int reason) override;
   void subscribed(const std::string& filter, Delivery how) override;
 
   // --- called by the worker ---
   static void run(const std::shared_ptr<Core>& core);
-  void connect();
+  void attempt(std::unique_lock<std::mutex>& lock);
+  void go_home(std::unique_lock<std::mutex>& lock);
+  void end_link(std::unique_lock<std::mutex>& lock);
   void yield(std::unique_lock<std::mutex>& lock);
   void work(const std::shared_ptr<Core>& self);
   void pump(std::unique_lock<std::mutex>& lock);
@@ -67,12 +73,19 @@ struct Client::Core final : LinkEvents {
 
   // --- called by a thread for it alone: a resolver may hold it for long ---
   static void diagnose(const std::shared_ptr<Core>& core);
+  static void look_home(const std::shared_ptr<Core>& core, std::size_t before);
 
   // --- with the mutex held ---
   void signal();
   void problem(std::string text);
   void broke(std::uint64_t connection);
   void announce();
+  void lost();
+  void attempt_failed();
+  [[nodiscard]] std::chrono::milliseconds pause(std::uint32_t seconds);
+  [[nodiscard]] SteadyClock::time_point next_due() const;
+  [[nodiscard]] bool has_room_for(const std::string& topic, int qos, std::size_t bytes);
+  void leave_inbox(const std::string& topic);
   [[nodiscard]] Slot* free_slot();
   [[nodiscard]] std::size_t in_flight() const;
   [[nodiscard]] bool has_work() const {
@@ -86,6 +99,10 @@ struct Client::Core final : LinkEvents {
   [[nodiscard]] bool diagnosis_due() const {
     return is_watching() && SteadyClock::now() >= diagnose_at;
   }
+  [[nodiscard]] bool attempt_due() const { return !up && SteadyClock::now() >= attempt_at; }
+  [[nodiscard]] bool look_home_due() const {
+    return up && at != 0 && !looking_home && SteadyClock::now() >= look_home_at;
+  }
 
   Options options;
   std::vector<std::uint16_t> ports;  // of the brokers
@@ -96,7 +113,13 @@ struct Client::Core final : LinkEvents {
   std::condition_variable closed;  // close() waits for the worker
   Outbox outbox;
   std::vector<Slot> slots;
-  std::vector<Incoming> inbox;
+  std::deque<Incoming> inbox;
+  struct TopicShare {
+    std::size_t waiting = 0;
+    std::size_t in_second = 0;  // taken in the second that began then
+    SteadyClock::time_point since{};
+  };
+  std::map<std::string, TopicShare> inbox_by_topic;  // of QoS 0
   std::size_t inbox_bytes = 0;
   std::vector<std::string> problems;
   std::set<std::string> refused_topics;
@@ -116,6 +139,14 @@ struct Client::Core final : LinkEvents {
   bool closing = false;
   bool done = false;
   bool diagnosing = false;
+  std::size_t at = 0;      // which of the brokers the link is to, or is tried at
+  std::size_t failed = 0;  // attempts that failed since there was a link
+  bool attempting = false;
+  SteadyClock::time_point attempt_at{};  // the next, or when the one under way has taken too long
+  std::random_device random;
+  bool looking_home = false;
+  std::optional<std::size_t> home;  // an earlier broker of the list that answers
+  SteadyClock::time_point look_home_at = SteadyClock::time_point::max();
   bool yielding = false;  // to another client of our id
   bool tell_taken_over = false;
   std::uint32_t yield_s = 0;  // the next time

@@ -14,15 +14,18 @@ namespace {
 constexpr std::size_t kProblemsMax = 32;  // between two takes
 constexpr DurationNs kProbeWait = 3 * kSecond;
 
+Status reach(const Options& options, std::size_t broker) {
+  const auto address = parse_address(options.brokers[broker]);
+  LAIRD_TRY(address);
+  return probe({address->host, address->port, address->tls, options.ca, options.cert, options.key},
+               kProbeWait);
+}
+
 // Why the brokers cannot be reached, the first one's reason first; empty when they can.
 std::string diagnosis(const Options& options) {
   std::string out;
-  for (const std::string& broker : options.brokers) {
-    const auto address = parse_address(broker);
-    if (!address) continue;
-    const auto reached =
-        probe({address->host, address->port, address->tls, options.ca, options.cert, options.key},
-              kProbeWait);
+  for (std::size_t i = 0; i < options.brokers.size(); ++i) {
+    const Status reached = reach(options, i);
     if (reached) return {};
     out += (out.empty() ? "" : "; ") + reached.error().context;
   }
@@ -32,20 +35,31 @@ std::string diagnosis(const Options& options) {
 }  // namespace
 
 void Client::Core::run(const std::shared_ptr<Core>& core) {
-  core->connect();
+  core->link = std::make_unique<PahoLink>(core->options, *core);
   core->work(core);
 }
 
-void Client::Core::connect() {
-  link = std::make_unique<PahoLink>(options, *this);
-  std::string refused = link->connect();
-  if (refused.empty()) return;
-  const std::lock_guard<std::mutex> hold(mutex);
+// Brokers are tried in turn; after all of them, at growing intervals.
+void Client::Core::attempt(std::unique_lock<std::mutex>& lock) {
+  if (attempting) {
+    // The library has its own limit for an attempt and did not keep it.
+    end_link(lock);
+    link = std::make_unique<PahoLink>(options, *this);
+    at = (at + 1) % options.brokers.size();
+  }
+  attempting = true;
+  attempt_at = SteadyClock::now() + std::chrono::seconds(options.connect_timeout_s + 2);
+  const std::size_t broker = at;
+  lock.unlock();
+  std::string refused = link->connect(broker);
+  lock.lock();
+  if (refused.empty() || up) return;
   problem(std::move(refused));
+  attempt_failed();
 }
 
-// The library's own reconnecting ends with the link; what it still had to send waits here.
-void Client::Core::yield(std::unique_lock<std::mutex>& lock) {
+// The library's own threads end with the link; what it still had to send waits here.
+void Client::Core::end_link(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   link->disconnect();
   link.reset();
@@ -56,38 +70,61 @@ void Client::Core::yield(std::unique_lock<std::mutex>& lock) {
     outbox.put_back(std::move(slot.message), steady_now_ns());
     slot = {};
   }
+}
+
+void Client::Core::yield(std::unique_lock<std::mutex>& lock) {
+  end_link(lock);
   const SteadyClock::time_point until = yield_until;
   wake.wait_until(lock, until, [this] { return closing; });
-  yielding = false;
-  if (closing) return;
-  lock.unlock();
-  connect();
-  lock.lock();
+  yielding = attempting = false;
+  link = std::make_unique<PahoLink>(options, *this);
+  attempt_at = SteadyClock::now();
+}
+
+void Client::Core::go_home(std::unique_lock<std::mutex>& lock) {
+  const std::size_t to = *std::exchange(home, std::nullopt);
+  if (!up || to >= at) return;
+  end_link(lock);
+  link = std::make_unique<PahoLink>(options, *this);
+  at = to;
+  failed = 0;
+  attempting = false;
+  link_changed = true;
+  why = "going back to " + options.brokers[to];
+  attempt_at = SteadyClock::now();
+  signal();
 }
 
 void Client::Core::work(const std::shared_ptr<Core>& self) {
   std::unique_lock<std::mutex> lock(mutex);
   while (!closing) {
-    const bool watching = is_watching();
+    const SteadyClock::time_point until = next_due();
     const auto due = [&] {
-      return closing || yielding || has_work() || diagnosis_due() || is_watching() != watching;
+      return closing || yielding || home || has_work() || diagnosis_due() || attempt_due() ||
+             look_home_due() || next_due() < until;
     };
-    if (watching) {
-      const SteadyClock::time_point until = diagnose_at;
-      wake.wait_until(lock, until, due);
-    } else {
+    if (until == SteadyClock::time_point::max()) {
       wake.wait(lock, due);
+    } else {
+      wake.wait_until(lock, until, due);
     }
     if (closing) break;
     if (yielding) {
       yield(lock);
       continue;
     }
+    if (home) go_home(lock);
+    if (attempt_due()) attempt(lock);
     if (has_work()) pump(lock);
     if (diagnosis_due()) {
       diagnosing = true;
       diagnose_at = SteadyClock::now() + kDiagnoseEvery;
       std::thread([self] { diagnose(self); }).detach();
+    }
+    if (look_home_due()) {
+      looking_home = true;
+      look_home_at = SteadyClock::now() + std::chrono::seconds(options.look_home_every_s);
+      std::thread([self, before = at] { look_home(self, before); }).detach();
     }
   }
   drain(lock);
@@ -97,6 +134,17 @@ void Client::Core::work(const std::shared_ptr<Core>& self) {
   lock.lock();
   done = true;
   closed.notify_all();
+}
+
+void Client::Core::look_home(const std::shared_ptr<Core>& core, std::size_t before) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < before && !found; ++i) {
+    if (reach(core->options, i)) found = i;
+  }
+  const std::lock_guard<std::mutex> hold(core->mutex);
+  core->looking_home = false;
+  if (core->up && found && *found < core->at) core->home = found;
+  core->wake.notify_one();
 }
 
 void Client::Core::diagnose(const std::shared_ptr<Core>& core) {
@@ -163,11 +211,9 @@ void Client::Core::hand_over(Slot& slot, std::unique_lock<std::mutex>& lock) {
 // the callbacks came in between and there is a new connection already.
 void Client::Core::broke(std::uint64_t connection) {
   if (!up || connection != counters.connects) return;
-  up = false;
-  announced = false;
+  lost();
   link_changed = true;
   why = kLinkLost;
-  diagnose_at = SteadyClock::now() + kDiagnoseAfter;
   signal();
 }
 
@@ -180,6 +226,41 @@ void Client::Core::drain(std::unique_lock<std::mutex>& lock) {
 }
 
 // --- with the mutex held ------------------------------------------------------------------------
+
+// A fleet that lost its broker does not come back in one instant.
+void Client::Core::lost() {
+  if (!up) return;
+  up = announced = false;
+  diagnose_at = SteadyClock::now() + kDiagnoseAfter;
+  failed = 0;
+  at = (at + 1) % options.brokers.size();
+  attempt_at = SteadyClock::now() + pause(options.retry_min_s);
+}
+
+void Client::Core::attempt_failed() {
+  attempting = false;
+  ++failed;
+  at = (at + 1) % options.brokers.size();
+  attempt_at = SteadyClock::now();
+  const std::size_t rounds = failed / options.brokers.size();
+  if (failed % options.brokers.size() != 0) return;
+  const std::uint32_t doubled = options.retry_min_s << std::min<std::size_t>(rounds - 1, 16);
+  attempt_at += pause(std::min(doubled, options.retry_max_s));
+}
+
+// So long, and a random part of the jitter.
+std::chrono::milliseconds Client::Core::pause(std::uint32_t seconds) {
+  const std::uint32_t jitter_ms = options.retry_jitter_s * 1'000;
+  return std::chrono::milliseconds(seconds * 1'000 + random() % (jitter_ms + 1));
+}
+
+SteadyClock::time_point Client::Core::next_due() const {
+  SteadyClock::time_point out = SteadyClock::time_point::max();
+  if (!up) out = std::min(out, attempt_at);
+  if (is_watching()) out = std::min(out, diagnose_at);
+  if (up && at != 0 && !looking_home) out = std::min(out, look_home_at);
+  return out;
+}
 
 void Client::Core::signal() {
   if (signalled) return;

@@ -19,9 +19,12 @@ namespace laird::mqtt {
 inline constexpr std::size_t kFiltersMax = 64;  // subscribed to, and as many left
 
 struct Options {
-  std::vector<std::string> brokers;  // mqtts://host:port, tried in turn; mqtt:// see insecure_lab
-  std::string client_id;             // a board's id; two clients of one id throw each other out
-  std::string ca;                    // PEM files: whom to trust, who we are, our key
+  // mqtts://host:port, tried in turn; the first that answers, and earlier ones again while a later
+  // one is used. mqtt:// see insecure_lab.
+  std::vector<std::string> brokers;
+  std::string client_id;  // two clients of one id throw each other out
+  std::string name;       // of the certificate, for people and as the user name
+  std::string ca;         // PEM files: whom to trust, who we are, our key
   std::string cert;
   std::string key;
   bool insecure_lab = false;  // allows mqtt://, without TLS; for a lab only
@@ -35,8 +38,11 @@ struct Options {
   std::uint32_t retry_min_s = 1;
   std::uint32_t retry_max_s = 8;
   // Up to so much is added at random, so that a fleet that lost its broker does not come back in
-  // one instant: Paho's own jitter is the same in every process.
+  // one instant.
   std::uint32_t retry_jitter_s = 2;
+  // So often a client that is not at the first broker of its list looks for an earlier one. Brokers
+  // do not share messages: a fleet meets where all of its boards look first.
+  std::uint32_t look_home_every_s = 30;
   // Thrown out by another client of the same id, this one keeps away for so long, each time twice
   // as long as before: it cannot know which of the two is right, and must not fight.
   std::uint32_t yield_min_s = 60;
@@ -45,6 +51,10 @@ struct Options {
   std::size_t in_flight_max = 16;  // handed to Paho and not yet acknowledged
   std::size_t inbox_max = 1'024;   // messages; a quarter is kept free for QoS 1
   std::size_t inbox_bytes_max = 4 << 20;
+  // Of messages of QoS 0 on one topic so many may wait, and so many are taken in a second: one
+  // sender cannot fill the inbox, nor keep the owner busy.
+  std::size_t inbox_topic_max = 128;
+  std::size_t inbox_topic_per_second = 1'000;
 };
 
 struct Counters {
@@ -84,7 +94,8 @@ class Connection {
     std::vector<std::string> problems;
     std::uint64_t dropped = 0;  // since the last take(), both ways
   };
-  [[nodiscard]] virtual Batch take() = 0;
+  // With at most so many of the messages; while more are left, ready_fd() stays readable.
+  [[nodiscard]] virtual Batch take(std::size_t messages_max = SIZE_MAX) = 0;
 
   virtual void publish(Outgoing message) = 0;
 

@@ -8,8 +8,9 @@
 //   same reason ssl_options' error handler cannot be used: it would be called on a dead copy.
 // - Callbacks run under the library's lock, and a call may wait for that lock while a host name is
 //   resolved.
-// - The first connect may fail and the library still goes on retrying: connect() is called once.
-//   Of later failures it says nothing at all: mqtt/sign/tls_probe.hpp finds out why.
+// - Its automatic reconnecting goes through a list of servers once and then stays with the last: it
+//   is not used. Each attempt is a connect() of ours to one server. Why an attempt failed it hardly
+//   says: mqtt/sign/tls_probe.hpp finds out.
 // - To subscribe to several filters at once crashes: a copy of response_options loses their
 // options.
 // - disconnect_options cannot carry a reason code (its C struct says version 0).
@@ -17,9 +18,7 @@
 
 #include <mqtt/async_client.h>
 
-#include <algorithm>
 #include <chrono>
-#include <random>
 
 #include "base/require.hpp"
 #include "mqtt/client/address.hpp"
@@ -38,9 +37,11 @@ constexpr int kUnacceptableVersion311 = 1;  // the same in a CONNACK of MQTT 3.1
 
 paho::properties properties_of(const Outgoing& from) {
   paho::properties out;
-  out.add({paho::property::PAYLOAD_FORMAT_INDICATOR, from.json ? 1 : 0});
-  out.add(
-      {paho::property::CONTENT_TYPE, from.json ? "application/json" : "application/octet-stream"});
+  // Bytes without a type are what they are; to say so would be a third of a peer's packet.
+  if (from.json) {
+    out.add({paho::property::PAYLOAD_FORMAT_INDICATOR, 1});
+    out.add({paho::property::CONTENT_TYPE, "application/json"});
+  }
   if (from.expiry_s != 0) {
     out.add({paho::property::MESSAGE_EXPIRY_INTERVAL, static_cast<std::int32_t>(from.expiry_s)});
   }
@@ -129,7 +130,8 @@ struct PahoLink::Parts {
   Parts(const Options& given, LinkEvents& to)
       : options(given), events(to), on_publish(to), on_connect(to), on_subscribe(to) {}
 
-  void fill(const std::vector<std::string>& servers, bool tls);
+  void make(const std::string& server, bool tls);
+  void fill(bool tls);
   void arrived(const paho::message& message) const;
 
   const Options& options;
@@ -143,6 +145,7 @@ struct PahoLink::Parts {
 
 void PahoLink::Parts::arrived(const paho::message& message) const {
   const std::string& payload = message.get_payload_ref().str();
+  if (!events.wants(message.get_topic(), message.get_qos(), payload.size())) return;
   const bool fits = payload.size() <= kPayloadBytesMax;
   Incoming in;
   in.topic = message.get_topic();
@@ -156,19 +159,14 @@ void PahoLink::Parts::arrived(const paho::message& message) const {
   events.arrived(std::move(in), fits ? 0 : payload.size());
 }
 
-void PahoLink::Parts::fill(const std::vector<std::string>& servers, bool tls) {
-  std::random_device device;
-  const std::uint32_t jitter = options.retry_jitter_s + 1;
-  const std::uint32_t retry_min_s = options.retry_min_s + device() % jitter;
-  const std::uint32_t retry_max_s = std::max(retry_min_s, options.retry_max_s + device() % jitter);
+void PahoLink::Parts::fill(bool tls) {
   paho::connect_options& c = connect_options;
   c.set_mqtt_version(MQTTVERSION_5);
   c.set_clean_start(!options.keep_session);
   c.set_keep_alive_interval(static_cast<int>(options.keep_alive_s));
   c.set_connect_timeout(static_cast<int>(options.connect_timeout_s));
   c.set_max_inflight(static_cast<int>(options.in_flight_max) + 4);
-  c.set_automatic_reconnect(static_cast<int>(retry_min_s), static_cast<int>(retry_max_s));
-  c.set_servers(paho::string_collection::create(servers));
+  if (!options.name.empty()) c.set_user_name(options.name);
   paho::properties properties;
   properties.add({paho::property::SESSION_EXPIRY_INTERVAL,
                   static_cast<std::int32_t>(options.keep_session ? options.session_expiry_s : 0)});
@@ -199,34 +197,35 @@ PahoLink::PahoLink(const Options& options, LinkEvents& events)
 
 PahoLink::~PahoLink() = default;
 
-std::string PahoLink::connect() {
+void PahoLink::Parts::make(const std::string& server, bool tls) {
+  client = std::make_unique<paho::async_client>(server, options.client_id,
+                                                paho::create_options(MQTTVERSION_5));
+  // All callbacks before the first connect: to set one later can deadlock.
+  client->set_connected_handler([this](const std::string&) { events.link_up(); });
+  client->set_connection_lost_handler(
+      [this](const std::string& cause) { events.link_down(cause); });
+  client->set_disconnected_handler([this](const paho::properties&, paho::ReasonCode code) {
+    if (code == paho::ReasonCode::SESSION_TAKEN_OVER) return events.taken_over();
+    events.link_down("the broker closed it, reason " + std::to_string(static_cast<int>(code)));
+  });
+  client->set_message_callback(
+      [this](const paho::const_message_ptr& message) { arrived(*message); });
+  fill(tls);
+}
+
+std::string PahoLink::connect(std::size_t broker) {
   Parts& p = *parts_;
-  std::vector<std::string> servers;
   bool tls = false;
-  for (const std::string& broker : p.options.brokers) {
-    const auto address = parse_address(broker);
-    LAIRD_REQUIRE(address.has_value(), "Client::create checked the addresses");
-    tls = tls || address->tls;
-    servers.push_back((address->tls ? "ssl://" : "tcp://") + address->host_and_port());
-  }
+  for (const std::string& each : p.options.brokers) tls = tls || parse_address(each)->tls;
+  const auto address = parse_address(p.options.brokers.at(broker));
+  LAIRD_REQUIRE(address.has_value(), "Client::create checked the addresses");
+  const std::string server = (address->tls ? "ssl://" : "tcp://") + address->host_and_port();
   try {
-    p.client = std::make_unique<paho::async_client>(servers.front(), p.options.client_id,
-                                                    paho::create_options(MQTTVERSION_5));
-    // All callbacks before the first connect: to set one later can deadlock.
-    LinkEvents& events = p.events;
-    p.client->set_connected_handler([&events](const std::string&) { events.link_up(); });
-    p.client->set_connection_lost_handler(
-        [&events](const std::string& cause) { events.link_down(cause); });
-    p.client->set_disconnected_handler([&events](const paho::properties&, paho::ReasonCode code) {
-      if (code == paho::ReasonCode::SESSION_TAKEN_OVER) return events.taken_over();
-      events.link_down("the broker closed it, reason " + std::to_string(static_cast<int>(code)));
-    });
-    p.client->set_message_callback(
-        [&p](const paho::const_message_ptr& message) { p.arrived(*message); });
-    p.fill(servers, tls);
+    if (!p.client) p.make(server, tls);
+    p.connect_options.set_servers(paho::string_collection::create({server}));
     p.client->connect(p.connect_options, nullptr, p.on_connect);
   } catch (const std::exception& e) {
-    return std::string("the MQTT library refused its options: ") + e.what();
+    return std::string("the MQTT library refuses to connect: ") + e.what();
   }
   return {};
 }

@@ -20,8 +20,10 @@ class LinkEvents {
   virtual void link_down(const std::string& why) = 0;
   // Another client connected under our id. The library would fight it for ever: end the link.
   virtual void taken_over() = 0;
-  // Only the first attempt is told of. `by_broker`: it answered, `why` is what it said.
+  // An attempt to connect has failed. `by_broker`: it answered, `why` is what it said.
   virtual void connect_failed(const std::string& why, bool by_broker) = 0;
+  // Asked first, of every message: whether arrived() may have it. What is not wanted costs no copy.
+  [[nodiscard]] virtual bool wants(const std::string& topic, int qos, std::size_t bytes) = 0;
   // `oversized_bytes`: the length of a payload that was too long and so is not here, or 0.
   virtual void arrived(Incoming message, std::size_t oversized_bytes) = 0;
   // `reason` as MQTT 5 has it: 0x80 and more is the broker's refusal. Lost: the link broke first.
@@ -43,8 +45,9 @@ class PahoLink {
   // No event comes after this. May wait for a host name being resolved.
   ~PahoLink();
 
-  // Once; the library goes on trying by itself. An error text, or nothing.
-  [[nodiscard]] std::string connect();
+  // One attempt, at that broker of Options::brokers: link_up() or connect_failed() follows. Only
+  // while there is no link. An error text, or nothing.
+  [[nodiscard]] std::string connect(std::size_t broker);
   // Handed: published() or subscribed() follow, maybe before this returns. Broken: there is no
   // link now. Unfit: it can never be sent.
   enum class Handed : std::uint8_t { kHanded, kBroken, kUnfit };

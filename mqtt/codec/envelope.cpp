@@ -29,6 +29,9 @@ constexpr std::array<std::pair<ReplyCode, std::string_view>, 10> kReplyNames = {
     {ReplyCode::kUnavailable, "unavailable"},
 }};
 
+// An envelope has four. It is read before anybody knows who sent it, so it must be cheap to refuse.
+constexpr std::size_t kEnvelopeValuesMax = 32;
+
 json::ParseLimits limits() {
   json::ParseLimits out;
   out.bytes_max = kPayloadBytesMax;
@@ -165,7 +168,7 @@ std::string to_text(const Envelope& envelope) {
 }
 
 Result<Envelope> parse_envelope(std::string_view payload) {
-  auto value = parse_message(payload, "laird.cmd");
+  auto value = parse_message(payload, "laird.cmd", kEnvelopeValuesMax);
   LAIRD_TRY(value);
   Envelope out;
   auto signed_text = text_member(*value, "signed", "the envelope");

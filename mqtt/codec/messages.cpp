@@ -23,6 +23,8 @@ constexpr std::array<std::pair<NodeState, std::string_view>, 6> kStateNames = {{
     {NodeState::kLost, "lost"},
 }};
 
+constexpr std::size_t kFewValues = 64;
+
 // Counters stay far below 2^63; a JSON number of ours is an int64.
 Value count(std::uint64_t n) {
   return Value::integer(static_cast<std::int64_t>(std::min<std::uint64_t>(n, INT64_MAX)));
@@ -69,6 +71,7 @@ Value share(const Share& from, std::string_view unit, bool in_thousands) {
   out.set("enforced" + suffix, amount(from.enforced));
   out.set("floor" + suffix, amount(from.floor));
   out.set("budget" + suffix, amount(from.budget));
+  out.set("demand" + suffix, amount(from.demand));
   return out;
 }
 
@@ -139,7 +142,8 @@ std::optional<std::int64_t> parse_time_ms(std::string_view text) {
   return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1'000 + ms;
 }
 
-Result<Value> parse_message(std::string_view payload, std::string_view schema) {
+Result<Value> parse_message(std::string_view payload, std::string_view schema,
+                            std::size_t values_max) {
   if (payload.size() > kPayloadBytesMax) {
     return fail(Code::kInvalid, "the message has " + std::to_string(payload.size()) +
                                     " bytes; at most " + std::to_string(kPayloadBytesMax) +
@@ -148,7 +152,7 @@ Result<Value> parse_message(std::string_view payload, std::string_view schema) {
   json::ParseLimits limits;
   limits.bytes_max = kPayloadBytesMax;
   limits.depth_max = 16;
-  limits.values_max = 10'000;
+  limits.values_max = values_max;
   auto value = json::parse(payload, "message", limits);
   if (!value) return value;
   const Value* s = value->find("s", Kind::kString);
@@ -210,6 +214,7 @@ std::string to_text(const NodeInfo& info) {
   out.set("memory_bytes", info.memory_bytes);
   out.set("power_source", info.power_source);
   out.set("ledger_epoch", count(info.ledger_epoch));
+  out.set("crl_number", count(info.crl_number));
   out.set("incarnation", count(info.incarnation));
   return json::to_text(out);
 }
@@ -234,6 +239,7 @@ Value to_json(const NodeReport& report) {
   Value tasks = Value::object();
   tasks.set("queued", count(report.tasks_queued));
   tasks.set("running", count(report.tasks_running));
+  tasks.set("throttled", count(report.tasks_throttled));
   tasks.set("ended", count(report.tasks_ended));
   out.set("tasks", std::move(tasks));
   Value link = Value::object();
@@ -293,6 +299,18 @@ Result<Reply> parse_reply(std::string_view payload) {
   out.text = text->as_string();
   if (const Value* data = value->find("data")) out.data = *data;
   return out;
+}
+
+std::string revocations_text(std::string_view pem) {
+  return json::to_text(headed("laird.crl").set("crl", pem));
+}
+
+Result<std::string> parse_revocations(std::string_view payload) {
+  const auto value = parse_message(payload, "laird.crl", kFewValues);
+  LAIRD_TRY(value);
+  const Value* list = value->find("crl", Kind::kString);
+  if (list == nullptr) return fail(Code::kInvalid, "the message has no text \"crl\"");
+  return list->as_string();
 }
 
 }  // namespace laird::mqtt

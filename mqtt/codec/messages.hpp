@@ -24,7 +24,9 @@ inline constexpr std::int64_t kUnixMsMax = 253'402'300'799'999;  // the year 999
 [[nodiscard]] std::optional<std::int64_t> parse_time_ms(std::string_view text);
 
 // An object whose "s" is `schema` with major version 1, within the limits of a payload.
-[[nodiscard]] Result<json::Value> parse_message(std::string_view payload, std::string_view schema);
+inline constexpr std::size_t kMessageValuesMax = 10'000;
+[[nodiscard]] Result<json::Value> parse_message(std::string_view payload, std::string_view schema,
+                                                std::size_t values_max = kMessageValuesMax);
 
 enum class NodeState : std::uint8_t { kReady, kDraining, kDrained, kAlert, kOffline, kLost };
 
@@ -48,6 +50,7 @@ struct NodeInfo {
   std::int64_t memory_bytes = 0;
   std::string power_source;
   std::uint64_t ledger_epoch = 0;
+  std::uint64_t crl_number = 0;  // of the list of revoked certificates in force; 0: none is
   std::uint64_t incarnation = 0;
 };
 
@@ -60,6 +63,7 @@ struct Share {
   std::int64_t enforced = 0;
   std::int64_t floor = 0;
   std::int64_t budget = 0;
+  std::int64_t demand = -1;  // what the board asks for, its floor included; below 0: not known
 };
 
 struct NodeReport {
@@ -77,7 +81,8 @@ struct NodeReport {
   std::int64_t cap_mw = 0;                   // 0 and below: none
   std::int64_t energy_mj = 0;
   std::uint64_t tasks_queued = 0;
-  std::uint64_t tasks_running = 0;
+  std::uint64_t tasks_running = 0;    // throttled ones included
+  std::uint64_t tasks_throttled = 0;  // of them
   std::uint64_t tasks_ended = 0;
   std::uint64_t link_dropped = 0;
   std::uint64_t link_connects = 0;
@@ -111,5 +116,9 @@ struct Reply {
 
 [[nodiscard]] std::string to_text(const Reply& reply);
 [[nodiscard]] Result<Reply> parse_reply(std::string_view payload);
+
+// The list of revoked certificates, PEM: the authority has signed it, so no operator need.
+[[nodiscard]] std::string revocations_text(std::string_view pem);
+[[nodiscard]] Result<std::string> parse_revocations(std::string_view payload);
 
 }  // namespace laird::mqtt

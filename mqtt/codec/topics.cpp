@@ -68,6 +68,10 @@ bool set_control_kind(const Levels& levels, Topic& out) {
     out.kind = out.node == kEveryone ? TopicKind::kFleetConfig : TopicKind::kNodeConfig;
     return true;
   }
+  if (levels.count == 6 && levels.at[5] == "crl" && out.node == kEveryone) {
+    out.kind = TopicKind::kRevocations;
+    return true;
+  }
   if (levels.count != 7 || levels.at[5] != "cmd" || !config::is_name(levels.at[6])) return false;
   out.kind = TopicKind::kCommand;
   out.name = levels.at[6];
@@ -104,6 +108,7 @@ std::string_view name(TopicKind kind) {
     case TopicKind::kCommand: return "cmd";
     case TopicKind::kFleetConfig: return "fleet config";
     case TopicKind::kNodeConfig: return "node config";
+    case TopicKind::kRevocations: return "crl";
     case TopicKind::kReply: return "reply";
     default: return leaf_of(kind);
   }
@@ -137,6 +142,7 @@ std::string to_text(const Topic& topic) {
     case TopicKind::kCommand: return command_topic(topic.fleet, topic.node, topic.name);
     case TopicKind::kFleetConfig:
     case TopicKind::kNodeConfig: return config_topic(topic.fleet, topic.node);
+    case TopicKind::kRevocations: return revocations_topic(topic.fleet);
     case TopicKind::kReply: return reply_topic(topic.fleet, topic.name, topic.node);
     default: return node_topic(topic.fleet, topic.node, topic.kind, topic.name);
   }
@@ -156,6 +162,10 @@ std::string command_topic(std::string_view fleet, std::string_view to, std::stri
 
 std::string config_topic(std::string_view fleet, std::string_view to) {
   return stem(fleet, "ctl/").append(to).append("/config");
+}
+
+std::string revocations_topic(std::string_view fleet) {
+  return stem(fleet, "ctl/").append(kEveryone).append("/crl");
 }
 
 std::string reply_topic(std::string_view fleet, std::string_view client, std::string_view node) {

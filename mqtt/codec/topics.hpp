@@ -27,6 +27,7 @@ enum class TopicKind : std::uint8_t {
   kCommand,      // ctl/<node>/cmd/<name>; <node> may be "all"
   kFleetConfig,  // ctl/all/config
   kNodeConfig,   // ctl/<node>/config
+  kRevocations,  // ctl/all/crl: the list of revoked certificates
   kReply,        // res/<name>/<node>: from <node> to the client <name>
 };
 
@@ -54,6 +55,7 @@ struct Topic {
                                      std::string_view name = {});
 [[nodiscard]] std::string command_topic(std::string_view fleet, std::string_view to,
                                         std::string_view verb);
+[[nodiscard]] std::string revocations_topic(std::string_view fleet);
 [[nodiscard]] std::string config_topic(std::string_view fleet, std::string_view to);
 // What a client gives as response topic: for one board its own topic, for all of them the stem that
 // each board completes with /<its id>.

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "config/schema.hpp"
-#include "mqtt/sign/openssl.hpp"
+#include "mqtt/sign/pem_files.hpp"
 
 namespace laird::mqtt {
 namespace {
@@ -43,11 +43,8 @@ bool set_random_serial(X509* cert, std::string& shown) {
   if (!number || BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(cert)) == nullptr) {
     return false;
   }
-  char* text = BN_bn2hex(number.get());
-  if (text == nullptr) return false;
-  shown = text;
-  OPENSSL_free(text);
-  return true;
+  shown = openssl::serial_text(X509_get0_serialNumber(cert));
+  return !shown.empty();
 }
 
 bool set_name(X509* cert, const std::string& common_name) {
@@ -121,6 +118,7 @@ std::string_view name(Role role) {
     case Role::kNode: return "node";
     case Role::kOperator: return "operator";
     case Role::kBroker: return "broker";
+    case Role::kJoin: return "join";
   }
   return "";
 }
@@ -128,6 +126,9 @@ std::string_view name(Role role) {
 struct Authority::Parts {
   Certificate cert;
   Pkey key;
+
+  // `certified` has at least its public part.
+  [[nodiscard]] Result<Issued> certify(const Subject& subject, EVP_PKEY* certified) const;
 };
 
 Authority::Authority(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -179,6 +180,24 @@ Result<Authority> Authority::parse(std::string_view cert_pem, std::string_view k
 }
 
 Result<Issued> Authority::issue(const Subject& subject) const {
+  const Pkey key = new_key();
+  if (!key) return fail_openssl(Code::kIo, "cannot make a key");
+  auto out = parts_->certify(subject, key.get());
+  LAIRD_TRY(out);
+  auto key_pem = pem_of(key.get());
+  LAIRD_TRY(key_pem);
+  out->key_pem = std::move(*key_pem);
+  return out;
+}
+
+Result<Issued> Authority::issue_for(const Subject& subject, std::string_view public_key) const {
+  const auto* from = reinterpret_cast<const unsigned char*>(public_key.data());
+  const Pkey key(d2i_PUBKEY(nullptr, &from, static_cast<long>(public_key.size())));
+  if (!key) return fail_openssl(Code::kInvalid, "this is not a public key");
+  return parts_->certify(subject, key.get());
+}
+
+Result<Issued> Authority::Parts::certify(const Subject& subject, EVP_PKEY* certified) const {
   if (!config::is_name(subject.name)) {
     return fail(Code::kInvalid, "'" + subject.name + "' is no name: use 1 to 32 of a-z, 0-9 and -");
   }
@@ -192,36 +211,33 @@ Result<Issued> Authority::issue(const Subject& subject) const {
     LAIRD_TRY(given);
     names = std::move(*given);
   }
-  X509* issuer = parts_->cert.get();
+  X509* issuer = cert.get();
   const Certificate made(X509_new());
-  const Pkey key = new_key();
-  X509* cert = made.get();
+  X509* made_cert = made.get();
   Issued out;
   const std::int64_t now_s = std::time(nullptr);
   out.not_after_s = now_s + subject.days * kDayS;
-  const bool good = cert != nullptr && key && X509_set_version(cert, X509_VERSION_3) == 1 &&
-                    set_random_serial(cert, out.serial) && set_name(cert, subject.name) &&
-                    X509_set_issuer_name(cert, X509_get_subject_name(issuer)) == 1 &&
-                    set_times(cert, now_s, out.not_after_s) &&
-                    X509_set_pubkey(cert, key.get()) == 1 &&
-                    add(cert, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
-                    add(cert, issuer, NID_key_usage, "critical,digitalSignature") &&
-                    add(cert, issuer, NID_ext_key_usage, broker ? "serverAuth" : "clientAuth") &&
-                    add(cert, issuer, NID_subject_key_identifier, "hash") &&
-                    add(cert, issuer, NID_authority_key_identifier, "keyid:always") &&
-                    (!broker || add(cert, issuer, NID_subject_alt_name, names)) &&
-                    X509_sign(cert, parts_->key.get(), EVP_sha256()) > 0;
+  const bool good =
+      made_cert != nullptr && X509_set_version(made_cert, X509_VERSION_3) == 1 &&
+      set_random_serial(made_cert, out.serial) && set_name(made_cert, subject.name) &&
+      X509_set_issuer_name(made_cert, X509_get_subject_name(issuer)) == 1 &&
+      set_times(made_cert, now_s, out.not_after_s) && X509_set_pubkey(made_cert, certified) == 1 &&
+      add(made_cert, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
+      add(made_cert, issuer, NID_key_usage, "critical,digitalSignature") &&
+      add(made_cert, issuer, NID_ext_key_usage, broker ? "serverAuth" : "clientAuth") &&
+      add(made_cert, issuer, NID_subject_key_identifier, "hash") &&
+      add(made_cert, issuer, NID_authority_key_identifier, "keyid:always") &&
+      (!broker || add(made_cert, issuer, NID_subject_alt_name, names)) &&
+      X509_sign(made_cert, key.get(), EVP_sha256()) > 0;
   if (!good) return fail_openssl(Code::kIo, "cannot make the certificate of " + subject.name);
-  auto cert_pem = pem_of(cert);
+  auto cert_pem = pem_of(made_cert);
   LAIRD_TRY(cert_pem);
-  auto key_pem = pem_of(key.get());
-  LAIRD_TRY(key_pem);
   out.cert_pem = std::move(*cert_pem);
-  out.key_pem = std::move(*key_pem);
   return out;
 }
 
-Result<std::string> Authority::revocation_list(const std::vector<Revoked>& revoked) const {
+Result<std::string> Authority::revocation_list(const std::vector<Revoked>& revoked,
+                                               std::uint64_t number) const {
   const openssl::RevocationList list(X509_CRL_new());
   const Time now(ASN1_TIME_set(nullptr, std::time(nullptr) - kBackdatedS));
   X509_CRL* crl = list.get();
@@ -234,9 +250,9 @@ Result<std::string> Authority::revocation_list(const std::vector<Revoked>& revok
     BIGNUM* parsed = nullptr;
     const bool hexadecimal =
         BN_hex2bn(&parsed, one.serial.c_str()) == static_cast<int>(one.serial.size());
-    const Bignum number(parsed);
-    if (!hexadecimal || !number) return fail(Code::kCorrupt, "'" + one.serial + "' is no serial");
-    const Integer serial(BN_to_ASN1_INTEGER(number.get(), nullptr));
+    const Bignum digits(parsed);
+    if (!hexadecimal || !digits) return fail(Code::kCorrupt, "'" + one.serial + "' is no serial");
+    const Integer serial(BN_to_ASN1_INTEGER(digits.get(), nullptr));
     const Time at(ASN1_TIME_set(nullptr, one.at_s));
     X509_REVOKED* entry = X509_REVOKED_new();
     good = serial && at && entry != nullptr &&
@@ -245,6 +261,9 @@ Result<std::string> Authority::revocation_list(const std::vector<Revoked>& revok
            X509_CRL_add0_revoked(crl, entry) == 1;
     if (!good) X509_REVOKED_free(entry);
   }
+  const Integer told(ASN1_INTEGER_new());
+  good = good && told && ASN1_INTEGER_set_uint64(told.get(), number) == 1 &&
+         X509_CRL_add1_ext_i2d(crl, NID_crl_number, told.get(), 0, 0) == 1;
   good = good && X509_CRL_sort(crl) == 1 && X509_CRL_sign(crl, parts_->key.get(), EVP_sha256()) > 0;
   const Bio bio(BIO_new(BIO_s_mem()));
   if (!good || !bio || PEM_write_bio_X509_CRL(bio.get(), crl) != 1) {

@@ -15,7 +15,8 @@
 
 namespace laird::mqtt {
 
-enum class Role : std::uint8_t { kNode, kOperator, kBroker };
+// kJoin: whoever has a board that has no identity yet; it may ask for one and nothing else.
+enum class Role : std::uint8_t { kNode, kOperator, kBroker, kJoin };
 
 [[nodiscard]] std::string_view name(Role role);
 
@@ -28,7 +29,7 @@ struct Subject {
 
 struct Issued {
   std::string cert_pem;
-  std::string key_pem;           // secret
+  std::string key_pem;           // secret; empty when the key was made elsewhere
   std::string serial;            // hexadecimal, capitals
   std::int64_t not_after_s = 0;  // Unix time
 };
@@ -49,9 +50,12 @@ class Authority {
   ~Authority();
 
   [[nodiscard]] Result<Issued> issue(const Subject& subject) const;
+  // For a key that was made elsewhere and stays there: its public part, DER.
+  [[nodiscard]] Result<Issued> issue_for(const Subject& subject, std::string_view public_key) const;
   // The list is valid until the authority itself expires, because an outdated list would lock every
-  // board out.
-  [[nodiscard]] Result<std::string> revocation_list(const std::vector<Revoked>& revoked) const;
+  // board out. Boards never go back to a list of a lower number.
+  [[nodiscard]] Result<std::string> revocation_list(const std::vector<Revoked>& revoked,
+                                                    std::uint64_t number) const;
 
   [[nodiscard]] Result<std::string> cert_pem() const;
   [[nodiscard]] Result<std::string> key_pem() const;  // secret

@@ -5,12 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
 #include "mqtt/codec/limits.hpp"
-#include "mqtt/sign/openssl.hpp"
+#include "mqtt/sign/pem_files.hpp"
 
 namespace laird::mqtt {
 namespace {
@@ -22,15 +21,6 @@ constexpr std::size_t kKeyFileBytesMax = 16 * 1024;
 
 const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-Result<std::string> public_part(EVP_PKEY* key) {
-  std::array<unsigned char, kPublicKeyBytes> raw{};
-  std::size_t size = raw.size();
-  if (EVP_PKEY_get_raw_public_key(key, raw.data(), &size) != 1 || size != raw.size()) {
-    return fail_openssl(Code::kInvalid, "this key has no public part");
-  }
-  return std::string(reinterpret_cast<const char*>(raw.data()), raw.size());
 }
 
 // Reads a key file; the bytes are for the caller to wipe.
@@ -65,7 +55,7 @@ SigningKey::~SigningKey() = default;
 Result<SigningKey> SigningKey::generate() {
   Pkey key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
   if (!key) return fail_openssl(Code::kIo, "cannot make an Ed25519 key");
-  auto known = public_part(key.get());
+  auto known = openssl::raw_public_part(key.get());
   LAIRD_TRY(known);
   return SigningKey(std::make_unique<Key>(Key{std::move(key)}), std::move(*known));
 }
@@ -82,7 +72,7 @@ Result<SigningKey> SigningKey::load(const std::string& path) {
     return fail_openssl(Code::kInvalid,
                         path + " is not an Ed25519 private key in PEM, without a passphrase");
   }
-  auto known = public_part(key.get());
+  auto known = openssl::raw_public_part(key.get());
   LAIRD_TRY(known);
   return SigningKey(std::make_unique<Key>(Key{std::move(key)}), std::move(*known));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/x509.h>
@@ -12,6 +13,12 @@
 #include "base/error.hpp"
 
 namespace laird::mqtt::openssl {
+
+// Before main, in every program with a source of this folder: OpenSSL does not read openssl.cnf. A
+// statically linked OpenSSL would find the file of the board's own, older OpenSSL there, which may
+// name modules that are not ours.
+inline const bool kSystemConfigIgnored =
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) == 1;
 
 template <auto release>
 struct Release {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Prints laird.json(5) in mdoc, from the reference that `laird check --reference` writes.
 
-    reference.py PATH_OF_LAIRD"""
+    reference.py PATH_OF_LAIRD     or the words of a command that runs it"""
 
 import re
 import subprocess
@@ -16,9 +16,9 @@ def roff(text):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    page = subprocess.run([sys.argv[1], "check", "--reference"], check=True,
+    page = subprocess.run(sys.argv[1:] + ["check", "--reference"], check=True,
                           capture_output=True, text=True).stdout
     print(""".Dd November 16, 2026
 .Dt LAIRD.JSON 5

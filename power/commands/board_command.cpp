@@ -22,7 +22,15 @@ struct Options {
   bool json = false;
   bool list = false;
   bool reference = false;
+  bool selftest = false;
+  bool quick = false;
+  bool gpu_check = false;
+  SelftestWish wish;
 };
+
+// For a first look; a report to send in takes the whole time.
+constexpr DurationNs kQuickMeasuring = 3 * kSecond;
+constexpr DurationNs kQuickTraining = 18 * kSecond;
 
 Value texts(const std::vector<std::string>& all) {
   Value out = Value::array();
@@ -218,7 +226,18 @@ void print_board(const MachineIdentity& identity, const Detection& found,
   print_list("uncertain", found.uncertainty);
 }
 
-int run(const Options& options) {
+int run_selftest(const Options& options, const Selftest& selftest, const MachineIdentity& identity,
+                 const Detection& found) {
+  SelftestWish wish = options.wish;
+  wish.root = options.board.root;
+  if (options.quick) {
+    wish.measuring = kQuickMeasuring;
+    wish.training = kQuickTraining;
+  }
+  return selftest(wish, identity, found);
+}
+
+int run(const Options& options, const Selftest& selftest) {
   if (options.reference) {
     std::printf("%s", config::reference(board_schema()).c_str());
     return 0;
@@ -244,6 +263,7 @@ int run(const Options& options) {
       }
     }
   }
+  if (options.selftest) return run_selftest(options, selftest, identity, found);
   ReaderOptions reader_options;
   reader_options.root = options.board.root;
   const auto reader = open_reader(reader_options, found.board);
@@ -270,18 +290,37 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_board(cli::Command& app, int& exit_code) {
+void add_board(cli::Command& app, int& exit_code, Selftest selftest, GpuCheck gpu_check) {
   auto options = std::make_shared<Options>();
   cli::Command* command =
       app.add_subcommand("board",
                          "Say which board this is, from what evidence, and what is not certain.\n"
-                         "Example: laird board --json");
+                         "Example: laird board --json\n"
+                         "Example: sudo laird board --selftest\n"
+                         "Example: laird board --gpu-check");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--list", options->list, "List the boards known");
   command->add_flag("--reference", options->reference, "Print the reference of board files");
   command->add_option("--root", options->board.root, "Read /sys, /proc and /etc below this folder");
   options->board.add_options(*command);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->add_flag("--selftest", options->selftest,
+                    "Try everything that only a board can show, three minutes, and write a report");
+  command->add_option("--report", options->wish.report, "The self-test's report")->show_default();
+  command->add_flag(
+      "--gpu-check", options->gpu_check,
+      "Run the estimators' kernels on the GPU and on the CPU, compare every word, time both");
+  command->add_flag("--quick", options->quick, "A short self-test, for a first look");
+  command
+      ->add_option("--only", options->wish.only,
+                   "Parts of the self-test: board, sensors, meters, knobs, groups, gpu, training")
+      ->delimiter(',');
+  command->add_option("--tegrastats", options->wish.tegrastats, "The self-test's tegrastats")
+      ->show_default();
+  command->add_option("--priv", options->wish.priv, "The self-test's laird-priv");
+  command->callback(
+      [options, &exit_code, selftest = std::move(selftest), gpu_check = std::move(gpu_check)] {
+        exit_code = options->gpu_check ? gpu_check(options->json) : run(*options, selftest);
+      });
 }
 
 }  // namespace laird::power

@@ -26,14 +26,14 @@ int complain(const char* command, const Error& error) {
   return 1;
 }
 
-void add_power_commands(cli::Command& app, int& exit_code) {
+void add_power_commands(cli::Command& app, int& exit_code, Selftest selftest, GpuCheck gpu_check) {
   cli::Command* power = app.add_subcommand("power", "Read, watch and report power");
   power->require_subcommand();
   add_watch(*power, exit_code);
   add_parse(*power, exit_code);
   add_report(*power, exit_code);
   add_metrics(*power, exit_code);
-  add_board(app, exit_code);
+  add_board(app, exit_code, std::move(selftest), std::move(gpu_check));
 }
 
 }  // namespace laird::power

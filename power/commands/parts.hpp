@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "power/boards/catalogue.hpp"
+#include "power/commands/commands.hpp"
 
 namespace laird::cli {
 class Command;
@@ -16,7 +17,7 @@ void add_parse(cli::Command& power, int& exit_code);
 void add_report(cli::Command& power, int& exit_code);
 void add_watch(cli::Command& power, int& exit_code);
 void add_metrics(cli::Command& power, int& exit_code);
-void add_board(cli::Command& app, int& exit_code);
+void add_board(cli::Command& app, int& exit_code, Selftest selftest, GpuCheck gpu_check);
 
 struct BoardChoice {
   std::string name;    // empty: detect

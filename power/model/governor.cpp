@@ -361,6 +361,25 @@ void Governor::adapt_wait(TimeNs at, bool taken_back) {
   }
 }
 
+// Under a cap of about what the board draws idle the gate is at its lowest level, which says
+// nothing about what a higher cap allows. Then the board file's dynamic power says it, as for a
+// first cap.
+std::optional<Move> Governor::rise_from_floor(TimeNs at, std::int64_t from_mw, std::int64_t to_mw) {
+  const std::size_t gate = index(Rung::kStepGate);
+  const std::int32_t floor = config_.rungs[gate].floor_permille;
+  const std::int64_t room = (from_mw - config_.idle_mw) * kLevelFull;
+  if (to_mw <= from_mw || config_.dynamic_mw <= 0 || room > 2 * floor * config_.dynamic_mw ||
+      !usable(gate, at)) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < kRungCount; ++i) {
+    if (i != gate && rungs_[i].level < kLevelFull) return std::nullopt;
+  }
+  const std::int64_t level = std::clamp<std::int64_t>(
+      (to_mw - config_.idle_mw) * kLevelFull / config_.dynamic_mw, floor, kLevelFull);
+  return note_move(at, gate, static_cast<std::int32_t>(level), MoveReason::kCapMoved);
+}
+
 // A cap that moved while levels are set carries them along before any reading shows it.
 std::optional<Move> Governor::follow_cap(TimeNs at) {
   const std::optional<std::int64_t> cap = effective_cap_mw();
@@ -376,6 +395,7 @@ std::optional<Move> Governor::follow_cap(TimeNs at) {
   }
   const std::int64_t from = permille_of(*before, config_.target_permille);
   const std::int64_t to = permille_of(*cap, config_.target_permille);
+  if (auto move = rise_from_floor(at, from, to)) return move;
   return change(at, *cap < *before, from, to, MoveReason::kCapMoved);
 }
 

@@ -28,7 +28,7 @@
 //             by the mean of it, trim_permille of the cap at most, so that the mean is held.
 //   cap moved the level follows at once by the same law; a first cap, or a lower one while nothing
 //             was held back, starts the gate where the board file's dynamic power puts it, so that
-//             there is no overshoot to take back.
+//             there is no overshoot to take back. So does a rise from a cap near idle.
 // A cap above what the board draws ends with every level at 1000.
 //
 // Temperature: at limit_mc and above, an inner cap takes thermal_cut_permille off the power drawn
@@ -182,6 +182,7 @@ class Governor {
   void remember(const GovernorInput& input);
   std::optional<Move> go_blind(TimeNs at);
   std::optional<Move> follow_cap(TimeNs at);
+  std::optional<Move> rise_from_floor(TimeNs at, std::int64_t from_mw, std::int64_t to_mw);
   std::optional<Move> fine_tune(TimeNs at, std::int64_t cap_mw, std::int64_t target_mw);
   void forget_readings();
   std::optional<Move> first_guess(TimeNs at, std::int64_t cap_mw);

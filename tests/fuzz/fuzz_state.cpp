@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/core/state/state.hpp"
+#include "agent/why/why.hpp"
 #include "base/require.hpp"
 #include "tests/fuzz/events/board_events.hpp"
 
@@ -68,6 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   LAIRD_REQUIRE(again->digest() == state->digest(), "and is the same");
   for (const core::Task& task : state->live) {
     static_cast<void>(core::explain(*state, task.spec.name));
+    static_cast<void>(why::text_of(why::finding_of(*state, task, state->now)));
   }
   core::Effects commands;
   while (!feed.empty()) {

@@ -60,16 +60,21 @@ void FakeBoard::run_for(DurationNs duration) {
   now_ = end;
 }
 
-void FakeBoard::restart() {
-  processes_.clear();
-  future_ = {};
-  ++wake_generation_;
+core::State read_back(core::State& state) {
   const Bytes bytes = core::encode(state);
   Result<core::State> back = core::decode_state(
       std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   LAIRD_REQUIRE(back.has_value(), "a state must survive its own encoding");
-  LAIRD_REQUIRE(back->digest() == state.digest(), "decoding must not change the state");
-  state = std::move(*back);
+  return std::move(*back);
+}
+
+void FakeBoard::restart() {
+  processes_.clear();
+  future_ = {};
+  ++wake_generation_;
+  core::State back = read_back(state);
+  LAIRD_REQUIRE(back.digest() == state.digest(), "decoding must not change the state");
+  state = std::move(back);
   exited = false;
   tell(core::Booted{now_, config, now_, machine_boot, program});
 }
@@ -229,6 +234,7 @@ void FakeBoard::carry_out(const core::Effect& command) {
     void operator()(const core::LimitTrainer&) {}
     void operator()(const core::SetFreezerDuty&) {}
     void operator()(const core::SetPowerKnob&) {}
+    void operator()(const core::ExportModel&) {}
   };
   std::visit(Do{*this}, command.body);
 }

@@ -27,6 +27,9 @@ struct FakeTrainer {
   bool ignore_stop = false;
 };
 
+// The state as a journal would bring it back: nothing is kept of what was worked out before.
+[[nodiscard]] core::State read_back(core::State& state);
+
 class FakeBoard {
  public:
   explicit FakeBoard(core::CoreConfig config);

@@ -32,6 +32,12 @@ Registration::Registration(const char* file, int line, const char* name, void (*
   cases().push_back(Case{std::filesystem::path(file).stem().string(), line, name, body});
 }
 
+void skip_if_emulated() {
+#ifdef LAIRD_EMULATED
+  TEST_IGNORE_MESSAGE("the kernel starts no program of this build: it is for another machine");
+#endif
+}
+
 std::string shared_data_or_skip() {
   const char* folder = std::getenv("LAIRD_SHARED_DATA");
   if (folder == nullptr || !std::filesystem::is_directory(folder)) {

@@ -22,6 +22,10 @@ struct Registration {
 // Real captures and curves kept beside the checkout; skips the test with a message when absent.
 [[nodiscard]] std::string shared_data_or_skip();
 
+// Skips a test that starts a program of this build, where the build is for another machine: under
+// emulation the kernel starts only its own.
+void skip_if_emulated();
+
 // A fresh folder under the system's temporary folder, removed when the object goes.
 class TemporaryFolder {
  public:

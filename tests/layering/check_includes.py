@@ -31,11 +31,13 @@ LAYERS = {
     "json": ["base"],
     "config": ["base", "json"],
     "cli": [],
+    "http": [],
     "plot": [],
     "estimators/lane": ["base"],  # the arithmetic of one lane, also for device code
-    "estimators/model": PLAIN + ["estimators/lane"],
-    "estimators/cpu": PLAIN + ["estimators/lane", "estimators/model"],
-    "estimators/cuda": PLAIN + ["estimators/lane", "estimators/model", "estimators/cpu"],
+    "estimators/model": PLAIN + ["estimators/lane", "estimators/bank"],
+    "estimators/cpu": PLAIN + ["estimators/lane"],
+    "estimators/bank": PLAIN + ["estimators/lane", "estimators/cpu"],
+    "estimators/cuda": PLAIN + ["estimators/lane", "estimators/cpu", "estimators/bank"],
     "consensus": ["base"],  # the words boards exchange
     "consensus/voting": ["base", "consensus"],
     "consensus/ledger": ["base", "consensus", "consensus/voting"],
@@ -61,7 +63,8 @@ LAYERS = {
     "trainers": PLAIN + ["cli", "datasets", "models", "os", "trainer_protocol", "trainers/export",
                          "trainers/model"],
     # Engines of models: a program by itself, which knows neither the agent nor the trainers.
-    "promote": PLAIN + ["cli", "models", "os", "promote/tensorrt"],
+    "promote": PLAIN + ["cli", "models", "os", "promote/shelf", "promote/tensorrt", "trainer_protocol"],
+    "promote/shelf": PLAIN + ["os"],
     "promote/tensorrt": [],
     # The core: words and memory, then the steps. Policies see the words.
     "agent/core/state": ["base", "agent/policies/policy.hpp"] + MODELS,
@@ -72,56 +75,97 @@ LAYERS = {
     # Which board runs which task: what a plan is and whether it is one, then how it is found.
     "agent/placement/planner": ["base", "json"],
     "agent/placement/search": ["base", "agent/placement/planner"],
+    # Why a task met or missed its deadline: for the agent and for who reads its journal.
+    "agent/why": ["base", "json", "agent/core/state", "agent/core/step", "agent/placement"],
+    # A recorded life, run again with other settings.
+    "agent/whatif": ["base"] + CORE + MODELS,
     "agent/journal": ["base", "os"] + CORE,
     # Who looks at a journal uses its reader; the writer is the agent's.
     "agent/replay": ["base", "agent/journal/file_names.hpp", "agent/journal/reader.hpp"] + CORE,
-    "agent/os": ["base", "config", "os"],
+    "agent/os": ["base", "config", "os", "cell/spec.hpp"],
     "agent/settings": PLAIN + ["os", "power/model", "power/boards", "power/readers/open_reader.hpp",
                                "agent/core/state", "agent/policies/policy.hpp",
                                "agent/journal/limits.hpp"],
-    "agent/trainer_host": PLAIN + ["os", "trainer_protocol", "agent/core/state", "agent/os",
+    # A trainer's cell: what can be guarded, then who makes it. laird-cell is a program of its own.
+    "cell/guards": ["base", "os", "cell/spec.hpp"],
+    "cell": PLAIN + ["os", "cell/guards", "agent/settings"],
+    "agent/trainer_host": PLAIN + ["os", "trainer_protocol", "cell", "agent/core/state", "agent/os",
                                    "agent/settings"],
     "agent/board_power": PLAIN + ["os", "power", "power/model", "power/boards", "power/readers",
                                   "power/helper", "agent/core/state", "agent/os", "agent/settings"],
-    "agent/view": PLAIN + ["os", "mqtt/codec", "mqtt/client/connection.hpp", "power/model",
+    # The models that stand on the board.
+    "agent/models": PLAIN + ["os", "mqtt/codec", "promote/shelf", "agent/core/state", "agent/os"],
+    "agent/view": PLAIN + ["http", "os", "mqtt/codec", "mqtt/client/connection.hpp", "power/model",
                            "power/report", "agent/core/state", "agent/core/step", "agent/os",
-                           "agent/placement", "agent/settings"],
+                           "agent/placement", "agent/settings", "trainer_protocol"],
     "agent/commands": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "mqtt/client/message.hpp",
                                "agent/agent.hpp", "agent/machine.hpp", "agent/core/state", "agent/os", "agent/placement",
-                               "agent/settings", "agent/view"],
-    "agent/fleet": PLAIN + ["os", "consensus", "mqtt/codec", "mqtt/client", "agent/agent.hpp",
-                            "agent/core/state", "agent/commands", "agent/os", "agent/settings",
-                            "agent/view", "trainer_protocol"],
+                               "agent/models", "agent/settings", "agent/view", "agent/why", "cell/spec.hpp"],
+    "agent/fleet": PLAIN + ["os", "consensus", "mqtt/codec", "mqtt/sign", "mqtt/client",
+                            "agent/agent.hpp",
+                            "agent/core/state", "agent/core/step/time_sheet.hpp", "agent/commands",
+                            "agent/os", "agent/settings", "agent/view", "trainer_protocol"],
+    # What only a board can show, tried on it.
+    "agent/selftest": PLAIN + ["os", "estimators/cuda", "power/model", "power/boards", "power/commands/commands.hpp",
+                               "power/helper", "power/readers", "agent/os"],
+    # A board's way into its fleet, before there is an agent.
+    "agent/join": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "mqtt/client",
+                           "power/boards/catalogue.hpp", "agent/settings/settings.hpp"],
+    # Another version of the package, on trial; root's half.
+    "agent/upgrade": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "agent/commands", "agent/settings"],
     # The driver and one life of it.
-    "agent": PLAIN + ["cli", "os", "mqtt/client", "power/boards", "power/commands",
+    "agent": PLAIN + ["cli", "os", "cell/spec.hpp", "estimators/bank", "estimators/cuda", "mqtt/client", "power/boards", "power/commands",
                       "agent/core/state", "agent/core/step", "agent/journal", "agent/os",
-                      "agent/settings",
+                      "agent/selftest", "agent/settings",
                       "agent/trainer_host", "agent/board_power", "agent/view", "agent/commands",
-                      "agent/fleet"],
+                      "agent/fleet", "agent/join", "agent/models", "agent/upgrade"],
+    # What a journal tells, as tables; then those as a page, as JSON, as CSV and as a trace.
+    "report/story": ["base", "consensus", "agent/core/state", "agent/core/step",
+                     "agent/placement", "agent/view/shares.hpp",
+                     "agent/view/status.hpp", "agent/why", "power/model"],
+    "report": PLAIN + ["plot", "agent/core/state", "consensus", "mqtt/codec", "power/model",
+                       "report/story"],
     # lairctl knows the agent's words and settings, and none of what it does.
     "control/fleet": PLAIN + ["cli", "os", "mqtt/codec", "mqtt/sign", "mqtt/client",
                               "agent/core/state/fleet.hpp", "agent/settings/fleet_budget_json.hpp",
                               "control/screen"],
     "control/screen": ["base", "json", "mqtt/codec", "control/fleet/fleet_view.hpp"],
     "control/provision": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "agent/core/state/fleet.hpp",
-                                  "agent/settings/settings.hpp"],
+                                  "agent/settings/settings.hpp", "power/boards/catalogue.hpp"],
     "control/doctor": PLAIN + ["mqtt/codec", "mqtt/sign", "mqtt/client", "control/fleet",
                                "control/screen"],
-    "control/commands": PLAIN + ["cli", "mqtt/codec", "agent/replay", "agent/core/step/step.hpp",
+    "control/commands": PLAIN + ["cli", "mqtt/codec", "mqtt/sign", "agent/replay", "agent/why", "agent/core/step/step.hpp",
                                  "agent/settings", "control/fleet", "control/screen",
-                                 "control/provision", "control/doctor"],
+                               "control/provision", "control/doctor", "os/child_process.hpp", "os/fd.hpp",
+                               "os/whole_file.hpp", "control/whatif/whatif_command.hpp"],
+    # The files of a report: which journals, where to, how far.
+    "control/report": PLAIN + ["cli", "os", "agent/replay", "agent/journal/file_names.hpp",
+                               "agent/core/state", "control/commands/commands.hpp",
+                               "control/fleet/exit.hpp", "control/screen", "report",
+                               "report/story"],
+    # A journal with other settings: what is asked, what comes of it, and how it is said.
+    "control/whatif": PLAIN + ["power/boards", "power/model", "agent/replay", "agent/whatif",
+                               "control/commands/commands.hpp", "control/fleet/exit.hpp",
+                               "control/report", "control/screen", "report", "report/story"] + CORE,
+    # The live page: what it is made of is pure, the server and the orders are not.
+    "control/serve": PLAIN + ["http", "os", "plot", "mqtt/codec", "agent/settings/listen_address.hpp",
+                              "control/commands/commands.hpp", "control/fleet", "control/screen",
+                              "report/story/series.hpp"],
     "control": ["cli", "control/commands", "control/fleet"],
+    "packaging": [],  # names the mains of the agent and of lairctl
     # Experiments: the core and the models, never the agent's processes.
     "lab": PLAIN + ["cli", "datasets", "os", "plot", "estimators/model", "consensus", "consensus/voting",
                     "consensus/ledger", "consensus/cotrain", "mqtt/codec", "power/model",
                     "power/boards", "power/readers", "power/report", "agent/placement",
-                    "agent/placement/planner", "agent/placement/search", "agent/replay"] + CORE,
+                    "agent/placement/planner", "agent/placement/search", "agent/replay",
+                    "report/story/share_watch.hpp"] + CORE,
 }
 
 # Folders and single files that must give the same answer wherever and whenever they run.
-PURE = ["base", "json", "config", "estimators/lane", "estimators/model", "estimators/cpu",
+PURE = ["base", "http", "json", "config", "estimators/lane", "estimators/model", "estimators/cpu",
+        "estimators/bank",
         "consensus", "models", "power/model", "mqtt/codec", "trainer_protocol", "agent/core", "agent/policies",
-        "agent/placement", "agent/settings", "agent/view", "agent/commands/requests.hpp",
+        "agent/placement", "agent/why", "agent/whatif", "report", "agent/settings", "agent/view", "agent/commands/requests.hpp",
         "agent/commands/requests.cpp"]
 
 # Files of pure folders that touch the machine: why they are there.
@@ -167,6 +211,10 @@ VENDORS = [
     (re.compile(r"^benchmark/"), re.compile(r"^bench/")),
     (re.compile(r"^unity\.h$"), re.compile(r"^tests/")),
 ]
+
+# lairctl writes what boards say, and one place sees to it that none of it steers a terminal.
+PRINTS = re.compile(r"\bstd::(printf|puts|fputs|putchar|fwrite|cout)\b")
+PRINTS_IN = re.compile(r"^control/(?!screen/output\.cpp$)")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 # Split so that this file does not hold them itself.
@@ -231,6 +279,8 @@ def check_file(path, text, first_folders):
     for number, line in enumerate(lines, 1):
         if MARKS.search(line):
             out.append("%s:%d: a mark of unfinished work" % (path, number))
+        if PRINTS_IN.match(path) and PRINTS.search(line):
+            out.append("%s:%d: lairctl prints by control/screen/output.hpp" % (path, number))
         if PATHS.search(line):
             out.append("%s:%d: a path of one machine: %s" % (path, number, PATHS.search(line)[0]))
     return out
@@ -280,6 +330,8 @@ def check_tree(root):
                                 if name.endswith(SOURCES + (".py",)))
     breaches += ["%s: %d sources; a room has at most %d" % (folder, count, FOLDER_SOURCES_MAX)
                  for folder, count in sorted(crowd.items()) if count > FOLDER_SOURCES_MAX]
+    with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as f:
+        breaches += check_rooms(files, f.read())
     excepted = [key[0] for key in PURE_EXCEPTIONS] + list(PURE_FILES_EXCEPTED)
     breaches += ["%s: an exception for a file that is gone" % name
                  for name in excepted if name not in files]
@@ -313,7 +365,7 @@ def self_test():
         ("agent/view/a.cpp", '#include "agent/replay/replay.hpp"'),
         ("agent/view/a.cpp", "#include <nlohmann/json.hpp>"),
         ("agent/journal/journal.cpp", "#include <sqlite3.h>"),
-        ("control/commands/pki_command.cpp", "#include <CLI/CLI.hpp>"),
+        ("control/commands/setup/pki_command.cpp", "#include <CLI/CLI.hpp>"),
         ("cli/command.hpp", "#include <CLI/CLI.hpp>"),
         ("agent/agent.cpp", "#include <spdlog/spdlog.h>"),
         ("mqtt/codec/topics.cpp", '#include "mqtt/client/connection.hpp"'),
@@ -349,7 +401,9 @@ def self_test():
         ("docs/a.md", "see /ho" + "me/somebody/laird"),
         ("lab/a.cpp", "int x;\n" * (LINES_MAX + 1)),
     ]
+    bad.append(("control/commands/a.cpp", '  std::printf("%s", reply.text.c_str());'))
     good = [
+        ("control/screen/output.cpp", "  std::fwrite(text.data(), 1, text.size(), stdout);"),
         ("base/require.cpp", "#include <cstdlib>"),
         ("agent/core/step/step.cpp", '#include "agent/policies/policy.hpp"\n#include <vector>'),
         ("agent/run.cpp", "#include <spdlog/spdlog.h>\n#include <sys/epoll.h>"),

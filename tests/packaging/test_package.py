@@ -11,7 +11,7 @@ import unittest
 
 BIN = os.path.abspath(os.environ.get("LAIRD_BIN", "build/release/bin"))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROGRAMS = ("laird", "lairctl", "laird-train", "laird-promote", "laird-priv")
+PROGRAMS = ("laird", "lairctl", "laird-train", "laird-promote", "laird-priv", "laird-cell")
 
 
 @unittest.skipUnless(shutil.which("dpkg-shlibdeps") and shutil.which("dpkg-deb"),
@@ -35,7 +35,9 @@ class Package(unittest.TestCase):
 
     def test_every_file_is_there(self):
         for path in ("usr/bin/laird", "usr/bin/lairctl", "usr/bin/laird-train", "usr/bin/laird-promote",
-                     "usr/libexec/laird/laird-priv", "usr/lib/systemd/system/laird.service",
+                     "usr/libexec/laird/laird-priv", "usr/libexec/laird/laird-cell", "usr/lib/laird/liblaird_cuda.so",
+                     "usr/lib/systemd/system/laird.service", "usr/lib/systemd/system/laird-cell.socket",
+                     "usr/lib/systemd/system/laird-cell@.service",
                      "usr/lib/sysusers.d/laird.conf", "usr/share/man/man1/lairctl.1.gz",
                      "usr/share/man/man5/laird.json.5.gz", "usr/share/man/man8/laird.8.gz",
                      "usr/share/bash-completion/completions/lairctl",

@@ -123,7 +123,7 @@ class Files(unittest.TestCase):
     def test_systemd_takes_the_units_and_finds_the_agent_well_confined(self):
         with tempfile.TemporaryDirectory() as folder:
             for name in os.listdir(PACKAGING):
-                if not re.search(r"\.(service|slice|socket)$", name):
+                if not re.search(r"\.(service|slice|socket|path)$", name):
                     continue
                 with open(os.path.join(PACKAGING, name), encoding="utf-8") as file:
                     text = re.sub(r"/usr/(bin|libexec/laird)/(?=laird)", BIN + "/", file.read())
@@ -133,12 +133,22 @@ class Files(unittest.TestCase):
             unit = os.path.join(folder, "laird.service")
             done = said("systemd-analyze", "verify", "--man=no", unit,
                         os.path.join(folder, "laird-priv.socket"), os.path.join(folder, "laird.slice"),
-                        os.path.join(folder, "laird-priv@.service"))
+                        os.path.join(folder, "laird-priv@.service"),
+                        os.path.join(folder, "laird-cell.socket"),
+                        os.path.join(folder, "laird-cell@.service"),
+                        os.path.join(folder, "laird-join.service"),
+                        os.path.join(folder, "laird-join-install.path"),
+                        os.path.join(folder, "laird-join-install.service"),
+                        os.path.join(folder, "laird-upgrade.path"),
+                        os.path.join(folder, "laird-upgrade.service"))
             ours = [line for line in (done.stdout + done.stderr).splitlines() if folder in line]
             self.assertEqual(ours, [])
         # A tenth above what systemd 252 says: others weigh a little differently.
-        for name in ("laird.service", "laird-priv@.service"):
-            security = said("systemd-analyze", "security", "--offline=yes", "--threshold=24",
+        for name, most in (("laird.service", 25), ("laird-priv@.service", 24),
+                           ("laird-cell@.service", 57), ("laird-join.service", 25),
+                           ("laird-join-install.service", 25), ("laird-upgrade.service", 42),
+                           ("laird-upgrade-back.service", 40)):
+            security = said("systemd-analyze", "security", "--offline=yes", f"--threshold={most}",
                             "--no-pager", os.path.join(PACKAGING, name))
             self.assertEqual(security.returncode, 0, security.stdout[-600:] + security.stderr)
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "agent/settings/settings_loader.hpp"
 #include "tests/virtual/fake_disk.hpp"
@@ -34,6 +35,7 @@ Board::Board(std::string name, std::string folder, const std::string& config, Ti
                trainers_,
                [this](mqtt::Options options) -> Result<std::unique_ptr<mqtt::Connection>> {
                  const int fd = VirtualPoller::kFirstOwn;
+                 options.client_id = name_;  // by which the world knows its links
                  auto made = std::make_unique<FakeConnection>(
                      broker_, std::move(options), fd, [this](bool something) {
                        if (poller_ == nullptr) return;
@@ -99,7 +101,11 @@ void Board::take_down() {
   frozen_ = false;
 }
 
+// A process that is killed in the middle of a write is killed after it: the same to whoever reads
+// the file.
 void Board::kill() {
+  while (turning_.standing()) turning_.go_on();
+  starts_again_ = false;
   if (running()) take_down();
 }
 
@@ -111,10 +117,19 @@ void Board::cut_power() {
   clock_.reboot();
 }
 
-void Board::set_disk_full(bool full) { FakeDisk::set_full(folder_, full); }
+void Board::set_disk_fault(FakeDisk::Fault fault) {
+  if (fault == FakeDisk::Fault::kSlow) slow_disk_ = true;
+  FakeDisk::set_fault(folder_, fault, [this] {
+    FakeDisk::set_fault(folder_, FakeDisk::Fault::kNone);
+    if (!in_fiber_) return;
+    stands_until_ = time_.now() + slow_write_;
+    turning_.stand_still();
+  });
+}
 
 TimeNs Board::next_due() {
   if (!running() || frozen_) return kNever;
+  if (turning_.standing()) return std::max(time_.now(), stands_until_);
   if (poller_->has_something() || trainers_.any_ended()) return time_.now();
   const TimeNs due = loop_->next_due();
   return due == kNever ? kNever : std::max(time_.now(), clock_.world_time_of(due));
@@ -122,7 +137,21 @@ TimeNs Board::next_due() {
 
 void Board::turn() {
   if (!running() || frozen_) return;
-  ++turns_;
+  if (turning_.standing()) {
+    turning_.go_on();
+  } else if (++turns_; slow_disk_) {
+    turning_.run([this] {
+      in_fiber_ = true;
+      turn_once();
+      in_fiber_ = false;
+    });
+  } else {
+    turn_once();
+  }
+  if (std::exchange(starts_again_, false)) start();
+}
+
+void Board::turn_once() {
   if (const Status ok = loop_->run_once(0); !ok) give_up(name_ + ": " + ok.error().text());
   if (trainers_.any_ended()) life_->agent().on_child_signal();
   life_->settle();
@@ -137,7 +166,7 @@ void Board::turn() {
   life_.reset();
   connection_ = nullptr;
   loop_.reset();
-  if (again) start();
+  starts_again_ = again;
 }
 
 }  // namespace laird::test

@@ -9,7 +9,9 @@
 
 #include "agent/running_agent.hpp"
 #include "tests/virtual/fake_broker.hpp"
+#include "tests/virtual/fake_disk.hpp"
 #include "tests/virtual/fake_trainers.hpp"
+#include "tests/virtual/fiber.hpp"
 #include "tests/virtual/virtual_poller.hpp"
 
 namespace laird::test {
@@ -34,12 +36,18 @@ class Board {
   void freeze() { frozen_ = true; }
   void thaw() { frozen_ = false; }
   void set_wall_off(DurationNs off) { clock_.set_wall_off(off); }
-  void set_disk_full(bool full);
+  // A slow disk stands still in its next write of a turn.
+  void set_disk_fault(FakeDisk::Fault fault);
+  void expect_slow_disk(DurationNs write_takes) {
+    slow_disk_ = true;
+    slow_write_ = write_takes;
+  }
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] bool running() const { return life_.has_value(); }
-  [[nodiscard]] bool frozen() const { return frozen_; }
+  // It does nothing: frozen from outside, or in the middle of a slow write.
+  [[nodiscard]] bool frozen() const { return frozen_ || turning_.standing(); }
   [[nodiscard]] FakeTrainers& trainers() { return trainers_; }
   // Only while running.
   [[nodiscard]] agent::Agent& agent() { return life_->agent(); }
@@ -58,6 +66,7 @@ class Board {
 
  private:
   void take_down();
+  void turn_once();
 
   const std::string name_;
   const std::string folder_;
@@ -76,6 +85,12 @@ class Board {
   std::optional<agent::RunningAgent> life_;
   Started started_;
   bool frozen_ = false;
+  Fiber turning_;
+  bool slow_disk_ = false;  // it may stand still in a write from now on
+  bool in_fiber_ = false;
+  DurationNs slow_write_ = 0;
+  TimeNs stands_until_ = 0;
+  bool starts_again_ = false;
   std::uint64_t turns_ = 0;
   std::uint64_t heard_steps_ = 0;  // Agent::steps() when the trainers last read what it said
   std::string last_error_;

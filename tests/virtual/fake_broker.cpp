@@ -1,5 +1,7 @@
 #include "tests/virtual/fake_broker.hpp"
 
+#include <iterator>
+
 #include "mqtt/codec/topics.hpp"
 
 namespace laird::test {
@@ -69,9 +71,14 @@ void FakeConnection::changed(bool connected, std::string why) {
   signal_(true);
 }
 
-mqtt::Connection::Batch FakeConnection::take() {
-  signal_(false);
+mqtt::Connection::Batch FakeConnection::take(std::size_t messages_max) {
   Batch out = std::exchange(batch_, Batch{});
+  if (out.messages.size() > messages_max) {
+    const auto rest = out.messages.begin() + static_cast<std::ptrdiff_t>(messages_max);
+    std::move(rest, out.messages.end(), std::back_inserter(batch_.messages));
+    out.messages.erase(rest, out.messages.end());
+  }
+  signal_(!batch_.messages.empty());
   out.connected = connected_;
   return out;
 }

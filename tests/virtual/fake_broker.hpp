@@ -37,7 +37,7 @@ class FakeConnection final : public mqtt::Connection {
   ~FakeConnection() override;
 
   [[nodiscard]] int ready_fd() const override { return fd_; }
-  [[nodiscard]] Batch take() override;
+  [[nodiscard]] Batch take(std::size_t messages_max = SIZE_MAX) override;
   void publish(mqtt::Outgoing message) override;
   bool subscribe(const std::string& filter, int qos) override;
   bool unsubscribe(const std::string& filter) override;

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -77,9 +78,18 @@ class Mapped {
   std::size_t reserved_ = 0;
 };
 
+struct Trouble {
+  FakeDisk::Fault fault = FakeDisk::Fault::kNone;
+  std::function<void()> stand_still;
+  bool counted = false;
+  std::uint64_t writes = 0;
+  std::uint64_t meet_at = 0;
+  std::function<void()> meet;
+};
+
 struct Disk {
   sqlite3_vfs* under = nullptr;
-  std::set<std::string> full;
+  std::map<std::string, Trouble> troubles;  // by folder
   std::set<std::string> dark;
   std::map<std::string, std::vector<Before>> unsynced;  // by path; an entry stays for good
   std::map<std::string, std::vector<std::unique_ptr<char[]>>> shared;
@@ -91,11 +101,36 @@ Disk& disk() {
   return the_disk;
 }
 
+bool is_below(const std::string& folder, const std::string& path) {
+  return path.size() > folder.size() && path[folder.size()] == '/' && path.starts_with(folder);
+}
+
 bool below_any(const std::set<std::string>& folders, const std::string& path) {
-  for (const std::string& folder : folders) {
-    if (path.starts_with(folder + "/")) return true;
+  return std::any_of(folders.begin(), folders.end(),
+                     [&path](const std::string& folder) { return is_below(folder, path); });
+}
+
+Trouble* trouble_of(const std::string& path) {
+  for (auto& [folder, trouble] : disk().troubles) {
+    if (is_below(folder, path)) return &trouble;
   }
-  return false;
+  return nullptr;
+}
+
+// What a write meets; SQLITE_OK where it may be done.
+int meet_trouble(const std::string& path) {
+  Trouble* trouble = trouble_of(path);
+  if (trouble == nullptr) return SQLITE_OK;
+  // Copies: what is called may put others in their place.
+  if (trouble->counted && ++trouble->writes == trouble->meet_at) std::function(trouble->meet)();
+  switch (trouble->fault) {
+    case FakeDisk::Fault::kNone: return SQLITE_OK;
+    case FakeDisk::Fault::kFull: return SQLITE_FULL;
+    case FakeDisk::Fault::kIo: return SQLITE_IOERR_WRITE;
+    case FakeDisk::Fault::kReadOnly: return SQLITE_READONLY;
+    case FakeDisk::Fault::kSlow: std::function(trouble->stand_still)(); return SQLITE_OK;
+  }
+  return SQLITE_OK;
 }
 
 // SQLite's view of a file is a struct it allocates: ours, with the real file's right behind it.
@@ -154,7 +189,7 @@ int write(sqlite3_file* file, const void* from, int count, sqlite3_int64 offset)
   const std::string* path = mine(file)->path;
   if (path == nullptr) return methods_of(file)->xWrite(mine(file)->real(), from, count, offset);
   if (below_any(disk().dark, *path)) return SQLITE_OK;
-  if (below_any(disk().full, *path)) return SQLITE_FULL;
+  if (const int rc = meet_trouble(*path); rc != SQLITE_OK) return rc;
   if (mine(file)->read_only) return SQLITE_IOERR_WRITE;
   remember(mine(file), offset, count);
   Mapped& content = **mine(file)->content;
@@ -177,7 +212,10 @@ int truncate(sqlite3_file* file, sqlite3_int64 size) {
 int sync(sqlite3_file* file, int) {
   const std::string* path = mine(file)->path;
   if (path == nullptr || below_any(disk().dark, *path)) return SQLITE_OK;
-  if (below_any(disk().full, *path)) return SQLITE_IOERR_FSYNC;
+  const Trouble* trouble = trouble_of(*path);
+  const bool confirms = trouble == nullptr || trouble->fault == FakeDisk::Fault::kNone ||
+                        trouble->fault == FakeDisk::Fault::kSlow;
+  if (!confirms) return SQLITE_IOERR_FSYNC;
   // The folder is in memory: there is nothing to wait for.
   mine(file)->unsynced->clear();
   return SQLITE_OK;
@@ -289,19 +327,29 @@ void FakeDisk::install() {
   sqlite3_vfs_register(&vfs, 1);
 }
 
-void FakeDisk::set_full(const std::string& folder, bool full) {
-  if (full) {
-    disk().full.insert(folder);
-  } else {
-    disk().full.erase(folder);
-  }
+void FakeDisk::set_fault(const std::string& folder, Fault fault,
+                         std::function<void()> stand_still) {
+  Trouble& trouble = disk().troubles[folder];
+  trouble.fault = fault;
+  trouble.stand_still = std::move(stand_still);
 }
+
+void FakeDisk::before_write(const std::string& folder, std::uint64_t number,
+                            std::function<void()> meet) {
+  Trouble& trouble = disk().troubles[folder];
+  trouble.counted = true;
+  trouble.writes = 0;
+  trouble.meet_at = number;
+  trouble.meet = std::move(meet);
+}
+
+std::uint64_t FakeDisk::writes(const std::string& folder) { return disk().troubles[folder].writes; }
 
 void FakeDisk::cut_power(const std::string& folder) { disk().dark.insert(folder); }
 
 void FakeDisk::settle_power_cut(const std::string& folder) {
   for (auto& [path, written] : disk().unsynced) {
-    if (!path.starts_with(folder + "/")) continue;
+    if (!is_below(folder, path)) continue;
     if (!written.empty()) put_back(path, written);
     written.clear();
   }

@@ -20,18 +20,18 @@ double number(const json::Value& object, std::string_view name, double fallback)
 
 }  // namespace
 
-Result<agent::Process> FakeTrainers::start(const agent::ProcessSpec& spec, agent::Cgroup*) {
+Result<agent::Process> FakeTrainers::start(const agent::ProcessSpec& spec, const agent::Cgroup*) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
     return fail_errno(errno, "socketpair");
   }
   auto trainer = std::make_unique<Trainer>();
   trainer->socket = Fd(pair[1]);
-  trainer->folder = spec.folder;
+  trainer->task = spec.task;
   const int pid = next_pid_++;
   trainers_.emplace(pid, std::move(trainer));
   agent::Process out;
-  out.pid = pid;
+  out.id = pid;
   out.socket = Fd(pair[0]);
   return out;
 }
@@ -86,7 +86,7 @@ void FakeTrainers::begin(Trainer& trainer, int pid, std::string_view line) {
   }
   trainer.report_every =
       std::max<std::uint64_t>(1, static_cast<std::uint64_t>(number(*message, "report_every", 1)));
-  trainer.samples = checkpoints_[trainer.folder];
+  trainer.samples = checkpoints_[trainer.task];
   trainer.until = trainer.samples;
   // A moment to load.
   time_.after(chance_.between(10 * kMillisecond, 2 * kSecond), [self = self_, pid] {
@@ -162,7 +162,7 @@ void FakeTrainers::say(Trainer& trainer, const std::string& line) {
 }
 
 void FakeTrainers::keep_checkpoint(Trainer& trainer) {
-  checkpoints_[trainer.folder] = trainer.samples;
+  checkpoints_[trainer.task] = trainer.samples;
 }
 
 void FakeTrainers::end(Trainer& trainer, int status) {
@@ -174,7 +174,7 @@ void FakeTrainers::end(Trainer& trainer, int status) {
   if (poller_ != nullptr) poller_->touch();
 }
 
-void FakeTrainers::signal_group(int pid, int signal) {
+void FakeTrainers::signal_all(int pid, int signal) {
   const auto found = trainers_.find(pid);
   if (found == trainers_.end()) return;
   Trainer& trainer = *found->second;
@@ -194,13 +194,13 @@ bool FakeTrainers::has_ended(int pid) {
   return found != trainers_.end() && found->second->ended;
 }
 
-int FakeTrainers::collect(int pid) {
+agent::Ending FakeTrainers::collect(int pid) {
   const auto found = trainers_.find(pid);
-  if (found == trainers_.end()) return 0;
+  if (found == trainers_.end()) return {};
   end(*found->second, SIGKILL);
   const int status = found->second->status;
   trainers_.erase(found);
-  return status;
+  return {status, ""};
 }
 
 bool FakeTrainers::any_ended() const {

@@ -34,15 +34,15 @@ class FakeTrainers final : public agent::Processes {
   void hang_one();
 
   [[nodiscard]] Result<agent::Process> start(const agent::ProcessSpec& spec,
-                                             agent::Cgroup* group) override;
-  void signal_group(int pid, int signal) override;
+                                             const agent::Cgroup* group) override;
+  void signal_all(int pid, int signal) override;
   [[nodiscard]] bool has_ended(int pid) override;
-  int collect(int pid) override;
+  agent::Ending collect(int pid) override;
 
  private:
   struct Trainer {
     Fd socket;
-    std::string folder;
+    std::string task;
     LineSplitter lines{65536, Overlong::kCut};
     std::uint64_t samples = 0;
     std::uint64_t until = 0;
@@ -77,7 +77,7 @@ class FakeTrainers final : public agent::Processes {
   Chance& chance_;
   VirtualPoller* poller_ = nullptr;
   std::map<int, std::unique_ptr<Trainer>> trainers_;  // by pid
-  std::map<std::string, std::uint64_t> checkpoints_;  // samples, by folder
+  std::map<std::string, std::uint64_t> checkpoints_;  // samples, by task
   int next_pid_ = 100;
   std::shared_ptr<FakeTrainers*> self_ = std::make_shared<FakeTrainers*>(this);
 

@@ -24,8 +24,18 @@ void FleetWorld::plan_fault() {
   });
 }
 
+void FleetWorld::plan_trial(const DiskTrial& trial) {
+  Board& board = *boards_[trial.board];
+  if (trial.fault == FakeDisk::Fault::kSlow) board.expect_slow_disk(trial.lasts);
+  FakeDisk::before_write(board.folder(), trial.at_write, [this, &board, trial] {
+    ++counts_.bad_disks;
+    board.set_disk_fault(trial.fault);
+    time_.after(trial.lasts, [&board] { board.set_disk_fault(FakeDisk::Fault::kNone); });
+  });
+}
+
 void FleetWorld::do_fault() {
-  switch (chance_.below(10)) {
+  switch (chance_.below(11)) {
     case 0:
     case 1: kill_some(false); break;
     case 2: kill_some(true); break;
@@ -38,10 +48,12 @@ void FleetWorld::do_fault() {
     }
     case 6: worsen_link(); break;
     case 7: {
-      ++counts_.full_disks;
+      ++counts_.bad_disks;
       Board& board = some();
-      board.set_disk_full(true);
-      time_.after(chance_.between(kSecond, 6 * kMinute), [&board] { board.set_disk_full(false); });
+      board.expect_slow_disk(chance_.between(kSecond, 8 * kMinute));
+      board.set_disk_fault(static_cast<FakeDisk::Fault>(1 + chance_.below(4)));
+      time_.after(chance_.between(kSecond, 6 * kMinute),
+                  [&board] { board.set_disk_fault(FakeDisk::Fault::kNone); });
       break;
     }
     case 8: {
@@ -50,6 +62,7 @@ void FleetWorld::do_fault() {
       some().set_wall_off(chance_.between(-50 * kSecond, 50 * kSecond));
       break;
     }
+    case 9: lose_clock(); break;
     default: {
       ++counts_.trainer_faults;
       Board& board = some();
@@ -77,6 +90,26 @@ void FleetWorld::kill_some(bool power) {
     check_use(board);
     time_.after(chance_.between(kSecond, 8 * kMinute), [&board] { board.start(); });
   }
+}
+
+// A board without a battery for its clock: after a power cut its time is of long ago, until it has
+// heard the right one. Meanwhile it is sent what was signed for it then.
+void FleetWorld::lose_clock() {
+  Board& board = some();
+  if (!board.running()) return;
+  ++counts_.power_cuts;
+  ++counts_.clock_jumps;
+  board.cut_power();
+  check_use(board);
+  const DurationNs back = chance_.between(kMinute, std::max<TimeNs>(2 * kMinute, time_.now()));
+  board.set_wall_off(-back);
+  const DurationNs away = chance_.between(kSecond, 2 * kMinute);
+  time_.after(away, [&board] { board.start(); });
+  const DurationNs wrong_for = chance_.between(kMinute, 10 * kMinute);
+  for (DurationNs at = away; at < wrong_for; at += 30 * kSecond) {
+    time_.after(at, [this, &board, back] { operator_.repeat(board.name(), back); });
+  }
+  time_.after(wrong_for, [&board] { board.set_wall_off(0); });
 }
 
 void FleetWorld::freeze_some() {
@@ -111,7 +144,7 @@ void FleetWorld::heal() {
   faults_ = false;
   broker_.start();
   for (auto& board : boards_) {
-    board->set_disk_full(false);
+    board->set_disk_fault(FakeDisk::Fault::kNone);
     board->set_wall_off(0);
     board->thaw();
     broker_.set_link(board->name(), LinkQuality{});
@@ -121,7 +154,8 @@ void FleetWorld::heal() {
 }
 
 void FleetWorld::plan_work() {
-  time_.after(chance_.between(kWorkEveryMin, kWorkEveryMax), [this] {
+  const DurationNs most = options_.disk ? kWorkEveryMax / 4 : kWorkEveryMax;
+  time_.after(chance_.between(kWorkEveryMin, most), [this] {
     if (!faults_) return;
     if (chance_.happens(650)) {
       submit();

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 
+#include "agent/fleet/report.hpp"
 #include "agent/replay/replay.hpp"
+#include "mqtt/sign/authority.hpp"
 
 namespace laird::test {
 namespace {
@@ -18,10 +22,29 @@ constexpr double kGivenOutMin = 0.97;
 
 bool decides(Board& board) { return !board.frozen() && !board.agent().journal_blocked(); }
 
+// Time has passed that no event has told the core of: the journal cannot be written, or was slow.
+bool is_behind(Board& board) {
+  return !decides(board) || board.agent().now() - board.state().now > kMinute;
+}
+
 std::string seconds_text(TimeNs at) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(at) * 1e-9);
   return text;
+}
+
+// Real certificates, so that boards believe each other. Keys differ from run to run, and nothing
+// that a board does follows from their bytes.
+void give_certificates(const std::string& folder, const std::vector<std::string>& boards) {
+  constexpr std::int64_t kDays = 3'650;  // the world's clock starts in 2027
+  const Result<mqtt::Authority> authority = mqtt::Authority::create("lab", kDays);
+  if (!authority) std::abort();
+  std::ofstream(folder + "/ca.crt") << authority->cert_pem().value();
+  for (const std::string& board : boards) {
+    const mqtt::Issued issued = authority->issue({board, mqtt::Role::kNode, {}, kDays}).value();
+    std::ofstream(folder + "/" + board + "/node.crt") << issued.cert_pem;
+    std::ofstream(folder + "/" + board + "/node.key") << issued.key_pem;
+  }
 }
 
 }  // namespace
@@ -30,12 +53,15 @@ FleetWorld::FleetWorld(const WorldOptions& options)
     : options_(options), chance_(options.seed), broker_(time_, chance_), operator_(time_, broker_) {
   budget_mw_ = kBudgetPerBoardMw * static_cast<std::int64_t>(options.boards);
   budget_before_mw_ = budget_mw_;
+  std::vector<std::string> names;
   for (std::size_t i = 0; i < options.boards; ++i) {
     const std::string name = "n-" + std::to_string(i + 1);
     const auto drift = static_cast<std::int64_t>(chance_.below(301)) - 150;
     boards_.push_back(std::make_unique<Board>(name, options.folder + "/" + name, config_of(i),
                                               time_, chance_, broker_, drift));
+    names.push_back(name);
   }
+  give_certificates(options.folder, names);
 }
 
 FleetWorld::~FleetWorld() = default;
@@ -59,6 +85,7 @@ std::string FleetWorld::config_of(std::size_t index) const {
   "journal": {"file_max": "4MB", "total_max": "40MB"},
   "trainers": {"curve": {"exec": ["/bin/true"]}},
   "fleet": {"name": "lab", "brokers": ["mqtt://localhost:1"], "insecure_lab": true,
+    "tls": {"ca": "../ca.crt", "cert": "node.crt", "key": "node.key"},
     "tick": "15s", "lease": "300s", "publish_every": "15s", "members": {)" +
          members + R"(}, "budget": {"power": ")" + std::to_string(budget_mw_) + R"(mW"},
     "operators": [{"name": ")" +
@@ -75,9 +102,16 @@ bool FleetWorld::run() {
     board->on_started([this](Board& started) { watch(started); });
     board->start();
   }
-  plan_fault();
+  if (options_.disk) {
+    plan_trial(*options_.disk);
+  } else {
+    plan_fault();
+  }
   plan_work();
   run_until(options_.faults_for);
+  if (options_.disk) {
+    counts_.trial_writes = FakeDisk::writes(boards_[options_.disk->board]->folder());
+  }
   heal();
   run_until(options_.faults_for + kComeBack);
   if (failure_.empty()) check_end();
@@ -119,13 +153,23 @@ void FleetWorld::watch(Board& board) {
   check_promises(board);
 }
 
-// What a board may use at this moment. The trainers of a dead agent are dead; those of an agent
-// that is frozen or cannot write its journal work on to the end of their grants.
+// What a board may use at this moment, and what it says of it. The trainers of a dead agent are
+// dead; those of an agent that stands still work on to the end of their grants; those of one that
+// cannot write its journal do too, but not beyond the fence.
 void FleetWorld::check_use(Board& board) {
   std::int64_t uses = kFloorMw;
-  if (board.running() && (decides(board) || board.trainers().any_working())) {
+  if (board.running() && (!board.frozen() || board.trainers().any_working())) {
     const std::int64_t enforced = board.state().fleet.enforced[kPower];
     if (enforced != core::kUnlimited) uses = std::max(uses, enforced);
+  }
+  if (board.running() && !board.frozen() && is_behind(board)) {
+    const std::int64_t told =
+        agent::report_of(board.state(), board.agent().now()).power_mw.enforced;
+    if (told < uses && board.trainers().any_working()) {
+      fail(board.name() + " tells of " + std::to_string(told) + " mW, and its trainers work with " +
+           std::to_string(uses));
+    }
+    uses = std::max(kFloorMw, told);
   }
   std::int64_t& before = uses_mw_[&board];
   uses_all_mw_ += uses - before;
@@ -178,9 +222,26 @@ void FleetWorld::check_replay() {
   for (auto& board : boards_) {
     const std::string folder = board->folder() + "/state/journal";
     board->kill();
-    const Result<lab::ReplayResult> replayed = lab::replay(folder, [](std::uint64_t) {});
+    std::map<std::string, int> done;
+    std::uint64_t commands = 0;
+    std::uint64_t repeated = 0;
+    std::string twice;
+    const auto watch = [&](const core::Event& event, const core::State& state,
+                           const core::Effects&) {
+      const bool carried_out = state.fleet.counters.commands > commands;
+      commands = state.fleet.counters.commands;
+      repeated = state.fleet.counters.commands_repeated;
+      const auto* command = std::get_if<core::OperatorCommand>(&event.body);
+      if (command == nullptr || !carried_out) return;
+      ++counts_.commands_done;
+      if (++done[command->id] > 1) twice = command->id;
+    };
+    const Result<lab::ReplayResult> replayed = lab::replay(
+        folder, [](std::uint64_t) {}, watch);
+    if (!twice.empty()) return fail(board->name() + " did the command " + twice + " twice");
     if (!replayed) return fail(board->name() + ": " + replayed.error().text());
     counts_.replayed_events += replayed->events;
+    counts_.commands_repeated += repeated;
     if (replayed->difference) return fail(board->name() + ": " + lab::report(*replayed));
   }
 }

@@ -5,11 +5,13 @@
 //
 // Checked after every turn of every board: what all boards use together stays within the budget. At
 // every start: every accepted task is there, with one outcome at most. At the end: all boards are
-// in, hold the whole budget between them, every task is over, and every journal replays to the bit.
+// in, hold the whole budget between them, every task is over, every journal replays to the bit, and
+// by the journals no command was carried out twice.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,11 +21,20 @@
 
 namespace laird::test {
 
+// One fault of one board's disk, which begins before the write of that number to its journal.
+struct DiskTrial {
+  FakeDisk::Fault fault = FakeDisk::Fault::kNone;
+  std::size_t board = 0;
+  std::uint64_t at_write = 1;
+  DurationNs lasts = 8 * kMinute;  // longer than a lease: the others take over its share
+};
+
 struct WorldOptions {
   std::uint64_t seed = 1;
   std::size_t boards = 6;
   DurationNs faults_for = 2 * kHour;
-  std::string folder;  // of all boards
+  std::string folder;             // of all boards
+  std::optional<DiskTrial> disk;  // in the place of all other faults
 };
 
 struct WorldCounts {
@@ -33,14 +44,17 @@ struct WorldCounts {
   std::uint64_t freezes = 0;
   std::uint64_t cuts = 0;
   std::uint64_t broker_stops = 0;
-  std::uint64_t full_disks = 0;
+  std::uint64_t bad_disks = 0;  // full, failing, read-only or slow
   std::uint64_t clock_jumps = 0;
   std::uint64_t trainer_faults = 0;
   std::uint64_t commands = 0;
+  std::uint64_t commands_done = 0;
+  std::uint64_t commands_repeated = 0;  // and known to have been done
   std::uint64_t accepted = 0;
   std::uint64_t succeeded = 0;
   std::uint64_t replayed_events = 0;
-  DurationNs board_time = 0;  // lived by all boards together
+  std::uint64_t trial_writes = 0;  // of the board whose disk is on trial, until faults end
+  DurationNs board_time = 0;       // lived by all boards together
 };
 
 class FleetWorld {
@@ -70,8 +84,10 @@ class FleetWorld {
 
   // faults.cpp: what happens to the fleet in the first phase.
   void plan_fault();
+  void plan_trial(const DiskTrial& trial);
   void do_fault();
   void kill_some(bool power);
+  void lose_clock();
   void freeze_some();
   void stop_broker();
   void worsen_link();

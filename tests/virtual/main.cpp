@@ -1,9 +1,15 @@
 // virtual_fleet: real agents in one process, in virtual time, under faults from a seed.
 //
 //   virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6
+//   virtual_fleet --seed 7 --disk-every 40
+//   virtual_fleet --seed 7 --hours 1 --keep lives     the boards' folders, journals included
 //
 // One world for each seed, one after the other. Prints what happened and ends with 0, or prints the
 // seed and what went wrong there and ends with 1.
+//
+// With --disk-every N: a small fleet whose only fault is one board's disk, which is full, fails,
+// is read-only or stands still from one write of its journal on; a world for each of the four and
+// for every Nth write of a quarter of an hour, 1 for all of them.
 #include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,6 +20,7 @@
 #include <ctime>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "tests/virtual/fake_disk.hpp"
 #include "tests/virtual/fleet_world.hpp"
@@ -30,10 +37,11 @@ double cpu_seconds() {
 }
 
 int usage() {
-  std::fprintf(stderr,
-               "usage: virtual_fleet [--seed N] [--seeds COUNT] [--hours H] [--boards N]\n"
-               "                     [--plant fence|answer]\n"
-               "example: virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6\n");
+  std::fprintf(
+      stderr,
+      "usage: virtual_fleet [--seed N] [--seeds COUNT] [--hours H] [--boards N]\n"
+      "                     [--plant fence|answer|report|hold] [--disk-every N] [--keep DIR]\n"
+      "example: virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6\n");
   return 2;
 }
 
@@ -44,13 +52,14 @@ void print(const test::WorldCounts& c, double cpu_s) {
   std::printf(
       "%.0f board-hours in %.1f s of one core: %.0f a minute; %llu turns\n"
       "faults: %llu kills, %llu power cuts, %llu freezes, %llu cut links, %llu broker stops, "
-      "%llu full disks, %llu clocks set, %llu trainers\n"
-      "work: %llu commands, %llu tasks accepted, %llu reached their target; %llu events replayed\n",
+      "%llu bad disks, %llu clocks set, %llu trainers\n"
+      "work: %llu commands, %llu carried out, %llu sent again later; %llu tasks accepted, %llu "
+      "reached their target; %llu events replayed\n",
       hours, cpu_s, hours / cpu_s * 60.0, as_count(c.turns), as_count(c.kills),
       as_count(c.power_cuts), as_count(c.freezes), as_count(c.cuts), as_count(c.broker_stops),
-      as_count(c.full_disks), as_count(c.clock_jumps), as_count(c.trainer_faults),
-      as_count(c.commands), as_count(c.accepted), as_count(c.succeeded),
-      as_count(c.replayed_events));
+      as_count(c.bad_disks), as_count(c.clock_jumps), as_count(c.trainer_faults),
+      as_count(c.commands), as_count(c.commands_done), as_count(c.commands_repeated),
+      as_count(c.accepted), as_count(c.succeeded), as_count(c.replayed_events));
 }
 
 // A folder in memory where there is one: the journals are written for real.
@@ -61,6 +70,40 @@ std::string make_folder() {
   return ::mkdtemp(out.data()) == nullptr ? "" : out;
 }
 
+// Where the worlds' folders are copied to; empty: nowhere.
+std::string& kept() {
+  static std::string folder;
+  return folder;
+}
+
+// Lives in that world, and takes its folder away afterwards.
+struct Lived {
+  test::WorldCounts counts;
+  std::string failure;
+};
+
+Lived live(test::WorldOptions& options) {
+  Lived out;
+  {
+    test::FleetWorld world(options);
+    if (!world.run()) out.failure = world.failure();
+    out.counts = world.counts();
+  }
+  std::error_code ignored;
+  if (!kept().empty()) {
+    const std::filesystem::path name = "seed-" + std::to_string(options.seed);
+    std::filesystem::create_directories(kept(), ignored);
+    std::filesystem::copy(options.folder, std::filesystem::path(kept()) / name,
+                          std::filesystem::copy_options::recursive, ignored);
+  }
+  if (!out.failure.empty() && std::getenv("LAIRD_KEEP") != nullptr) {
+    std::printf("kept: %s\n", options.folder.c_str());
+  } else {
+    std::filesystem::remove_all(options.folder, ignored);
+  }
+  return out;
+}
+
 int run_world(test::WorldOptions options) {
   options.folder = make_folder();
   if (options.folder.empty()) {
@@ -68,15 +111,8 @@ int run_world(test::WorldOptions options) {
     return 2;
   }
   const double began = cpu_seconds();
-  std::string failure;
-  test::WorldCounts counts;
-  {
-    test::FleetWorld world(options);
-    if (!world.run()) failure = world.failure();
-    counts = world.counts();
-  }
+  const auto [counts, failure] = live(options);
   print(counts, cpu_seconds() - began);
-  const bool kept = !failure.empty() && std::getenv("LAIRD_KEEP") != nullptr;
   if (failure.empty()) {
     std::printf("seed %llu: all is well\n", as_count(options.seed));
   } else {
@@ -85,14 +121,48 @@ int run_world(test::WorldOptions options) {
                 static_cast<double>(options.faults_for) / static_cast<double>(kHour),
                 options.boards);
   }
-  std::error_code ignored;
-  if (kept) {
-    std::printf("kept: %s\n", options.folder.c_str());
-  } else {
-    std::filesystem::remove_all(options.folder, ignored);
-  }
   std::fflush(stdout);
   return failure.empty() ? 0 : 1;
+}
+
+// Every `every`th write of a board's journal, each with every fault of its disk.
+int run_disk_trials(test::WorldOptions options, std::uint64_t every) {
+  using Fault = test::FakeDisk::Fault;
+  static constexpr std::pair<Fault, const char*> kFaults[] = {{Fault::kFull, "full"},
+                                                              {Fault::kIo, "failing"},
+                                                              {Fault::kReadOnly, "read-only"},
+                                                              {Fault::kSlow, "slow"}};
+  options.boards = 3;
+  options.faults_for = 15 * kMinute;
+  options.disk.emplace();
+  options.disk->board = options.seed % options.boards;
+  options.disk->at_write = UINT64_MAX;
+  options.folder = make_folder();
+  const Lived sound = live(options);
+  const std::uint64_t writes = sound.counts.trial_writes;
+  std::uint64_t trials = 0;
+  std::uint64_t met = 0;
+  std::string failure = sound.failure;
+  for (std::uint64_t at = 1; at <= writes && failure.empty(); at += every) {
+    for (const auto& [fault, name] : kFaults) {
+      options.disk->fault = fault;
+      options.disk->at_write = at;
+      options.folder = make_folder();
+      const Lived lived = live(options);
+      ++trials;
+      met += lived.counts.bad_disks;
+      if (lived.failure.empty()) continue;
+      failure = lived.failure;
+      std::printf("FAILED seed %llu, disk %s from write %llu on: %s\n", as_count(options.seed),
+                  name, as_count(at), failure.c_str());
+      break;
+    }
+  }
+  std::printf("seed %llu: %llu writes of a journal, %llu trials, %llu met their fault%s\n",
+              as_count(options.seed), as_count(writes), as_count(trials), as_count(met),
+              failure.empty() ? ": all is well" : "");
+  std::fflush(stdout);
+  return failure.empty() && met == trials && trials > 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -100,6 +170,7 @@ int run_world(test::WorldOptions options) {
 int main(int argc, char** argv) {
   test::WorldOptions options;
   std::uint64_t seeds = 1;
+  std::uint64_t disk_every = 0;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
     const std::string value = argv[i + 1];
@@ -112,10 +183,18 @@ int main(int argc, char** argv) {
           static_cast<DurationNs>(std::strtod(value.c_str(), nullptr) * static_cast<double>(kHour));
     } else if (name == "--boards") {
       options.boards = std::strtoull(value.c_str(), nullptr, 10);
+    } else if (name == "--keep") {
+      kept() = value;
+    } else if (name == "--disk-every") {
+      disk_every = std::strtoull(value.c_str(), nullptr, 10);
     } else if (name == "--plant" && value == "fence") {
       test::planted().no_fence = true;
     } else if (name == "--plant" && value == "answer") {
       test::planted().answer_before_journal = true;
+    } else if (name == "--plant" && value == "report") {
+      test::planted().report_waits = true;
+    } else if (name == "--plant" && value == "hold") {
+      test::planted().no_hold = true;
     } else {
       return usage();
     }
@@ -127,7 +206,8 @@ int main(int argc, char** argv) {
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   test::FakeDisk::install();
   for (std::uint64_t i = 0; i < seeds; ++i, ++options.seed) {
-    if (const int code = run_world(options); code != 0) return code;
+    const int code = disk_every > 0 ? run_disk_trials(options, disk_every) : run_world(options);
+    if (code != 0) return code;
   }
   return 0;
 }

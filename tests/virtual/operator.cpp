@@ -66,8 +66,17 @@ void Operator::command(const std::string& board, const std::string& verb, json::
   asked.message.correlation = id;
   asked.expires = time_.now() + kValidMs * kMillisecond;
   asked.answered = std::move(answered);
+  sent_.push_back({time_.now(), board, asked.message});
   asked_[id] = std::move(asked);
   send_again(id);
+}
+
+void Operator::repeat(const std::string& board, DurationNs ago) {
+  const TimeNs until = time_.now() - ago;
+  for (const Sent& sent : sent_) {
+    const bool then = sent.at <= until && sent.at > until - kValidMs * kMillisecond;
+    if (then && sent.board == board) connection_->publish(sent.message);
+  }
 }
 
 void Operator::send_again(const std::string& id) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "json/value.hpp"
 #include "mqtt/sign/ed25519.hpp"
@@ -25,6 +26,9 @@ class Operator {
   // Answered once: with the board's code, or with "no answer" when the command has expired.
   void command(const std::string& board, const std::string& verb, json::Value body,
                Answered answered);
+  // Somebody who has heard everything sends a board again what was signed for it within the two
+  // minutes that ended so long ago.
+  void repeat(const std::string& board, DurationNs ago);
   // The fleet's budget, retained, as `lairctl cap set` publishes it.
   void set_budget(json::Value body);
 
@@ -46,6 +50,12 @@ class Operator {
   mqtt::SigningKey key_;
   std::unique_ptr<FakeConnection> connection_;
   std::map<std::string, Asked> asked_;
+  struct Sent {
+    TimeNs at = 0;
+    std::string board;
+    mqtt::Outgoing message;
+  };
+  std::vector<Sent> sent_;
   std::uint64_t next_id_ = 1;
 };
 

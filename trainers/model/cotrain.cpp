@@ -10,31 +10,53 @@
 namespace laird::trainers {
 namespace {
 
-constexpr std::size_t kNodesMax = 4096;  // names a process remembers
-
-// The same on every board; a fleet's plan refuses two names of one number.
-consensus::NodeId number_of(const std::string& node) {
-  const std::uint64_t digest = digest_of(node);
-  return static_cast<consensus::NodeId>(digest ^ (digest >> 32));
-}
+constexpr std::uint32_t kHeldOutMost = 2000;  // rows that are looked at in a round
+constexpr std::size_t kSmallModel = 16'384;   // weights
+constexpr double kCurvatureStep = 0.35;       // of what would be the longest stable step
+constexpr std::size_t kGroupBytesMax = std::size_t{1} << 30;
 
 std::string_view text(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-consensus::RoundsConfig rounds_config(const Params& params, std::size_t dimension) {
+consensus::GroupConfig model_config(const Params& params, std::size_t dimension) {
   const FleetParams& fleet = *params.fleet;
-  consensus::RoundsConfig out;
-  out.model.dimension = static_cast<std::uint32_t>(dimension);
-  out.model.alpha = params.learning_rate;
-  out.model.momentum = params.momentum;
-  out.model.rho = fleet.rho;
-  out.model.density = fleet.density;
-  out.model.gain = fleet.gain;
-  out.wait = fleet.wait;
-  out.peers_min = fleet.peers_min;
-  out.rounds = fleet.rounds;
+  consensus::GroupConfig out;
+  out.dimension = static_cast<std::uint32_t>(dimension);
+  out.momentum = params.momentum;
+  out.coding.rho = fleet.rho;
+  out.coding.density = fleet.density.value_or(dimension <= kSmallModel ? 0.5 : 0.25);
+  out.trim = fleet.trim;
+  out.clip = fleet.clip;
+  out.rate = params.learning_rate;
+  if (params.kind == Kind::kMlp) {
+    out.step = consensus::GroupStep::kAdam;
+  } else if (params.rate_given) {
+    out.step = consensus::GroupStep::kFixed;
+  } else {
+    out.rate = kCurvatureStep;
+  }
   return out;
+}
+
+consensus::GroupPeer state_of(trainer_protocol::PeerState state) {
+  using From = trainer_protocol::PeerState;
+  switch (state) {
+    case From::kAtWork: return consensus::GroupPeer::kAtWork;
+    case From::kAway: return consensus::GroupPeer::kAway;
+    case From::kDone: return consensus::GroupPeer::kDone;
+    case From::kLeft: return consensus::GroupPeer::kLeft;
+  }
+  return consensus::GroupPeer::kAway;
+}
+
+// What a target is about: the group's training loss, or what it is on all rows held out.
+std::optional<double> metric_of(const consensus::GroupModel& model, TargetMetric metric) {
+  if (metric == TargetMetric::kTrainingLoss) return model.loss();
+  const std::optional<consensus::Judgement> held = model.held_out();
+  if (!held) return std::nullopt;
+  if (metric == TargetMetric::kHeldOutLoss) return held->held_loss;
+  return 1.0 - static_cast<double>(held->held_right) / static_cast<double>(held->held_rows);
 }
 
 }  // namespace
@@ -43,10 +65,9 @@ void CoTrainingState::archive(Archive& ar) {
   ar(format);
   ar(shape_digest);
   ar(samples);
-  ar(round);
-  ar(epoch);
   ar(loss);
-  ar.sequence(parameters, consensus::kRoundsDimensionMax);
+  ar.sequence(parameters, consensus::kGroupDimensionMax);
+  ar.text(group, kGroupBytesMax);
 }
 
 Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std::uint64_t seed) {
@@ -55,11 +76,12 @@ Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std
   LAIRD_TRY(data);
   const Shape shape = shape_of(params, data->training);
   const double count = weights_of(shape);
-  if (count > static_cast<double>(consensus::kRoundsDimensionMax) ||
-      Network<float>::parameter_count(shape) > consensus::kRoundsDimensionMax) {
+  if (count > static_cast<double>(consensus::kTrackedDimensionMax) ||
+      Network<float>::parameter_count(shape) > consensus::kTrackedDimensionMax) {
     return fail(Code::kInvalid, "params: a co-training task's model has at most " +
-                                    std::to_string(consensus::kRoundsDimensionMax) +
-                                    " weights; this one would have more: use fewer features");
+                                    std::to_string(consensus::kTrackedDimensionMax) +
+                                    " weights; this one would have more: use fewer features or "
+                                    "smaller hidden layers");
   }
   const std::uint64_t digest = digest_of_shape(params, shape, data->training);
   return std::unique_ptr<CotrainRun>(new CotrainRun(params, std::move(*data), shape, digest, seed));
@@ -77,6 +99,7 @@ CotrainRun::CotrainRun(const Params& params, TaskData data, const Shape& shape,
   network_.initialise(random);
   state_.shape_digest = digest;
   state_.parameters.assign(network_.parameters().begin(), network_.parameters().end());
+  model_ = model_config(params_, state_.parameters.size());
 }
 
 std::optional<std::uint64_t> CotrainRun::planned() const {
@@ -84,20 +107,25 @@ std::optional<std::uint64_t> CotrainRun::planned() const {
   return std::uint64_t{params_.fleet->rounds} * data_.rows;
 }
 
+// A contribution that is made a second time, after a crash, is not counted again: counts never
+// pass the plan.
 bool CotrainRun::may_advance(std::uint64_t limit) const {
-  if (rounds_ == nullptr || state_.samples >= limit) return false;
-  return rounds_->in_round() || rounds_->may_begin(now_);
+  if (rounds_ == nullptr || limit == 0 || !rounds_->may_contribute()) return false;
+  const std::uint64_t whole = (std::uint64_t{rounds_->round()} + 1) * data_.rows;
+  return state_.samples < limit || state_.samples >= whole;
 }
 
 Status CotrainRun::advance(std::uint64_t limit) {
   LAIRD_REQUIRE(may_advance(limit), "the caller asks first");
-  if (!rounds_->in_round()) begin_round();
-  const std::uint64_t left = std::min<std::uint64_t>(data_.rows - row_, limit - state_.samples);
+  if (!working_) begin_round();
+  const std::uint64_t whole = (std::uint64_t{round_} + 1) * data_.rows;
+  std::uint64_t left = data_.rows - row_;
+  if (state_.samples < whole) left = std::min<std::uint64_t>(left, limit - state_.samples);
   const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(params_.batch, left));
   for (std::uint32_t c = 0; c < count; ++c) loader_.put(data_, row_ + c, c, network_);
   loss_sum_ += network_.loss_and_gradient(count, loader_.targets(data_, count));
   row_ += count;
-  state_.samples += count;
+  state_.samples += std::min<std::uint64_t>(count, whole - std::min(whole, state_.samples));
   if (row_ == data_.rows && params_.l2 > 0.0) {
     // Once in a round, in the measure of the sum over its rows.
     network_.add_penalty(static_cast<float>(params_.l2 * data_.rows / params_.batch));
@@ -112,30 +140,59 @@ Status CotrainRun::advance(std::uint64_t limit) {
 }
 
 void CotrainRun::begin_round() {
-  rounds_->begin();
-  if (std::isfinite(rounds_->group_loss())) state_.loss = rounds_->group_loss();
-  const std::vector<double>& y = rounds_->y();
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    network_.parameters()[static_cast<Eigen::Index>(i)] = static_cast<float>(y[i]);
-  }
+  const std::vector<float>& x = rounds_->model().x();
+  std::copy(x.begin(), x.end(), network_.parameters().data());
+  working_ = true;
+  round_ = rounds_->round();
+  digest_ = rounds_->model().digest();
   row_ = 0;
   loss_sum_ = 0.0;
-  gradient_.assign(y.size(), 0.0);
+  gradient_.assign(x.size(), 0.0);
 }
 
 Status CotrainRun::end_round() {
-  const double loss = loss_sum_ / data_.rows;
-  if (!std::isfinite(loss)) {
+  consensus::Judgement judged;
+  judged.loss = loss_sum_ / data_.rows;
+  if (!std::isfinite(judged.loss)) {
     return fail(Code::kInvalid, "the loss is no longer a number after round " +
-                                    std::to_string(rounds_->round()) +
+                                    std::to_string(round_) +
                                     ": the training diverged; lower \"learning_rate\"");
   }
-  const std::uint32_t each = params_.fleet->rows_each;
-  const double divisor = each > 0 ? each : data_.rows;
-  for (double& g : gradient_) g /= divisor;
-  rounds_->end(gradient_, loss, now_);
-  if (!state_.loss) state_.loss = loss;
+  if (held_out_) judge_held_out(judged);
+  std::vector<float> wanted(gradient_.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    wanted[i] = static_cast<float>(gradient_[i] / data_.rows);
+  }
+  working_ = false;
+  if (!state_.loss) state_.loss = judged.loss;
+  rounds_->contribute(wanted, data_.rows, judged, now_);
+  follow();
   return {};
+}
+
+void CotrainRun::judge_held_out(consensus::Judgement& judged) {
+  const std::uint32_t rows = std::min(held_out_->rows, kHeldOutMost);
+  double sum = 0.0;
+  for (std::uint32_t at = 0; at < rows; at += params_.batch) {
+    const std::uint32_t count = std::min(params_.batch, rows - at);
+    for (std::uint32_t c = 0; c < count; ++c) loader_.put(*held_out_, at + c, c, network_);
+    sum += network_.loss(count, loader_.targets(*held_out_, count));
+    for (std::uint32_t c = 0; held_out_->classes > 0 && c < count; ++c) {
+      judged.held_right += network_.predicted(c) == held_out_->labels[at + c] ? 1 : 0;
+    }
+  }
+  judged.held_rows = rows;
+  judged.held_loss = rows > 0 ? sum / rows : 0.0;
+}
+
+void CotrainRun::follow() {
+  if (rounds_ == nullptr || !rounds_->model().known()) return;
+  const consensus::GroupModel& model = rounds_->model();
+  if (seen_round_ == model.round() && seen_digest_ == model.digest()) return;
+  seen_round_ = model.round();
+  seen_digest_ = model.digest();
+  if (round_ != model.round() || digest_ != model.digest()) working_ = false;
+  if (const auto metric = metric_of(model, params_.target_metric)) state_.loss = *metric;
 }
 
 Report CotrainRun::take_report() {
@@ -146,21 +203,25 @@ Report CotrainRun::take_report() {
 
 Bytes CotrainRun::save() const {
   CoTrainingState state = state_;
-  if (rounds_ != nullptr) {
-    state.round = rounds_->round();
-    state.epoch = rounds_->epoch();
-    state.parameters = parameters();
+  if (rounds_ != nullptr && rounds_->model().known()) {
+    const std::vector<float>& best = rounds_->model().best();
+    state.parameters.assign(best.begin(), best.end());
+    const Bytes group = rounds_->model().save();
+    state.group = std::string(text(group));
   }
-  Bytes out = begin_payload(info_, state.parameters.size() * 8 + 256);
+  Bytes out = begin_payload(info_, state.parameters.size() * 8 + state.group.size() + 256);
   Archive ar = Archive::writer(out);
   ar(state);
   return out;
 }
 
 void CotrainRun::read_weights(std::uint64_t first, std::span<float> out) const {
-  const std::vector<double>& from = parameters();
-  LAIRD_REQUIRE(first + out.size() <= from.size(), "weights that are there");
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(from[first + i]);
+  LAIRD_REQUIRE(first + out.size() <= state_.parameters.size(), "weights that are there");
+  const bool known = rounds_ != nullptr && rounds_->model().known();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = known ? rounds_->model().best()[first + i]
+                   : static_cast<float>(state_.parameters[first + i]);
+  }
 }
 
 Status CotrainRun::restore(std::string_view bytes) {
@@ -179,7 +240,8 @@ Status CotrainRun::restore(std::string_view bytes) {
   }
   const bool finite = std::all_of(read.parameters.begin(), read.parameters.end(),
                                   [](double v) { return std::isfinite(v); });
-  if (!finite || !std::isfinite(read.loss.value_or(0.0)) || read.round > consensus::kRoundMax) {
+  const bool sound = read.group.empty() || consensus::GroupModel::load(model_, read.group);
+  if (!finite || !sound || !std::isfinite(read.loss.value_or(0.0))) {
     return fail(Code::kCorrupt, "holds numbers no run can have");
   }
   state_ = std::move(read);
@@ -187,47 +249,78 @@ Status CotrainRun::restore(std::string_view bytes) {
   return {};
 }
 
-Status CotrainRun::set_neighbours(const Neighbours& neighbours) {
-  if (numbers_.size() + neighbours.peers.size() > kNodesMax) {
-    return fail(Code::kFull, "too many different neighbours");
-  }
-  std::vector<std::pair<consensus::NodeId, double>> around;
-  for (const Neighbour& peer : neighbours.peers) {
-    around.emplace_back(number_of(peer.node), peer.weight);
-    numbers_[peer.node] = number_of(peer.node);
-  }
+Status CotrainRun::set_peers(const Peers& peers) {
   if (rounds_ == nullptr) {
-    rounds_ = std::make_unique<consensus::CoTrainRounds>(
-        rounds_config(params_, state_.parameters.size()), number_of(neighbours.self),
-        state_.parameters, neighbours.life, state_.round, state_.epoch);
+    consensus::RoundsConfig config;
+    config.model = model_;
+    config.rounds = params_.fleet->rounds;
+    config.quorum = params_.fleet->quorum;
+    config.wait = params_.fleet->wait;
+    std::vector<float> start(state_.parameters.begin(), state_.parameters.end());
+    rounds_ =
+        std::make_unique<consensus::GroupRounds>(config, peers.self, std::move(start), peers.life);
+    if (!state_.group.empty()) {
+      Result<consensus::GroupModel> model = consensus::GroupModel::load(model_, state_.group);
+      if (model) rounds_->restore(std::move(*model));
+    }
   }
-  rounds_->set_neighbours(around, neighbours.others_done, now_);
+  std::map<std::string, consensus::GroupPeer> states;
+  for (const auto& [node, state] : peers.peers) states[node] = state_of(state);
+  rounds_->set_peers(std::move(states), now_);
+  follow();
   return {};
 }
 
 Status CotrainRun::hear(const std::string& node, std::string_view bytes) {
-  const auto known = numbers_.find(node);
-  // While a group changes, one board knows of it before the other.
-  if (rounds_ == nullptr || known == numbers_.end()) return {};
-  return rounds_->hear(known->second, bytes, now_);
+  if (rounds_ == nullptr) return {};
+  const Status heard = rounds_->hear(node, bytes, now_);
+  follow();
+  return heard;
 }
 
 TimeNs CotrainRun::tick(TimeNs now) {
   now_ = now;
-  return rounds_ == nullptr ? kNever : rounds_->tick(now);
+  if (rounds_ == nullptr) return kNever;
+  const TimeNs next = rounds_->tick(now);
+  follow();
+  return next;
 }
 
 std::vector<Share> CotrainRun::take_shares() {
   std::vector<Share> out;
   if (rounds_ == nullptr) return out;
   for (const consensus::ToPeer& message : rounds_->take_outgoing()) {
-    std::string to;
-    for (const auto& [name, number] : numbers_) {
-      if (!message.everyone && number == message.to) to = name;
-    }
-    out.push_back({std::move(to), std::string(text(message.bytes))});
+    out.push_back({message.to, std::string(text(message.bytes))});
   }
   return out;
+}
+
+std::optional<GroupStatus> CotrainRun::group() const {
+  if (rounds_ == nullptr) return std::nullopt;
+  const consensus::GroupModel& model = rounds_->model();
+  GroupStatus out;
+  out.round = model.round();
+  out.rounds = params_.fleet->rounds;
+  out.note = rounds_->note();
+  out.waits_for = rounds_->waits_for();
+  for (const consensus::GroupBoard& board : model.boards()) {
+    GroupStatus::Board row{board.name, static_cast<std::uint64_t>(board.weight), std::nullopt};
+    const consensus::Judgement& judged = board.judged;
+    if (judged.held_rows > 0 && data_.classes > 0) {
+      row.accuracy = static_cast<double>(judged.held_right) / judged.held_rows;
+    }
+    out.boards.push_back(std::move(row));
+  }
+  const std::optional<consensus::Judgement> held = model.held_out();
+  if (held && data_.classes > 0) {
+    out.accuracy = static_cast<double>(held->held_right) / held->held_rows;
+    out.note += "; the best on the rows held out, of round " + std::to_string(model.best_round());
+  }
+  return out;
+}
+
+std::vector<Bytes> CotrainRun::parcels() const {
+  return rounds_ == nullptr ? std::vector<Bytes>{} : rounds_->parcels();
 }
 
 }  // namespace laird::trainers

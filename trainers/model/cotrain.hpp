@@ -1,20 +1,16 @@
-// A run of a co-training task: rounds over the board's own rows, each along the gradient that all
-// boards of the group track together (consensus/cotrain/cotrain_rounds.hpp). Advances one batch of
-// a round at a time, as any run does; between rounds it waits for its neighbours without using the
-// processor.
+// A run of a co-training task: rounds over the board's own rows, made together with the other
+// boards of the group (consensus/cotrain/group_rounds.hpp). Advances one batch of a round at a
+// time, as any run does; between rounds it waits for the others without using the processor.
 //
-// The loss of board i is the mean over its rows, times rows / rows_each where that is given: then
-// the mean over the boards is that of the pooled rows. A round is deterministic but for who took
-// part in it.
-// A checkpoint holds the parameters and the round. What neighbours hold of a process dies with it:
-// the next one begins anew under a higher life, so the rest would only be written to be thrown
-// away.
+// A round's contribution is the gradient of the mean loss over the board's rows at the group's
+// model, with the rows as its weight: the mean over the boards is then that of the pooled rows.
+// A checkpoint holds the group's model whole, so a board that comes back needs the others only for
+// what they did meanwhile.
 #pragma once
 
-#include <map>
 #include <memory>
 
-#include "consensus/cotrain/cotrain_rounds.hpp"
+#include "consensus/cotrain/group_rounds.hpp"
 #include "trainers/model/batch_loader.hpp"
 #include "trainers/model/network.hpp"
 #include "trainers/model/params.hpp"
@@ -26,12 +22,11 @@ struct CoTrainingState {
   std::uint64_t format = kFormat;  // tells it from the state of a run by itself
   std::uint64_t shape_digest = 0;
   std::uint64_t samples = 0;
-  std::uint32_t round = 0;
-  std::uint32_t epoch = 1;
   std::optional<double> loss;
-  std::vector<double> parameters;
+  std::vector<double> parameters;  // what the task gives: the best model, or the last one
+  std::string group;               // consensus::GroupModel; empty: none yet
 
-  static constexpr std::uint64_t kFormat = 0x4E49415254'4F43ULL;
+  static constexpr std::uint64_t kFormat = 0x4E49415254'5047ULL;
   void archive(Archive& ar);
 };
 
@@ -42,13 +37,13 @@ class CotrainRun final : public TrainingRun {
                                                                   std::uint64_t seed);
 
   [[nodiscard]] std::uint64_t samples() const override { return state_.samples; }
-  // Rounds times rows. A board that was left behind ends with fewer.
+  // Rounds times rows. A board that came late ends with fewer.
   [[nodiscard]] std::optional<std::uint64_t> planned() const override;
   [[nodiscard]] bool finished() const override { return rounds_ != nullptr && rounds_->finished(); }
   [[nodiscard]] bool may_advance(std::uint64_t limit) const override;
   [[nodiscard]] Status advance(std::uint64_t limit) override;
 
-  // Of the board and its neighbours in the last whole round; of the own rows before there is one.
+  // Of the group in the last whole round; of the own rows before there is one.
   [[nodiscard]] std::optional<double> loss() const override { return state_.loss; }
   [[nodiscard]] std::uint64_t unreported() const override { return state_.samples - reported_; }
   [[nodiscard]] Report take_report() override;
@@ -56,10 +51,12 @@ class CotrainRun final : public TrainingRun {
   [[nodiscard]] Bytes save() const override;
   [[nodiscard]] Status restore(std::string_view bytes) override;
 
-  [[nodiscard]] Status set_neighbours(const Neighbours& neighbours) override;
+  [[nodiscard]] Status set_peers(const Peers& peers) override;
   [[nodiscard]] Status hear(const std::string& node, std::string_view bytes) override;
   [[nodiscard]] TimeNs tick(TimeNs now) override;
   [[nodiscard]] std::vector<Share> take_shares() override;
+  [[nodiscard]] std::optional<GroupStatus> group() const override;
+  [[nodiscard]] std::vector<Bytes> parcels() const override;
 
   [[nodiscard]] const ModelInfo& info() const override { return info_; }
   void read_weights(std::uint64_t first, std::span<float> out) const override;
@@ -68,16 +65,16 @@ class CotrainRun final : public TrainingRun {
     return held_out_ ? &*held_out_ : nullptr;
   }
 
-  [[nodiscard]] const consensus::CoTrainRounds* rounds() const { return rounds_.get(); }
+  [[nodiscard]] const consensus::GroupRounds* rounds() const { return rounds_.get(); }
 
  private:
   CotrainRun(const Params& params, TaskData data, const Shape& shape, std::uint64_t digest,
              std::uint64_t seed);
-  [[nodiscard]] const std::vector<double>& parameters() const {
-    return rounds_ != nullptr ? rounds_->y() : state_.parameters;
-  }
   void begin_round();
   [[nodiscard]] Status end_round();
+  void judge_held_out(consensus::Judgement& judged);
+  // The group may be at another round than before: what this board works on is then old.
+  void follow();
 
   Params params_;
   datasets::Dataset data_;
@@ -86,14 +83,19 @@ class CotrainRun final : public TrainingRun {
   Network<float> network_;
   BatchLoader loader_;
   CoTrainingState state_;
+  consensus::GroupConfig model_;
   std::uint64_t reported_ = 0;
-  std::unique_ptr<consensus::CoTrainRounds> rounds_;  // once the agent has named the neighbours
+  std::unique_ptr<consensus::GroupRounds> rounds_;  // once the agent has named the peers
   TimeNs now_ = 0;
-  std::map<std::string, consensus::NodeId> numbers_;  // of nodes that were ever neighbours
-  // The round that is being made.
+  // The contribution that is being made, at the model of that round.
+  bool working_ = false;
+  std::uint32_t round_ = 0;
+  std::uint32_t digest_ = 0;
   std::uint32_t row_ = 0;
   std::vector<double> gradient_;
   double loss_sum_ = 0.0;
+  std::uint32_t seen_round_ = 0;
+  std::uint32_t seen_digest_ = 0;
 };
 
 }  // namespace laird::trainers

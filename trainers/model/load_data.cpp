@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "base/random.hpp"
@@ -15,16 +18,24 @@ std::uint32_t rows_max_of(const Params& params) {
   return params.limit_rows == 0 ? datasets::kRowsMax : params.limit_rows;
 }
 
+// The agent says in the environment which folders are for data. By hand there is no such bound.
+Result<std::unique_ptr<datasets::ByteSource>> open_data(const std::string& path) {
+  std::error_code error;
+  const std::string own = std::filesystem::current_path(error).string();
+  LAIRD_TRY(check_data_path(path, std::getenv("LAIRD_DATA_ROOTS"), own));
+  return datasets::open_file(path);
+}
+
 Result<datasets::Dataset> load_idx(const Params& params) {
-  Result<std::unique_ptr<datasets::ByteSource>> images = datasets::open_file(params.data.images);
+  Result<std::unique_ptr<datasets::ByteSource>> images = open_data(params.data.images);
   LAIRD_TRY(images);
-  Result<std::unique_ptr<datasets::ByteSource>> labels = datasets::open_file(params.data.labels);
+  Result<std::unique_ptr<datasets::ByteSource>> labels = open_data(params.data.labels);
   LAIRD_TRY(labels);
   return datasets::read_idx(**images, **labels, rows_max_of(params));
 }
 
 Result<datasets::Dataset> load_csv(const Params& params) {
-  Result<std::unique_ptr<datasets::ByteSource>> file = datasets::open_file(params.data.path);
+  Result<std::unique_ptr<datasets::ByteSource>> file = open_data(params.data.path);
   LAIRD_TRY(file);
   datasets::CsvLayout layout;
   layout.label = params.data.label;
@@ -116,6 +127,12 @@ Status fit_to_kind(const Params& params, datasets::Dataset& data) {
   return {};
 }
 
+// The file itself, also by a way through links; one that is not there by its name.
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error).string();
+}
+
 // Read or made, with its labels as the kind needs them; nothing is scaled yet.
 Result<datasets::Dataset> read_rows(const Params& params) {
   Result<datasets::Dataset> data = [&]() -> Result<datasets::Dataset> {
@@ -134,6 +151,26 @@ Result<datasets::Dataset> read_rows(const Params& params) {
 }
 
 }  // namespace
+
+Status check_data_path(const std::string& path, const char* roots, const std::string& own) {
+  if (roots == nullptr) return {};
+  const std::string file = real_path(path);
+  const auto holds = [&file](const std::string& root) {
+    return !root.empty() && root != "/" && file.starts_with(real_path(root) + "/");
+  };
+  bool allowed = holds(own);
+  for (std::string_view left = roots; !left.empty();) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    const std::string root(left.substr(0, end));
+    allowed = allowed || root == "/" || holds(root);
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  if (allowed) return {};
+  return fail(Code::kRefused, "'" + path + "' is in none of the board's folders for data (" +
+                                  std::string(roots) +
+                                  "); put it there, or name its folder in data_roots of the "
+                                  "board's file");
+}
 
 datasets::Dataset make_synthetic(const DataParams& params) {
   Random random(params.seed);

@@ -30,6 +30,12 @@ struct TaskData {
 
 [[nodiscard]] Scaling scaling_of(const datasets::Dataset& data);
 
+// Whether a data file may be read: `roots` are folders with colons between, as the agent gives them
+// in LAIRD_DATA_ROOTS; nullptr: any file. The task's own folder, `own`, is always one of them.
+// Links are followed first.
+[[nodiscard]] Status check_data_path(const std::string& path, const char* roots,
+                                     const std::string& own);
+
 // Rows around one random centre per class, or on a random line when there are no classes.
 [[nodiscard]] datasets::Dataset make_synthetic(const DataParams& params);
 

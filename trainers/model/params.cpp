@@ -105,43 +105,48 @@ constexpr Field kFleetFields[] = {
             "neighbours. 0: no end.",
      .fallback = "200",
      .max = 1e9},
+    {.name = "quorum",
+     .type = Type::kInteger,
+     .why =
+         "How many boards make a round at least; 1: a board goes on alone. If not given: all that "
+         "ever took part, but for those that left for good; with \"wait\" more than half of them.",
+     .fallback = kOptional,
+     .min = 1,
+     .max = 64},
     {.name = "wait",
      .type = Type::kDuration,
-     .why = "How long a board that kept up so far is waited for in a round.",
-     .fallback = "\"5s\"",
-     .min = 1e7,
-     .max = 3.6e12,
+     .why =
+         "How long a board that takes part is waited for before the group goes on without it. If "
+         "not given: until it is back or leaves for good; with \"quorum\" 10 s.",
+     .fallback = kOptional,
+     .min = 1e8,
+     .max = 8.64e13,
      .unit = "time"},
-    {.name = "peers_min",
-     .type = Type::kInteger,
-     .why = "With fewer neighbours at work a board waits instead of going its own way; 0: it goes "
-            "on alone.",
-     .fallback = "1",
-     .max = 8},
     {.name = "density",
      .type = Type::kNumber,
-     .why = "Part of the coordinates that a message carries, the most changed first.",
-     .fallback = "0.25",
-     .min = 0.01,
+     .why = "Part of the coordinates that a message carries, the most changed first. If not given: "
+            "0.5 up to 16384 weights, 0.25 above.",
+     .fallback = kOptional,
+     .min = 0.001,
      .max = 1},
     {.name = "rho",
      .type = Type::kNumber,
      .why = "Step of the logarithmic quantizer.",
-     .fallback = "0.125",
-     .min = 0.01,
+     .fallback = "0.25",
+     .min = 0.05,
      .max = 1},
-    {.name = "gain",
-     .type = Type::kNumber,
-     .why = "How far a round takes a board towards its neighbours.",
-     .fallback = "0.4",
-     .min = 0.01,
-     .max = 1},
-    {.name = "rows_each",
+    {.name = "trim",
      .type = Type::kInteger,
-     .why = "Rows that weigh as one board; give the mean over the boards if they have unequal "
-            "numbers. 0: each board weighs the same.",
+     .why = "Contributions left out at either end of each coordinate: so many wrong boards the "
+            "model withstands, if the boards' rows are alike. Every board then counts the same.",
      .fallback = "0",
-     .max = datasets::kRowsMax},
+     .max = 31},
+    {.name = "clip",
+     .type = Type::kNumber,
+     .why = "A contribution is shortened to so many times the median length of all; 0: not. Every "
+            "board then counts the same.",
+     .fallback = "0",
+     .max = 1e6},
 };
 constexpr Schema kFleet{
     "fleet",
@@ -154,8 +159,8 @@ constexpr Field kParamsFields[] = {
     {.name = "data", .type = Type::kObject, .why = "The data set.", .of = &kData},
     {.name = "learning_rate",
      .type = Type::kNumber,
-     .why = "Step size. If not given: linear 0.0002, svm 0.0005, softmax 0.001, mlp 0.01; 0.02 in "
-            "a co-training task, whose steps are along the whole gradient.",
+     .why = "Step size. If not given: linear 0.0002, svm 0.0005, softmax 0.001, mlp 0.01. A "
+            "co-training task adapts its steps by itself; mlp takes 0.003 there, by Adam.",
      .fallback = kOptional,
      .min = 1e-9,
      .max = 100},
@@ -229,7 +234,7 @@ constexpr Field kParamsFields[] = {
      .choices = kTargetMetrics},
     {.name = "fleet",
      .type = Type::kObject,
-     .why = "linear, svm, softmax: train one model with the other boards of the fleet.",
+     .why = "Train one model with the other boards of the fleet.",
      .fallback = kOptional,
      .of = &kFleet},
 };
@@ -305,21 +310,17 @@ DataParams read_data(const Value& data) {
 FleetParams read_fleet(const Value& fleet) {
   FleetParams out;
   out.rounds = to_u32(fleet.find("rounds"), 0);
-  out.wait = fleet.find("wait")->as_integer();
-  out.peers_min = to_u32(fleet.find("peers_min"), 0);
-  out.density = fleet.find("density")->as_double();
+  if (const Value* quorum = fleet.find("quorum")) out.quorum = to_u32(quorum, 0);
+  if (const Value* wait = fleet.find("wait")) out.wait = wait->as_integer();
+  if (const Value* density = fleet.find("density")) out.density = density->as_double();
   out.rho = fleet.find("rho")->as_double();
-  out.gain = fleet.find("gain")->as_double();
-  out.rows_each = to_u32(fleet.find("rows_each"), 0);
+  out.trim = to_u32(fleet.find("trim"), 0);
+  out.clip = fleet.find("clip")->as_double();
   return out;
 }
 
 // What all boards must agree on cannot come from one board's own rows.
 void check_fleet(const Value& value, const Params& params, Check& check) {
-  const Value& at = *value.find("fleet");
-  if (params.kind == Kind::kMlp) {
-    check.report(at, "/fleet", "the trainer \"mlp\" cannot; linear, svm and softmax can");
-  }
   const Value& data = *value.find("data");
   const bool needs_count = params.data.format != Format::kSynthetic && !params.target_is_number;
   if (needs_count && params.data.class_count == 0 && params.classes.empty()) {
@@ -391,13 +392,10 @@ void check_metric(const Value& value, const Params& params, Check& check) {
     check.report(at, "/target_metric",
                  "numbers to predict have no accuracy; give \"held-out-loss\"");
   }
-  if (params.fleet) {
-    check.report(at, "/target_metric", "a co-training task's target is the loss of its group");
-  }
 }
 
 double default_rate(const Params& params) {
-  if (params.fleet) return 0.02;
+  if (params.fleet) return params.kind == Kind::kMlp ? 0.003 : 0.05;
   switch (params.kind) {
     case Kind::kLinear: return 0.0002;
     case Kind::kSvm: return 0.0005;
@@ -443,6 +441,7 @@ Params read_params(Kind kind, const Value& value, std::string_view source,
   out.data = read_data(*v.find("data"));
   if (const Value* fleet = v.find("fleet")) out.fleet = read_fleet(*fleet);
   const Value* rate = v.find("learning_rate");
+  out.rate_given = rate != nullptr;
   out.learning_rate = rate != nullptr ? rate->as_double() : default_rate(out);
   out.momentum = v.find("momentum")->as_double();
   out.decay = v.find("decay")->as_double();

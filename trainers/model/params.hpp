@@ -41,12 +41,12 @@ struct DataParams {
 // Of a task that trains one model with the other boards of the fleet.
 struct FleetParams {
   std::uint32_t rounds = 200;  // 0: no end
-  DurationNs wait = 5 * kSecond;
-  std::uint32_t peers_min = 1;
-  double density = 0.25;
-  double rho = 0.125;
-  double gain = 0.4;
-  std::uint32_t rows_each = 0;  // 0: the board's own
+  std::optional<std::uint32_t> quorum;
+  std::optional<DurationNs> wait;
+  std::optional<double> density;  // by the size of the model
+  double rho = 0.25;
+  std::uint32_t trim = 0;
+  double clip = 0.0;
 };
 
 // What is reported as the loss, and so what a task's target is about.
@@ -60,6 +60,7 @@ struct Params {
   Kind kind = Kind::kSoftmax;
   DataParams data;
   double learning_rate = 0.01;
+  bool rate_given = true;  // false: `learning_rate` is the kind's own
   double momentum = 0.9;
   double decay = 0.0;
   double l2 = 0.0;

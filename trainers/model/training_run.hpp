@@ -13,6 +13,7 @@
 #include "base/time.hpp"
 #include "datasets/dataset.hpp"
 #include "trainer_protocol/from_agent.hpp"
+#include "trainer_protocol/to_agent.hpp"
 #include "trainers/model/model_info.hpp"
 
 namespace laird::trainers {
@@ -23,11 +24,11 @@ struct Report {
 };
 
 // Who takes part in a co-training task, in the protocol's words.
-using Neighbour = trainer_protocol::Neighbour;
-using Neighbours = trainer_protocol::Peers;
+using Peers = trainer_protocol::Peers;
+using GroupStatus = trainer_protocol::GroupStatus;
 
 struct Share {
-  std::string to;  // a node; empty: every neighbour
+  std::string to;  // a node; empty: every board of the group
   std::string bytes;
 };
 
@@ -58,8 +59,8 @@ class TrainingRun {
   [[nodiscard]] virtual const datasets::Dataset& training_rows() const = 0;
   [[nodiscard]] virtual const datasets::Dataset* held_out_rows() const { return nullptr; }
 
-  // A run by itself has no neighbours and nothing to say.
-  [[nodiscard]] virtual Status set_neighbours(const Neighbours&) {
+  // A run by itself has no peers and nothing to say.
+  [[nodiscard]] virtual Status set_peers(const Peers&) {
     return fail(Code::kRefused, "this task is not trained with other boards");
   }
   [[nodiscard]] virtual Status hear(const std::string&, std::string_view) {
@@ -68,6 +69,10 @@ class TrainingRun {
   // Says what time it is; gives the time at which to say so again if nothing happens before.
   [[nodiscard]] virtual TimeNs tick(TimeNs) { return kNever; }
   [[nodiscard]] virtual std::vector<Share> take_shares() { return {}; }
+  // How the group is; none for a run by itself.
+  [[nodiscard]] virtual std::optional<GroupStatus> group() const { return std::nullopt; }
+  // The model as messages for boards that come after the end.
+  [[nodiscard]] virtual std::vector<Bytes> parcels() const { return {}; }
 };
 
 }  // namespace laird::trainers

@@ -48,6 +48,10 @@ struct EventName {
   std::string_view operator()(const TrainerFailed&) const { return "trainer-failed"; }
   std::string_view operator()(const TrainerExited&) const { return "trainer-exited"; }
   std::string_view operator()(const TrainerYielded&) const { return "trainer-yielded"; }
+  std::string_view operator()(const EditRequested&) const { return "edit-requested"; }
+  std::string_view operator()(const RemoveRequested&) const { return "remove-requested"; }
+  std::string_view operator()(const TrainerPromoted&) const { return "trainer-promoted"; }
+  std::string_view operator()(const GroupNoted&) const { return "group-noted"; }
   std::string_view operator()(const PowerSampled&) const { return "power-sampled"; }
   std::string_view operator()(const ShutdownRequested&) const { return "shutdown-requested"; }
   std::string_view operator()(const DrainRequested&) const { return "drain-requested"; }
@@ -87,6 +91,17 @@ struct EventWords {
   void operator()(const TrainerFailed& e) { line.process(e).add("why", e.why); }
   void operator()(const TrainerExited& e) { line.process(e).add("exit_code", e.exit_code); }
   void operator()(const TrainerYielded& e) { line.process(e).add("for_ns", e.for_ns); }
+  void operator()(const EditRequested& e) {
+    line.add("request", e.request).add("task", e.task).add("deadline_add", e.deadline_add);
+    line.add("deadline_after", e.deadline_after).add("deadline_wall", e.deadline_wall);
+    line.add("weight_milli", e.weight_milli);
+  }
+  void operator()(const RemoveRequested& e) { line.add("request", e.request).add("task", e.task); }
+  void operator()(const GroupNoted& e) { line.process(e).add("note", e.note); }
+  void operator()(const TrainerPromoted& e) {
+    line.process(e).add("choice", e.promotion.choice).add("agreement", e.promotion.agreement);
+    line.add("latency_us_p50", e.promotion.latency_us_p50).add("bytes", e.promotion.bytes);
+  }
   void operator()(const PowerSampled& e) {
     line.add("source", power::name(e.reading.source));
     if (e.reading.total_mw) line.add("power_mw", *e.reading.total_mw);
@@ -131,6 +146,7 @@ struct CommandName {
   std::string_view operator()(const CheckpointTrainer&) const { return "checkpoint-trainer"; }
   std::string_view operator()(const StopTrainer&) const { return "stop-trainer"; }
   std::string_view operator()(const KillTrainer&) const { return "kill-trainer"; }
+  std::string_view operator()(const ExportModel&) const { return "export-model"; }
   std::string_view operator()(const WakeAt&) const { return "wake-at"; }
   std::string_view operator()(const Answer&) const { return "answer"; }
   std::string_view operator()(const TaskChanged&) const { return "task-changed"; }
@@ -149,6 +165,7 @@ struct CommandWords {
   void operator()(const CheckpointTrainer& c) { line.process(c); }
   void operator()(const StopTrainer& c) { line.process(c); }
   void operator()(const KillTrainer& c) { line.process(c); }
+  void operator()(const ExportModel& c) { line.process(c); }
   void operator()(const RunTrainer& c) {
     line.process(c).add("until", c.until).add("cpu_milli", c.cpu_milli);
   }
@@ -179,6 +196,7 @@ std::string_view name(NoticeKind kind) {
     case NoticeKind::kRefusedCommand: return "refused-command";
     case NoticeKind::kDrain: return "drain";
     case NoticeKind::kConfig: return "config";
+    case NoticeKind::kWire: return "wire";
   }
   return "?";
 }

@@ -78,7 +78,8 @@ enum class NoticeKind : std::uint8_t {
   kPlan,
   kRefusedCommand,
   kDrain,
-  kConfig
+  kConfig,
+  kWire  // a peer speaks another version of the wire form
 };
 struct Notice {  // something people should hear of
   NoticeKind kind = NoticeKind::kPlan;
@@ -86,9 +87,13 @@ struct Notice {  // something people should hear of
   void archive(Archive& ar);
 };
 
-using EffectBody = std::variant<StartTrainer, RunTrainer, PreemptTrainer, CheckpointTrainer,
-                                StopTrainer, KillTrainer, WakeAt, Answer, TaskChanged, ExitNow,
-                                LimitTrainer, SetFreezerDuty, SetPowerKnob, SendToPeer, Notice>;
+// Write the model as files into its folder, before it is told to go.
+struct ExportModel : ProcessRef {};
+
+using EffectBody =
+    std::variant<StartTrainer, RunTrainer, PreemptTrainer, CheckpointTrainer, StopTrainer,
+                 KillTrainer, WakeAt, Answer, TaskChanged, ExitNow, LimitTrainer, SetFreezerDuty,
+                 SetPowerKnob, SendToPeer, Notice, ExportModel>;
 
 struct Effect {
   EffectBody body;

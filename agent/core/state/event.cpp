@@ -48,6 +48,7 @@ void Booted::archive(Archive& ar) {
 void Submitted::archive(Archive& ar) {
   ar(request);
   ar(spec);
+  if (ar.since(5)) ar(replace);
 }
 
 namespace {
@@ -62,6 +63,12 @@ void archive_request(Archive& ar, std::uint64_t& request, std::string& task) {
 void CancelRequested::archive(Archive& ar) { archive_request(ar, request, task); }
 void PauseRequested::archive(Archive& ar) { archive_request(ar, request, task); }
 void ResumeRequested::archive(Archive& ar) { archive_request(ar, request, task); }
+void RemoveRequested::archive(Archive& ar) { archive_request(ar, request, task); }
+
+void EditRequested::archive(Archive& ar) {
+  archive_request(ar, request, task);
+  ar(deadline_add, deadline_after, deadline_wall, weight_milli);
+}
 
 void TrainerReady::archive(Archive& ar) {
   ProcessRef::archive(ar);
@@ -93,6 +100,16 @@ void TrainerExited::archive(Archive& ar) {
 void TrainerYielded::archive(Archive& ar) {
   ProcessRef::archive(ar);
   ar(for_ns);
+}
+
+void TrainerPromoted::archive(Archive& ar) {
+  ProcessRef::archive(ar);
+  ar(promotion);
+}
+
+void GroupNoted::archive(Archive& ar) {
+  ProcessRef::archive(ar);
+  ar.text(note, kReasonBytesMax);
 }
 
 void DrainRequested::archive(Archive& ar) {
@@ -200,6 +217,8 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<FleetJoined>(body) || std::holds_alternative<Displaced>(body) ||
          std::holds_alternative<BudgetChanged>(body) ||
          std::holds_alternative<OperatorCommand>(body) ||
+         std::holds_alternative<EditRequested>(body) ||
+         std::holds_alternative<RemoveRequested>(body) ||
          std::holds_alternative<CapRequested>(body);
 }
 

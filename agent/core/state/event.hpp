@@ -74,6 +74,7 @@ struct ClockStepped {  // the wall clock jumped against the agent's own time
 struct Submitted {
   std::uint64_t request = 0;  // pairs the answer with the asker
   TaskSpec spec;
+  bool replace = false;  // takes the name of the task that has it
   void archive(Archive& ar);
 };
 struct CancelRequested {
@@ -172,8 +173,25 @@ struct ConfigRequested {
   std::string what;  // "op-alice: power.cap"
   void archive(Archive& ar);
 };
-using OperatorRequest = std::variant<Submitted, CancelRequested, PauseRequested, ResumeRequested,
-                                     DrainRequested, BudgetChanged, CapRequested, ConfigRequested>;
+// Another deadline or weight for a task that is not over. At most one of the deadlines is set.
+struct EditRequested {
+  std::uint64_t request = 0;
+  std::string task;
+  DurationNs deadline_add = 0;    // later by so much, or earlier
+  DurationNs deadline_after = 0;  // so long from now
+  TimeNs deadline_wall = 0;
+  std::uint32_t weight_milli = 0;  // 0: as it is
+  void archive(Archive& ar);
+};
+// Puts a task away that is over.
+struct RemoveRequested {
+  std::uint64_t request = 0;
+  std::string task;
+  void archive(Archive& ar);
+};
+using OperatorRequest =
+    std::variant<Submitted, CancelRequested, PauseRequested, ResumeRequested, DrainRequested,
+                 BudgetChanged, CapRequested, ConfigRequested, EditRequested, RemoveRequested>;
 struct OperatorCommand {
   std::uint64_t request = 0;
   std::string by;  // the operator
@@ -210,12 +228,26 @@ struct TrainerYielded : ProcessRef {
   void archive(Archive& ar);
 };
 
+// A promotion has put a model in place, and says what it is like.
+struct TrainerPromoted : ProcessRef {
+  Promotion promotion;
+  void archive(Archive& ar);
+};
+
+// Who takes part in a co-training task, for people: the task's reason while it is at work, and what
+// its end says of the model.
+struct GroupNoted : ProcessRef {
+  std::string note;
+  void archive(Archive& ar);
+};
+
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, PauseRequested,
                  ResumeRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed, TrainerDone,
                  TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested, CapRequested,
                  PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, BudgetChanged,
-                 OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded>;
+                 OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded,
+                 TrainerPromoted, EditRequested, RemoveRequested, GroupNoted>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -200,6 +200,22 @@ std::shared_ptr<const consensus::NeighbourGraph> graph_of_members(const FleetBud
   return graph_of(std::move(nodes));
 }
 
+bool Fleet::knows_command(std::string_view id) const {
+  return std::any_of(seen.begin(), seen.end(),
+                     [id](const SeenCommand& command) { return command.id == id; });
+}
+
+void Fleet::forget_commands(TimeNs wall_ns) {
+  while (seen.size() >= kCommandsKept) {
+    const auto first = std::min_element(
+        seen.begin(), seen.end(),
+        [](const SeenCommand& a, const SeenCommand& b) { return a.expires_wall < b.expires_wall; });
+    if (first->expires_wall >= wall_ns) return;
+    forgotten_until_wall = std::max(forgotten_until_wall, first->expires_wall);
+    seen.erase(first);
+  }
+}
+
 void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view self) {
   ar(budget);
   ar(machine_boot);
@@ -225,11 +241,13 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
                                                    graph_of_members(budget), 0);
     }
   }
-  if (ledger) ar(*ledger);
+  if (ledger) ar(ledger);
   if (!ar.since(3)) return;
   ar(program);
   ar(left_fleet);
   ar(incarnation_left);
+  if (!ar.since(4)) return;
+  ar(forgotten_until_wall);
 }
 
 }  // namespace laird::core

@@ -17,6 +17,7 @@
 #include "base/archive.hpp"
 #include "base/enum_array.hpp"
 #include "base/error.hpp"
+#include "base/part.hpp"
 #include "base/time.hpp"
 #include "consensus/ledger/ledger.hpp"
 
@@ -89,16 +90,20 @@ struct FleetCounters {
 
 struct Fleet {
   FleetBudget budget;
-  std::unique_ptr<consensus::Ledger> ledger;  // none until the board has joined
-  std::uint64_t machine_boot = 0;             // which boot of the machine the ledger lived in
-  std::uint64_t program = 0;                  // which build of the agent stepped it
+  PartPtr<consensus::Ledger> ledger;  // none until the board has joined
+  std::uint64_t machine_boot = 0;     // which boot of the machine the ledger lived in
+  std::uint64_t program = 0;          // which build of the agent stepped it
   bool left_fleet = false;  // drained, and its account is closed: no ledger until it is undrained
   std::uint32_t incarnation_left = 0;  // of the account that was closed
   TimeNs start_at = 0;  // the board joins no earlier: leases of an earlier founding must end
-  bool found_at_start = false;    // whether it then takes a founder's equal share
-  TimeNs tick_at = kNever;        // the ledger's next tick
-  bool told_fenced = true;        // what the last notice on the fence said
-  std::vector<SeenCommand> seen;  // operators' commands that were carried out, until they expire
+  bool found_at_start = false;  // whether it then takes a founder's equal share
+  TimeNs tick_at = kNever;      // the ledger's next tick
+  bool told_fenced = true;      // what the last notice on the fence said
+  // Operators' commands that were carried out. A wall clock may go back, so a command that was
+  // forgotten because it had expired may seem fresh again. Invariant: a command that was carried
+  // out is in `seen`, or expires no later than `forgotten_until_wall`; neither is done again.
+  std::vector<SeenCommand> seen;
+  TimeNs forgotten_until_wall = 0;
   FleetCounters counters;
   // What is enforced now: the floor plus the share; kUnlimited where there is no budget.
   Amounts enforced{kUnlimited, kUnlimited, kUnlimited};
@@ -114,6 +119,9 @@ struct Fleet {
   [[nodiscard]] bool out() const { return left_fleet || (ledger && ledger->leaving()); }
   // Whether the board may use only its floor because its peers do not acknowledge its messages.
   [[nodiscard]] bool fenced(TimeNs now) const { return on_floor(now) && !out(); }
+  [[nodiscard]] bool knows_command(std::string_view id) const;
+  // Forgets expired commands, those that expired first, and keeps the last kCommandsKept.
+  void forget_commands(TimeNs wall_ns);
   void archive(Archive& ar, const FleetConfig& config, std::string_view self);
 };
 

@@ -16,6 +16,7 @@ inline constexpr std::size_t kTrainersMax = 64;  // names on the allow-list
 inline constexpr std::size_t kNameBytesMax = 32;
 inline constexpr std::size_t kParamsBytesMax = 16 * 1024;
 inline constexpr std::size_t kReasonBytesMax = 240;
+inline constexpr std::size_t kPromoteLimitsBytesMax = 256;
 inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 53;  // exact in a double
 inline constexpr std::uint64_t kReportEveryMax = 1'000'000'000;
 inline constexpr std::uint32_t kShareWholePpm = 1'000'000;
@@ -29,6 +30,7 @@ inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 50;
 inline constexpr std::size_t kMembersMax = 1024;
 inline constexpr std::size_t kCommandIdBytesMax = 64;
 inline constexpr std::size_t kCommandsSeenMax = 1024;           // remembered until they expire
+inline constexpr std::size_t kCommandsKept = 64;                // and the last ones for longer
 inline constexpr std::size_t kPeerMessagesMax = 256;            // heard between two ticks
 inline constexpr std::size_t kPeerMessageBytesMax = 60 * 1024;  // one MQTT message
 inline constexpr std::int64_t kAmountMax = 1'000'000'000'000;   // of any resource: a gigawatt
@@ -37,6 +39,12 @@ inline constexpr DurationNs kTickMax = kMinute;
 inline constexpr DurationNs kLeaseMax = kHour;
 inline constexpr int kLeaseTicksMin = 20;         // the ledger needs many tries within a lease
 inline constexpr DurationNs kYieldMax = kSecond;  // of a trainer that waits for other boards
+// A trainer that lived so long after it got ready, or wrote a new checkpoint, has not ended its
+// agent. After two deaths in a row those who were there are tried one at a time; after three a task
+// has failed.
+inline constexpr DurationNs kProvenAfter = 30 * kSecond;
+inline constexpr std::uint32_t kAgentDeathsTrial = 2;
+inline constexpr std::uint32_t kAgentDeathsMax = 3;
 inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
 inline constexpr DurationNs kSliceMax = kHour;
 
@@ -46,6 +54,9 @@ inline constexpr DurationNs kSliceMax = kHour;
 // A submission must fit one journal row and one line of the control socket with room to spare.
 static_assert(kParamsBytesMax + 4 * 1024 <= 64 * 1024);
 static_assert(kTasksEndedKept < kTasksLiveMax);
+static_assert(kPromoteLimitsBytesMax + 64 <= kParamsBytesMax);
+static_assert(kCommandsKept < kCommandsSeenMax);
+static_assert(kAgentDeathsTrial < kAgentDeathsMax);
 static_assert(kSliceMin < kSliceMax);
 static_assert(kTimeMax + kDeadlineMax <= INT64_MAX - kTimeMax);
 static_assert(kMemoryBytesMax <= INT64_MAX / static_cast<std::int64_t>(kTasksLiveMax + 1));

@@ -30,13 +30,19 @@ Task* State::find_live(TaskKey key) {
 const Task* State::find_live(TaskKey key) const { return const_cast<State*>(this)->find_live(key); }
 
 const Task* State::find_named(std::string_view task) const {
-  for (const Task& t : live) {
-    if (t.spec.name == task) return &t;
-  }
-  for (auto t = ended.rbegin(); t != ended.rend(); ++t) {
+  for (auto t = live.rbegin(); t != live.rend(); ++t) {
     if (t->spec.name == task) return &*t;
   }
+  for (auto t = ended.rbegin(); t != ended.rend(); ++t) {
+    if ((*t)->spec.name == task && !(*t)->removed) return &**t;
+  }
   return nullptr;
+}
+
+bool State::had_name(std::string_view task) const {
+  const auto named = [task](const Task& t) { return t.spec.name == task; };
+  return std::any_of(live.begin(), live.end(), named) ||
+         std::any_of(ended.begin(), ended.end(), [&](const Part<Task>& t) { return named(*t); });
 }
 
 const Task* State::find_any(TaskKey key) const {
@@ -75,6 +81,8 @@ void State::archive(Archive& ar) {
   ar(draining);
   ar(agent_minus_machine);
   fleet.archive(ar, config.fleet, config.node);
+  // Agents of before did not note it, but forgot nothing that had not expired.
+  if (!ar.since(4)) fleet.forgotten_until_wall = now + wall_minus_agent;
   bool has_policy = policy != nullptr;
   ar(has_policy);
   if (ar.failed()) return;
@@ -98,6 +106,20 @@ std::uint64_t State::digest() {
   return ar.digest();
 }
 
+bool is_on_floor(const State& state, TimeNs now) {
+  return state.fleet.on_floor(now + fence_margin(state.config.slice, state.config.fleet.lease));
+}
+
+Amounts enforced_at(const State& state, TimeNs now) {
+  Amounts out = state.fleet.enforced;
+  if (!state.fleet.member() || !is_on_floor(state, now)) return out;
+  const FleetMember* self = state.fleet.budget.member(state.config.node);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (out[r] != kUnlimited) out[r] = self == nullptr ? 0 : self->floor[r];
+  }
+  return out;
+}
+
 Bytes encode(State& state) {
   Bytes out;
   Archive ar = Archive::writer(out);
@@ -116,14 +138,18 @@ bool fits_limits(const Task& t) {
   const bool times = is_instant(t.accepted_at) && is_instant(t.state_since) &&
                      is_instant(t.heard_at) && is_instant(t.ready_at) && is_instant(t.grant_at) &&
                      is_instant(t.checkpoint_at) && is_due(t.slice_ends_at) && is_due(t.retry_at) &&
-                     t.deadline_at >= -kTimeMax && t.busy_ns >= 0 && t.busy_ns <= kTimeMax;
+                     t.deadline_at >= -kTimeMax && t.busy_ns >= 0 && t.busy_ns <= kTimeMax &&
+                     t.busy_heard_ns >= 0 && t.busy_heard_ns <= kTimeMax;
   const bool spec = t.spec.deadline_wall <= kTimeMax + kDeadlineMax &&
                     t.spec.deadline_after <= kDeadlineMax && t.spec.memory_bytes >= 0 &&
                     t.spec.memory_bytes <= kMemoryBytesMax && t.spec.report_every >= 1 &&
-                    t.spec.report_every <= kReportEveryMax;
+                    t.spec.report_every <= kReportEveryMax && t.spec.promote.fits_limits() &&
+                    (!t.spec.promote.wanted || t.spec.name.size() <= kPromotedNameBytesMax) &&
+                    t.promotion.fits_limits();
   const bool costs = t.restore_ns >= 0 && t.restore_ns <= kTimeMax && t.checkpoint_ns >= 0 &&
                      t.checkpoint_ns <= kTimeMax;
-  return samples && times && costs && spec && t.rate >= 0.0 && t.rate <= 1e300;
+  return samples && times && costs && spec && t.time_sheet.fits_limits() && t.rate >= 0.0 &&
+         t.rate <= 1e300;
 }
 
 bool holds_lane(TaskState state) {

@@ -14,6 +14,7 @@
 #include "agent/policies/policy.hpp"
 #include "base/archive.hpp"
 #include "base/error.hpp"
+#include "base/part.hpp"
 #include "power/model/meter.hpp"
 
 namespace laird::core {
@@ -47,9 +48,9 @@ struct State {
   TaskKey next_key = 1;
   CoreConfig config;
   std::vector<Lane> lanes;
-  std::vector<Task> live;       // ascending by key
-  std::vector<Task> ended;      // in the order they ended, the oldest dropped first
-  std::vector<TaskKey> wanted;  // chosen by a policy, waiting for memory to start
+  std::vector<Task> live;         // ascending by key
+  std::vector<Part<Task>> ended;  // in the order they ended, the oldest dropped first
+  std::vector<TaskKey> wanted;    // chosen by a policy, waiting for memory to start
   std::unique_ptr<policies::Policy> policy;
   Counters counters;
   power::Meter meter;  // energy of the board and of each task
@@ -65,8 +66,11 @@ struct State {
 
   [[nodiscard]] Task* find_live(TaskKey key);
   [[nodiscard]] const Task* find_live(TaskKey key) const;
-  [[nodiscard]] const Task* find_named(std::string_view task) const;  // live first, then ended
+  [[nodiscard]] const Task* find_named(
+      std::string_view task) const;  // live first, then ended; the newest
   [[nodiscard]] const Task* find_any(TaskKey key) const;
+  // Some task, put away or not, has or had this name.
+  [[nodiscard]] bool had_name(std::string_view task) const;
   [[nodiscard]] std::int64_t memory_used_bytes() const;
   // Nothing is left on it, tasks or shares: it can be switched off.
   [[nodiscard]] bool drained() const {
@@ -82,6 +86,11 @@ struct State {
   std::vector<policies::Candidate> candidates_;
   policies::Decision decision_;
 };
+
+// Whether at `now`, which may be later than the state, the board may use its floor and no more.
+[[nodiscard]] bool is_on_floor(const State& state, TimeNs now);
+// What it enforces at `now`. A share ends with the fence, whether an event has said so or not.
+[[nodiscard]] Amounts enforced_at(const State& state, TimeNs now);
 
 [[nodiscard]] Bytes encode(State& state);
 // `format`: of the journal it comes from (agent/journal/reader.hpp).

@@ -167,6 +167,11 @@ void TaskSpec::archive(Archive& ar) {
   ar.bounded(lane, LaneKind::kCpu);
   ar(deadline_after, deadline_wall, target_loss, memory_bytes);
   ar(report_every, planned_samples, seed, splittable);
+  if (ar.since(4)) ar(weight_milli);
+  if (ar.since(5)) {
+    ar(promote);
+    ar.text(promotes, kNameBytesMax);
+  }
 }
 
 bool TaskSpec::same_as(const TaskSpec& other) const {
@@ -192,6 +197,30 @@ void Task::archive(Archive& ar) {
   ar(forecast);
   ar(lane, grant_until, grant_from, share_ppm, grant_at, slice_ends_at, rate);
   ar(busy_ns, switches, grants, grants_since_ready, energy_uj);
+  if (ar.since(4)) {
+    ar(time_sheet);
+    ar(agent_deaths);
+  }
+  if (ar.since(5)) {
+    ar(busy_heard_ns);
+    ar(promotion);
+    ar(submitted_digest);
+    ar(fresh);
+    ar(removed);
+    ar(recalled);
+  } else {
+    busy_heard_ns = busy_ns;
+  }
+}
+
+bool is_to_be_promoted(const Task& task) {
+  return task.outcome == Outcome::kSucceeded && task.spec.promote.wanted;
+}
+
+bool is_waiting_for_peers(const Task& task, TimeNs now) {
+  // A back-off that a restart of the agent cut short is none of this.
+  return task.state == TaskState::kReady && task.crashes == 0 && task.retry_at > now &&
+         task.retry_at <= now + kYieldMax;
 }
 
 }  // namespace laird::core

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "agent/core/state/limits.hpp"
+#include "agent/core/state/promotion.hpp"
+#include "agent/core/state/time_sheet.hpp"
 #include "base/archive.hpp"
 #include "base/enum_array.hpp"
 #include "base/time.hpp"
@@ -29,7 +31,15 @@ struct ProcessRef {
   }
 };
 
-// What the submitter asked for; never changes after acceptance.
+// What a task's success is worth beside that of others: 0.1 to 100, in thousandths.
+inline constexpr std::uint32_t kWeightMilliOne = 1000;
+inline constexpr std::uint32_t kWeightMilliMin = 100;
+inline constexpr std::uint32_t kWeightMilliMax = 100'000;
+[[nodiscard]] constexpr bool is_weight(std::uint32_t milli) {
+  return milli >= kWeightMilliMin && milli <= kWeightMilliMax;
+}
+
+// What the submitter asked for; after acceptance only an edit changes it.
 struct TaskSpec {
   std::string name;
   std::string trainer;        // a name on the board's allow-list
@@ -44,12 +54,19 @@ struct TaskSpec {
   std::uint64_t planned_samples = 0;  // epochs times data, 0 when the author did not say
   std::uint64_t seed = 0;
   bool splittable = false;
+  std::uint32_t weight_milli = kWeightMilliOne;  // what its success is worth, in thousandths
   // Trains one model with other boards. Follows from `params`, which the core does not read, so it
   // is not archived: agent/settings/cotrain_task sets it where tasks are parsed and brought back.
   bool cotrain = false;
+  PromoteSpec promote;  // what is to follow when it has succeeded
+  std::string
+      promotes;  // of a promotion: the task whose model it promotes, in whose folder it works
 
+  [[nodiscard]] double weight() const { return static_cast<double>(weight_milli) / 1000.0; }
   void archive(Archive& ar);
   [[nodiscard]] bool same_as(const TaskSpec& other) const;
+  // The name of the folder that its trainer works in.
+  [[nodiscard]] const std::string& folder() const { return promotes.empty() ? name : promotes; }
 };
 
 // The life of a task. A state says whether a trainer process exists and what it is doing.
@@ -106,6 +123,9 @@ using OutcomeCounts = EnumArray<Outcome, std::uint64_t, 6>;
 // Whether the pair is listed: for those few places where the answer to "may I" is data.
 [[nodiscard]] bool is_listed(TaskState state, Trigger trigger);
 
+// How the note of a co-training task begins once its group has a model.
+inline constexpr std::string_view kGroupNote = "made by ";
+
 struct Task {
   TaskKey key = 0;
   TaskSpec spec;
@@ -147,14 +167,34 @@ struct Task {
   TimeNs slice_ends_at = 0;
   double rate = 0.0;
 
-  DurationNs busy_ns = 0;
-  std::uint32_t switches = 0;  // times it took over a lane from another task
+  DurationNs busy_ns = 0;        // its time on a lane, up to when it last left one
+  DurationNs busy_heard_ns = 0;  // of that, up to its last report
+  std::uint32_t switches = 0;    // times it took over a lane from another task
   std::uint32_t grants = 0;
   std::uint32_t grants_since_ready = 0;
   std::int64_t energy_uj = -1;  // once it has ended; -1: not metered
+  TimeSheet time_sheet;         // what its time went to
+  // How often in a row its agent ended while its trainer lived and had not proven itself yet
+  // (limits.hpp). A start is journalled before it happens, so a trainer that ends its agent at once
+  // is counted too.
+  std::uint32_t agent_deaths = 0;
+  Promotion promotion;  // of a promotion, once it is known
+  // Of the spec as it was submitted, once an edit changed it; 0: it is as it was submitted.
+  std::uint64_t submitted_digest = 0;
+  bool fresh = false;    // it took the name of an earlier one, whose checkpoints are not its own
+  bool removed = false;  // put away by an operator: nobody is shown it, and its name is free
+  TaskKey recalled = 0;  // the earlier run that its forecast began from; 0: none
+
+  // Its trainer finds nothing in its folder: the task is new, and what is there is another's.
+  [[nodiscard]] bool begins_afresh() const { return fresh && restore_ns == 0; }
 
   [[nodiscard]] ProcessRef process() const { return {key, attempt}; }
   void archive(Archive& ar);
 };
+
+// It has succeeded, and its model is to be promoted.
+[[nodiscard]] bool is_to_be_promoted(const Task& task);
+// Ready, but its trainer said that it has nothing to do yet: it waits for other boards.
+[[nodiscard]] bool is_waiting_for_peers(const Task& task, TimeNs now);
 
 }  // namespace laird::core

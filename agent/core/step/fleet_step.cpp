@@ -2,6 +2,7 @@
 // shares, and carries out the operators' commands. The ledger itself is in consensus/ledger;
 // docs/ledger.md explains it.
 #include <algorithm>
+#include <utility>
 
 #include "agent/core/step/fleet_need.hpp"
 #include "agent/core/step/stepper.hpp"
@@ -19,7 +20,7 @@ constexpr TimeNs kIncarnationsBegin = 1'577'836'800LL * kSecond;  // 2020-01-01
 std::uint32_t incarnation_at(TimeNs wall_ns) {
   const TimeNs seconds = (wall_ns - kIncarnationsBegin) / kSecond;
   return static_cast<std::uint32_t>(
-      std::clamp<TimeNs>(seconds, 2, static_cast<TimeNs>(consensus::kIncarnationMax)));
+      std::clamp<TimeNs>(seconds, 2, static_cast<TimeNs>(consensus::kIncarnationOfClockMax)));
 }
 
 }  // namespace
@@ -77,7 +78,8 @@ void Stepper::begin_ledger(std::uint32_t incarnation) {
 
 // Begins a new account of this board, which holds nothing.
 void Stepper::begin_again(std::uint32_t last) {
-  begin_ledger(std::max(last + 1, incarnation_at(wall_now())));
+  const std::uint32_t next = std::min(last, consensus::kIncarnationMax - 1) + 1;
+  begin_ledger(std::max(next, incarnation_at(wall_now())));
 }
 
 // Only a founder that was never seen before starts with a founder's equal share. Every other board
@@ -208,13 +210,27 @@ void Stepper::on(const PeersHeard& e) {
     const Result<consensus::Message> message = consensus::decode(m.bytes);
     // Founders that are no members (any more) are heard too: they may have an edge to close.
     const consensus::NodeId from = node_number(m.from);
-    if (!message || !fleet.ledger || name_of(fleet.budget, from) == nullptr) {
+    const bool known = name_of(fleet.budget, from) != nullptr;
+    if (!message || !fleet.ledger || !known) {
       ++fleet.counters.peer_messages_refused;
+      if (known && fleet.ledger) note_wire_version(m);
       continue;
     }
     fleet.ledger->on_message(from, *message, s_.now, out);
   }
   send(out);
+}
+
+// Boards of two wire versions do not understand each other and stay on their floors. An operator is
+// told once for each peer and version.
+void Stepper::note_wire_version(const PeerMessage& m) {
+  const std::optional<std::uint8_t> version = consensus::other_wire_version(m.bytes);
+  if (!version || !s_.fleet.ledger->note_other_wire(node_number(m.from), *version)) return;
+  const bool older = *version < consensus::kWireVersion;
+  out_.push_back({Notice{NoticeKind::kWire, "board " + m.from + " speaks wire version " +
+                                                std::to_string(*version) + ", this board " +
+                                                std::to_string(consensus::kWireVersion) +
+                                                ": upgrade " + (older ? m.from : "this board")}});
 }
 
 void Stepper::send(const consensus::Out& out) {
@@ -236,17 +252,24 @@ void Stepper::send(const consensus::Out& out) {
 void Stepper::on(const OperatorCommand& e) {
   Fleet& fleet = s_.fleet;
   const TimeNs wall = wall_now();
-  std::erase_if(fleet.seen, [wall](const SeenCommand& c) { return c.expires_wall < wall; });
+  fleet.forget_commands(wall);
   if (e.expires_wall < wall) {
     ++fleet.counters.commands_refused;
     refuse(e.request, Code::kRefused, "the command has expired");
     return;
   }
-  const bool repeated = std::any_of(fleet.seen.begin(), fleet.seen.end(),
-                                    [&](const SeenCommand& c) { return c.id == e.id; });
-  if (repeated) {
+  if (fleet.knows_command(e.id)) {
     ++fleet.counters.commands_repeated;
     out_.push_back({Answer{e.request, true, Code::kInvalid, 0, "done before", true}});
+    return;
+  }
+  if (e.expires_wall <= fleet.forgotten_until_wall) {
+    ++fleet.counters.commands_refused;
+    refuse(e.request, Code::kRefused,
+           "it may have been done before: commands that expire within the next " +
+               std::to_string((fleet.forgotten_until_wall - wall) / kSecond + 1) +
+               " s are forgotten here, because this board's clock was set back; set the clock, "
+               "then send the command anew");
     return;
   }
   if (fleet.seen.size() >= kCommandsSeenMax) {
@@ -256,6 +279,7 @@ void Stepper::on(const OperatorCommand& e) {
   }
   ++fleet.counters.commands;
   fleet.seen.push_back({e.id, e.expires_wall});
+  by_ = e.by;
   std::visit([this](const auto& body) { on(body); }, e.body);
 }
 
@@ -306,8 +330,9 @@ void Stepper::enforce_shares() {
   if (!fleet.member()) return;
   const TimeNs until = s_.now + fence_margin(s_.config.slice, s_.config.fleet.lease);
   const bool on_floor = fleet.on_floor(until);
-  const bool fenced = fleet.fenced(until);
-  const consensus::Shares shares = on_floor ? consensus::Shares{} : fleet.ledger->effective(s_.now);
+  const bool fenced = on_floor && !fleet.out();
+  const consensus::Shares shares =
+      on_floor ? consensus::Shares{} : std::as_const(fleet.ledger)->effective(s_.now);
   const FleetMember* self = fleet.budget.member(s_.config.node);
   for (std::size_t r = 0; r < kResources; ++r) {
     const std::int64_t divided = fleet.budget.divided_at(static_cast<Resource>(r), wall_now());
@@ -328,8 +353,8 @@ void Stepper::enforce_shares() {
   }
 }
 
-// The power share becomes a cap of the governor; the cpu and gpu shares limit the lanes' time. That
-// works on every board, with or without control groups.
+// The power share becomes a cap of the governor; the cpu and gpu shares limit the time of the lanes
+// that have something to run. That works on every board, with or without control groups.
 void Stepper::apply_shares() {
   const Amounts& enforced = s_.fleet.enforced;
   const std::int64_t power_mw = enforced[Resource::kPower];
@@ -337,7 +362,10 @@ void Stepper::apply_shares() {
                                 ? std::nullopt
                                 : std::optional(std::clamp<std::int64_t>(power_mw, 1, kCapMwMax)));
   Amounts whole{};
+  const bool idle = std::none_of(s_.lanes.begin(), s_.lanes.end(),
+                                 [this](const Lane& lane) { return is_wanted(lane); });
   for (const Lane& lane : s_.lanes) {
+    if (!idle && !is_wanted(lane)) continue;
     whole[Resource::kCpu] += lane.config.cores_milli;
     if (lane.config.kind == LaneKind::kGpu) whole[Resource::kGpu] += 1'000'000;
   }

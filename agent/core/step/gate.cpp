@@ -86,6 +86,14 @@ double take_mean_above_ends(LaneGate& gate, DurationNs passed) {
   return above;
 }
 
+std::int64_t other_rungs_permille(const power::Governor& governor) {
+  std::int64_t left = power::kLevelFull;
+  for (std::size_t i = 1; i < power::kRungCount; ++i) {
+    left = left * governor.level(static_cast<power::Rung>(i)) / power::kLevelFull;
+  }
+  return left;
+}
+
 std::uint32_t quota_milli(std::uint32_t cores_milli, std::uint32_t share_ppm,
                           std::int32_t level_permille) {
   const std::uint64_t milli = static_cast<std::uint64_t>(cores_milli) * share_ppm / kShareWholePpm *

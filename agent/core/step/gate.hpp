@@ -40,6 +40,9 @@ void end_spell(LaneGate& gate, TimeNs now);
 // reading and this one. The next interval begins now.
 [[nodiscard]] double take_mean_above_ends(LaneGate& gate, DurationNs passed);
 
+// What the rungs beside the gate leave of a busy lane's dynamic power.
+[[nodiscard]] std::int64_t other_rungs_permille(const power::Governor& governor);
+
 // A trainer's CPU in thousandths of a core; at least one, as none would stop it for good.
 [[nodiscard]] std::uint32_t quota_milli(std::uint32_t cores_milli, std::uint32_t share_ppm,
                                         std::int32_t level_permille);

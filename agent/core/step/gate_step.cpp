@@ -15,15 +15,6 @@ constexpr std::uint32_t kPpmPerPermille = kShareWholePpm / 1000;
 
 }  // namespace
 
-// What the rungs beside the gate leave of a busy lane's dynamic power.
-std::int64_t Stepper::other_rungs_permille() const {
-  std::int64_t left = kPermille;
-  for (std::size_t i = 1; i < power::kRungCount; ++i) {
-    left = left * s_.power.governor.level(static_cast<power::Rung>(i)) / kPermille;
-  }
-  return left;
-}
-
 std::uint32_t Stepper::quota_of(const Lane& lane, std::uint32_t share_ppm) const {
   return quota_milli(lane.config.cores_milli, share_ppm,
                      s_.power.governor.level(power::Rung::kCpuQuota));
@@ -88,7 +79,7 @@ void Stepper::note_held_back() {
     held = held || (wanted && lane.gate.ceiling_ppm < allowed);
     busy = busy || !lane.running.empty();
   }
-  held = held || (busy && other_rungs_permille() < kPermille);
+  held = held || (busy && other_rungs_permille(s_.power.governor) < kPermille);
   TimeNs& since = s_.power.held_since;
   since = !held ? kNever : std::min(since, s_.now);
 }

@@ -2,6 +2,7 @@
 
 #include "agent/core/step/gate.hpp"
 #include "agent/core/step/stepper.hpp"
+#include "agent/core/step/time_sheet.hpp"
 #include "base/require.hpp"
 
 namespace laird::core {
@@ -20,6 +21,8 @@ void Stepper::move(Task& task, Trigger trigger) {
 void Stepper::decide(Task& task, Outcome outcome, std::string reason) {
   LAIRD_REQUIRE(task.outcome == Outcome::kNone, "an outcome is decided once");
   task.outcome = outcome;
+  // What is told of a group's model is who made it, and without whom.
+  if (task.reason.starts_with(kGroupNote)) reason += "; " + task.reason;
   task.reason = clipped(std::move(reason));
   if (!has_process(task.state)) {
     move(task, Trigger::kEnd);
@@ -28,7 +31,9 @@ void Stepper::decide(Task& task, Outcome outcome, std::string reason) {
   leave_lane(task);
   const bool stop_sent = task.state == TaskState::kEvicting || task.state == TaskState::kPausing;
   move(task, Trigger::kDecide);
-  if (!stop_sent) out_.push_back({StopTrainer{task.process()}});
+  if (stop_sent) return;
+  if (is_to_be_promoted(task)) out_.push_back({ExportModel{task.process()}});
+  out_.push_back({StopTrainer{task.process()}});
 }
 
 void Stepper::crash(Task& task, std::string why) {
@@ -39,6 +44,10 @@ void Stepper::crash(Task& task, std::string why) {
   task.samples = task.checkpoint_samples;
   task.checkpoint_asked = false;
   task.reason = clipped(std::move(why));
+  task.time_sheet.crash = task.reason;
+  const TimeUse use = crash_use(task);
+  task.time_sheet.count(use);
+  task.time_sheet.lost(use);
   move(task, Trigger::kCrashed);
   const TrainerTiming& timing = s_.config.timing;
   if (task.crashes >= timing.attempts_max) {
@@ -63,6 +72,7 @@ void Stepper::leave_lane(Task& task) {
 }
 
 void Stepper::sweep_ended() {
+  std::vector<Task> promotions;
   for (Task& task : s_.live) {
     if (task.state != TaskState::kEnded) continue;
     if (s_.policy != nullptr) s_.policy->forget(task.key);
@@ -74,8 +84,13 @@ void Stepper::sweep_ended() {
     std::erase(s_.wanted, task.key);
     if (s_.ended.size() == kTasksEndedKept) s_.ended.erase(s_.ended.begin());
     s_.ended.push_back(task);
+    if (is_to_be_promoted(task)) promotions.push_back(make_promotion(task));
   }
   std::erase_if(s_.live, [](const Task& t) { return t.state == TaskState::kEnded; });
+  for (Task& task : promotions) {
+    out_.push_back({TaskChanged{task.key, TaskState::kQueued, Outcome::kNone}});
+    s_.live.push_back(std::move(task));
+  }
 }
 
 Task* Stepper::addressed(const ProcessRef& process) {

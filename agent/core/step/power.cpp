@@ -151,7 +151,7 @@ void Stepper::carry_out(const power::Move& move) {
 std::int64_t Stepper::between_readings_mw() {
   PowerState& p = s_.power;
   const DurationNs passed = s_.now - p.read_at;
-  const std::int64_t others = other_rungs_permille();
+  const std::int64_t others = other_rungs_permille(p.governor);
   double between_mw = 0.0;
   for (Lane& lane : s_.lanes) {
     LaneGate& gate = lane.gate;
@@ -169,7 +169,7 @@ std::int64_t Stepper::between_readings_mw() {
 // What the board would draw on average at the present ceilings, by a reading and by what ran.
 std::int64_t Stepper::mean_power_mw(std::int64_t total_mw) {
   PowerState& p = s_.power;
-  const std::int64_t others = other_rungs_permille();
+  const std::int64_t others = other_rungs_permille(p.governor);
   std::array<double, 2> seen = {0.0, 0.0};
   std::array<double, 2> missing = {0.0, 0.0};  // mean less shown, in full use of the kind
   for (Lane& lane : s_.lanes) {

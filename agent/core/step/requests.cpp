@@ -20,8 +20,9 @@ void Stepper::refuse(std::uint64_t request, Code code, std::string text) {
 }
 
 Task* Stepper::live_named(std::string_view task) {
-  for (Task& t : s_.live) {
-    if (t.spec.name == task) return &t;
+  // The newest: one that was replaced may still be ending.
+  for (auto t = s_.live.rbegin(); t != s_.live.rend(); ++t) {
+    if (t->spec.name == task) return &*t;
   }
   return nullptr;
 }
@@ -35,6 +36,9 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
     return fail(Code::kRefused, "the board is draining; submit elsewhere, or `lairctl undrain` it");
   }
   if (spec.name.empty()) return fail(Code::kInvalid, "the task has no name");
+  if (!is_weight(spec.weight_milli)) {
+    return fail(Code::kInvalid, "weight must be 0.1 to 100");
+  }
   if (spec.report_every < 1 || spec.report_every > kReportEveryMax) {
     return fail(Code::kInvalid, "report_every must be 1 to " + std::to_string(kReportEveryMax));
   }
@@ -67,6 +71,7 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
   if (deadline_of(spec, s_.now) <= s_.now) {
     return fail(Code::kRefused, "its deadline has passed already");
   }
+  LAIRD_TRY(check_promotion(spec));
   if (s_.live.size() >= kTasksLiveMax) {
     return fail(Code::kFull, "the board holds " + std::to_string(kTasksLiveMax) +
                                  " unfinished tasks, the limit; wait or cancel one");
@@ -80,13 +85,40 @@ Status admits(const State& state, const TaskSpec& spec) {
   return Stepper(const_cast<State&>(state), none).check_admission(spec);
 }
 
+namespace {
+
+// A curve of fewer points says too little about the next one.
+constexpr std::uint32_t kRecalledPointsMin = 6;
+
+// The newest run that has ended of the same trainer with the same parameters; else of the same
+// trainer under the same name, as a task that is trained again every night on that night's data. A
+// run that only looked the same is let go by the forecaster itself.
+[[nodiscard]] const Task* earlier_run(const State& state, const TaskSpec& spec) {
+  const Task* named = nullptr;
+  for (auto at = state.ended.rbegin(); at != state.ended.rend(); ++at) {
+    const Task& task = **at;
+    if (task.spec.trainer != spec.trainer || !task.spec.promotes.empty()) continue;
+    if (task.forecast.trace().size() < kRecalledPointsMin) continue;
+    if (task.spec.params == spec.params) return &task;
+    if (named == nullptr && task.spec.name == spec.name) named = &task;
+  }
+  return named;
+}
+
+}  // namespace
+
 void Stepper::on(const Submitted& e) {
   // The same submission again (a retry, or a config read at every start) is answered as the first
   // one was, and starts nothing.
-  if (const Task* known = s_.find_named(e.spec.name)) {
-    if (!known->spec.same_as(e.spec)) {
+  const Task* known = s_.find_named(e.spec.name);
+  const bool same = known != nullptr && is_same_submission(*known, e.spec);
+  // A task that replaces itself is one that is to be tried again, once it is over.
+  const bool again = e.replace && known != nullptr && known->state == TaskState::kEnded;
+  if (known != nullptr && (same ? !again : !e.replace)) {
+    if (!same) {
       refuse(e.request, Code::kExists,
-             "another task has the name '" + e.spec.name + "'; choose a new name");
+             "another task has the name '" + e.spec.name +
+                 "'; choose a new name, or take it over (`lairctl submit --replace`)");
       return;
     }
     const std::string how(known->state == TaskState::kEnded ? name(known->outcome)
@@ -98,13 +130,19 @@ void Stepper::on(const Submitted& e) {
     refuse(e.request, ok.error().code, ok.error().context);
     return;
   }
+  give_way(e.spec);
   Task task;
   task.key = s_.next_key++;
   task.spec = e.spec;
+  task.fresh = s_.had_name(e.spec.name);
   task.accepted_at = s_.now;
   task.state_since = s_.now;
   task.planned_samples = e.spec.planned_samples;
   task.deadline_at = deadline_of(e.spec, s_.now);
+  if (const Task* earlier = earlier_run(s_, task.spec)) {
+    task.recalled = earlier->key;
+    task.forecast.recall(earlier->forecast.trace());
+  }
   s_.live.push_back(std::move(task));
   out_.push_back({TaskChanged{s_.live.back().key, TaskState::kQueued, Outcome::kNone}});
   answer(e.request, s_.live.back().key, "accepted");
@@ -114,6 +152,11 @@ void Stepper::on(const CancelRequested& e) {
   Task* task = live_named(e.task);
   if (task == nullptr || task->outcome != Outcome::kNone) {
     const Task* known = s_.find_named(e.task);
+    if (Task* promotion = promotion_of(e.task)) {
+      decide(*promotion, Outcome::kCancelled, "cancelled with the task whose model it promotes");
+      answer(e.request, promotion->key, "its promotion is cancelled; the task itself succeeded");
+      return;
+    }
     if (known == nullptr) {
       refuse(e.request, Code::kNotFound, "no task '" + e.task + "'");
     } else if (known->outcome == Outcome::kCancelled) {
@@ -124,7 +167,8 @@ void Stepper::on(const CancelRequested& e) {
     }
     return;
   }
-  decide(*task, Outcome::kCancelled, "cancelled by an operator");
+  decide(*task, Outcome::kCancelled,
+         by_.empty() ? "cancelled by an operator" : "cancelled by " + std::string(by_));
   answer(e.request, task->key, "cancelled");
 }
 
@@ -149,7 +193,9 @@ void Stepper::on(const PauseRequested& e) {
   const bool stop_sent = task->state == TaskState::kEvicting;
   leave_lane(*task);
   std::erase(s_.wanted, task->key);
-  task->reason = "paused by an operator";
+  task->reason = clipped(by_.empty() ? "paused by an operator" : "paused by " + std::string(by_));
+  task->time_sheet.paused_by = by_.substr(0, kPausedByBytesMax);
+  task->time_sheet.count(TimeUse::kPaused);
   move(*task, Trigger::kPause);
   if (process && !stop_sent) out_.push_back({StopTrainer{task->process()}});
   answer(e.request, task->key, "paused");

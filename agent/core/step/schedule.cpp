@@ -116,8 +116,9 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
 // A trainer finishes what it was granted even when its agent hangs. So no grant of a board that
 // uses a share may last beyond the fence, whatever slice the policy wishes for.
 DurationNs Stepper::slice_max() const {
-  if (!s_.fleet.member() || s_.fleet.on_floor(s_.now)) return kSliceMax;
-  return std::clamp(s_.fleet.ledger->fence_deadline() - s_.now, kSliceMin, kSliceMax);
+  const Fleet& fleet = s_.fleet;
+  if (!fleet.member() || fleet.on_floor(s_.now)) return kSliceMax;
+  return std::clamp(fleet.ledger->fence_deadline() - s_.now, kSliceMin, kSliceMax);
 }
 
 void Stepper::grant(std::uint32_t index, Task& task, std::uint32_t share_ppm, DurationNs slice) {
@@ -165,6 +166,16 @@ void Stepper::start(Task& task) {
   out_.push_back({StartTrainer{task.process()}});
 }
 
+// The task that is alone for now, to find out whether its trainer ends the agent: the first of
+// those that were there at the last two deaths in a row and can run.
+Task* Stepper::on_trial() {
+  for (Task& task : s_.live) {
+    if (task.agent_deaths < kAgentDeathsTrial) continue;
+    if (has_process(task.state) || task.state == TaskState::kQueued) return &task;
+  }
+  return nullptr;
+}
+
 // Starts queued trainers while memory lasts: first what a policy asked for, then in order of
 // acceptance, so that a task is ready by the time its turn comes.
 void Stepper::start_what_fits() {
@@ -173,11 +184,13 @@ void Stepper::start_what_fits() {
                                 [](const Task& t) { return t.state == TaskState::kStarting; });
   const auto try_start = [&](Task& task) {
     if (task.state != TaskState::kQueued || task.spec.memory_bytes > free) return;
+    if (!folder_is_free(task)) return;
     if (starting >= kStartingMax) return;
     free -= task.spec.memory_bytes;
     ++starting;
     start(task);
   };
+  if (Task* trial = on_trial()) return try_start(*trial);
   while (!s_.wanted.empty()) {
     const TaskKey key = s_.wanted.front();
     Task* task = s_.find_live(key);

@@ -1,12 +1,17 @@
 #include "agent/core/step/step.hpp"
 
+#include <algorithm>
+
 #include "agent/core/step/stepper.hpp"
+#include "agent/core/step/time_sheet.hpp"
 #include "agent/placement/need.hpp"
 #include "base/require.hpp"
 
 namespace laird::core {
 
 void Stepper::on(const Booted& e) {
+  // Not the machine's end, which no trainer is to blame for, nor one that was asked for.
+  const bool agent_died = !s_.shutting_down && e.machine_boot == s_.fleet.machine_boot;
   s_.booted_at = s_.now;
   s_.wall_minus_agent = e.wall_ns - s_.now;
   s_.shutting_down = false;
@@ -36,8 +41,19 @@ void Stepper::on(const Booted& e) {
     task.share_ppm = 0;
     task.checkpoint_asked = false;
     task.samples = task.checkpoint_samples;
+    task.time_sheet.count(TimeUse::kAgentDown);
+    task.time_sheet.lost(TimeUse::kAgentDown);
     task.deadline_at = deadline_of(task.spec, task.accepted_at);
+    if (agent_died && has_process(task.state) && task.outcome == Outcome::kNone) {
+      ++task.agent_deaths;
+    }
     move(task, Trigger::kReboot);
+    if (task.agent_deaths >= kAgentDeathsMax) {
+      decide(task, Outcome::kFailed,
+             "the agent ended " + std::to_string(task.agent_deaths) +
+                 " times in a row while its trainer was starting, so the trainer is the likely "
+                 "cause");
+    }
   }
 }
 
@@ -83,6 +99,7 @@ void Stepper::on(const ShutdownRequested&) {
 
 void Stepper::apply(const Event& event) {
   LAIRD_REQUIRE(event.at >= s_.now, "time went back");
+  account_time(s_, event.at, std::holds_alternative<Booted>(event.body));
   s_.now = event.at;
   std::visit([this](const auto& body) { on(body); }, event.body);
   fleet_tick();
@@ -123,16 +140,34 @@ Status admissible(const State& state, const Event& event) {
   return check_config(booted->config);
 }
 
+namespace {
+
+// Which earlier run speaks in the task's forecast, and how loudly.
+[[nodiscard]] std::string recalled_text(const State& state, const Task& task) {
+  if (task.recalled == 0 || !task.forecast.recalls()) return "";
+  const auto end = static_cast<double>(task.planned_samples);
+  const double part = task.forecast.recalled_part(std::max(end, task.forecast.samples()));
+  const Task* earlier = state.find_any(task.recalled);
+  const std::string of = earlier == nullptr ? "task " + std::to_string(task.recalled)
+                                            : "'" + earlier->spec.name + "' (task " +
+                                                  std::to_string(task.recalled) + ")";
+  return "; the earlier run " + of + " has " +
+         std::to_string(static_cast<int>(100.0 * part + 0.5)) + "% of its forecast";
+}
+
+}  // namespace
+
 Result<std::string> explain(const State& state, std::string_view task) {
   const Task* found = state.find_named(task);
   if (found == nullptr) return fail(Code::kNotFound, "no task '" + std::string(task) + "'");
   if (found->state == TaskState::kEnded) {
     return std::string(name(found->outcome)) + ": " + found->reason;
   }
-  std::string out(name(found->state));
+  std::string out(throttled_now(state, *found) ? "throttled" : name(found->state));
   if (!found->reason.empty()) out += " (" + found->reason + ")";
   if (state.policy != nullptr) out += "; " + state.policy->explain(*found);
   out += "; " + placement::describe(placement::need_of(*found, found->rate, state.now));
+  out += recalled_text(state, *found);
   return out;
 }
 

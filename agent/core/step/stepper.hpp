@@ -21,6 +21,14 @@ class Stepper {
   void on(const PauseRequested& e);
   void on(const ResumeRequested& e);
 
+  // Names and edits (edits.cpp).
+  void on(const EditRequested& e);
+  void on(const RemoveRequested& e);
+  [[nodiscard]] static bool is_same_submission(const Task& known, const TaskSpec& spec);
+  void give_way(const TaskSpec& spec);
+  // No trainer of another task works in the folder that this one's will.
+  [[nodiscard]] bool folder_is_free(const Task& task) const;
+
   // Trainers (trainers.cpp).
   void on(const TrainerReady& e);
   void on(const TrainerProgressed& e);
@@ -29,6 +37,15 @@ class Stepper {
   void on(const TrainerFailed& e);
   void on(const TrainerExited& e);
   void on(const TrainerYielded& e);
+  // Promotions (promotion.cpp).
+  void on(const TrainerPromoted& e);
+  void on(const GroupNoted& e);
+  [[nodiscard]] Status check_promotion(const TaskSpec& spec) const;
+  [[nodiscard]] bool is_being_promoted(std::string_view task) const;
+  // The one that goes on with a task's model and has no outcome yet; nullptr if there is none.
+  [[nodiscard]] Task* promotion_of(std::string_view task);
+  [[nodiscard]] Task make_promotion(const Task& parent);
+
   // Ready, but it said that it has nothing to do yet.
   [[nodiscard]] bool is_waiting(const Task& task) const;
 
@@ -70,6 +87,7 @@ class Stepper {
   void set_wake();
   [[nodiscard]] TimeNs due_at(const Task& task) const;
   [[nodiscard]] TimeNs hang_at(const Task& task) const;
+  [[nodiscard]] TimeNs gone_by(const Task& task) const;
   void finish_shutdown();
   [[nodiscard]] TimeNs deadline_of(const TaskSpec& spec, TimeNs accepted_at) const;
 
@@ -81,6 +99,7 @@ class Stepper {
   [[nodiscard]] DurationNs slice_max() const;
   void start(Task& task);
   void start_what_fits();
+  [[nodiscard]] Task* on_trial();
   void make_room();
   [[nodiscard]] TimeNs overrun_at(const Lane& lane) const;
 
@@ -92,6 +111,7 @@ class Stepper {
   void come_back();
   void set_fleet_tick();
   void begin_ledger(std::uint32_t incarnation);
+  void note_wire_version(const PeerMessage& m);
   void adopt_budget(const FleetBudget& budget);
   void fleet_tick();
   void enforce_shares();
@@ -115,7 +135,6 @@ class Stepper {
   void note_held_back();
   [[nodiscard]] bool is_wanted(const Lane& lane) const;
   [[nodiscard]] std::int64_t part_of_kind_permille(const Lane& lane) const;
-  [[nodiscard]] std::int64_t other_rungs_permille() const;
   [[nodiscard]] bool continue_turn(std::uint32_t index);
   [[nodiscard]] std::uint32_t quota_of(const Lane& lane, std::uint32_t share_ppm) const;
 
@@ -127,6 +146,7 @@ class Stepper {
   State& s_;
   Effects& out_;
   bool lanes_changed_ = false;
+  std::string_view by_;  // the operator whose signed command is being done; empty: nobody's
 };
 
 }  // namespace laird::core

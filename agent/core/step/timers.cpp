@@ -15,6 +15,13 @@ bool wants_checkpoint(const Task& task) {
          !task.checkpoint_asked && task.samples > task.checkpoint_samples;
 }
 
+// Its agent died with its trainer there, and the trainer that it has now is young.
+bool is_unproven(const Task& task) {
+  return task.agent_deaths > 0 &&
+         (task.state == TaskState::kReady || task.state == TaskState::kRunning ||
+          task.state == TaskState::kPreempting);
+}
+
 }  // namespace
 
 TimeNs Stepper::deadline_of(const TaskSpec& spec, TimeNs accepted_at) const {
@@ -34,6 +41,15 @@ TimeNs Stepper::hang_at(const Task& task) const {
   return std::max(task.heard_at, task.grant_at) + patience;
 }
 
+// When a trainer that was told to go is killed. One that writes a model first has as long as one
+// that starts.
+TimeNs Stepper::gone_by(const Task& task) const {
+  const TrainerTiming& timing = s_.config.timing;
+  const bool exports = task.state == TaskState::kFinishing && is_to_be_promoted(task);
+  return std::max(task.state_since, task.heard_at) +
+         (exports ? std::max(timing.start_timeout, timing.stop_grace) : timing.stop_grace);
+}
+
 // The next instant at which `expire` would do something to this task.
 TimeNs Stepper::due_at(const Task& task) const {
   const TrainerTiming& timing = s_.config.timing;
@@ -49,9 +65,7 @@ TimeNs Stepper::due_at(const Task& task) const {
       break;
     case TaskState::kEvicting:
     case TaskState::kPausing:
-    case TaskState::kFinishing:
-      due = std::min(due, std::max(task.state_since, task.heard_at) + timing.stop_grace);
-      break;
+    case TaskState::kFinishing: due = std::min(due, gone_by(task)); break;
     case TaskState::kReady:
       if (is_waiting(task)) due = std::min(due, task.retry_at);
       break;
@@ -59,12 +73,14 @@ TimeNs Stepper::due_at(const Task& task) const {
     case TaskState::kPaused:
     case TaskState::kEnded: break;
   }
+  if (is_unproven(task)) due = std::min(due, task.ready_at + kProvenAfter);
   if (wants_checkpoint(task)) due = std::min(due, task.checkpoint_at + timing.checkpoint_every);
   return due;
 }
 
 void Stepper::expire(Task& task) {
   const TrainerTiming& timing = s_.config.timing;
+  if (is_unproven(task) && s_.now >= task.ready_at + kProvenAfter) task.agent_deaths = 0;
   if (task.outcome == Outcome::kNone && s_.now >= task.deadline_at) {
     decide(
         task, Outcome::kMissed,
@@ -94,7 +110,7 @@ void Stepper::expire(Task& task) {
     case TaskState::kEvicting:
     case TaskState::kPausing:
     case TaskState::kFinishing:
-      if (s_.now >= std::max(task.state_since, task.heard_at) + timing.stop_grace) {
+      if (s_.now >= gone_by(task)) {
         out_.push_back({KillTrainer{task.process()}});
         task.heard_at = s_.now;
       }

@@ -11,6 +11,8 @@ namespace {
 // How fast the rate of samples per second follows a new measurement.
 constexpr double kRateGain = 0.25;
 constexpr DurationNs kRateOver = 50 * kMillisecond;
+// The exit code of a process that SIGKILL ended. The agent never sends it without being asked to.
+constexpr std::int32_t kKilled = -9;
 
 // Asked to stop and not expected to do anything else.
 bool is_leaving(TaskState state) {
@@ -18,11 +20,18 @@ bool is_leaving(TaskState state) {
          state == TaskState::kFinishing;
 }
 
+// Its time on a lane up to now.
+DurationNs busy_at(const Task& task, TimeNs now) {
+  return task.busy_ns + (task.lane >= 0 ? now - task.grant_at : 0);
+}
+
 // A report counts by the time it speaks of: reports are merged on their way, and two that arrive
-// together would otherwise speak of a speed that nobody has.
+// together would otherwise speak of a speed that nobody has. What counts is the time on the lane
+// since the report before: a task that is throttled works in many short turns between two reports.
 void update_rate(Task& task, std::uint64_t samples, TimeNs now) {
-  if (task.state != TaskState::kRunning || samples <= task.samples || now <= task.heard_at) return;
-  const auto since = static_cast<double>(now - task.heard_at);
+  const DurationNs busy = busy_at(task, now) - task.busy_heard_ns;
+  if (task.state != TaskState::kRunning || samples <= task.samples || busy <= 0) return;
+  const auto since = static_cast<double>(busy);
   double measured = static_cast<double>(samples - task.samples) / (since / 1e9);
   // Shares change from slice to slice: what is kept is the rate with the whole lane.
   if (task.share_ppm > 0 && task.share_ppm < kShareWholePpm) {
@@ -35,6 +44,16 @@ void update_rate(Task& task, std::uint64_t samples, TimeNs now) {
 // A measured time, the newest counting half: trainers' checkpoints grow and shrink.
 void average_in(DurationNs& mean, DurationNs measured) {
   mean = mean == 0 ? measured : mean + (measured - mean) / 2;
+}
+
+// How a trainer ended that nobody had told to.
+std::string end_text(std::int32_t exit_code) {
+  if (exit_code >= 0) {
+    return "its trainer exited by itself with code " + std::to_string(exit_code);
+  }
+  const std::string text =
+      "its trainer was ended by signal " + std::to_string(-std::int64_t{exit_code});
+  return exit_code == kKilled ? text + ", which the kernel sends when memory runs out" : text;
 }
 
 }  // namespace
@@ -56,7 +75,9 @@ void Stepper::on(const TrainerReady& e) {
   }
   average_in(task->restore_ns, s_.now - task->state_since);
   task->heard_at = s_.now;
+  task->busy_heard_ns = busy_at(*task, s_.now);
   task->ready_at = s_.now;
+  task->time_sheet.saved();
   task->grants_since_ready = 0;
   task->reason.clear();
   move(*task, Trigger::kReady);
@@ -75,6 +96,7 @@ void Stepper::on(const TrainerProgressed& e) {
     return;
   }
   update_rate(*task, e.samples, s_.now);
+  task->busy_heard_ns = busy_at(*task, s_.now);
   task->samples = e.samples;
   task->loss = e.loss;
   task->best_loss = task->loss_known ? std::fmin(task->best_loss, e.loss) : e.loss;
@@ -103,10 +125,14 @@ void Stepper::on(const TrainerCheckpointed& e) {
     crash(*task, "its trainer spoke of a checkpoint before it was ready");
     return;
   }
-  if (e.samples > task->checkpoint_samples) task->crashes = 0;
+  if (e.samples > task->checkpoint_samples) {
+    task->crashes = 0;
+    task->agent_deaths = 0;
+  }
   task->checkpoint_samples = e.samples;
   task->checkpoint_at = s_.now;
   task->checkpoint_asked = false;
+  task->time_sheet.saved();
   if (!is_leaving(task->state)) task->heard_at = s_.now;
   if (task->state == TaskState::kPreempting) {
     average_in(task->checkpoint_ns, s_.now - task->state_since);
@@ -124,6 +150,12 @@ void Stepper::on(const TrainerDone& e) {
     return;
   }
   decide(*task, Outcome::kExhausted, "did all its planned work without reaching its target loss");
+}
+
+void Stepper::on(const GroupNoted& e) {
+  Task* task = addressed(e);
+  if (task == nullptr || is_leaving(task->state) || task->state == TaskState::kStarting) return;
+  task->reason = clipped(e.note);
 }
 
 void Stepper::on(const TrainerFailed& e) {
@@ -146,9 +178,7 @@ void Stepper::on(const TrainerExited& e) {
     move(*task, Trigger::kExited);
     return;
   }
-  crash(*task, e.exit_code < 0
-                   ? "its trainer was ended by signal " + std::to_string(-std::int64_t{e.exit_code})
-                   : "its trainer exited by itself with code " + std::to_string(e.exit_code));
+  crash(*task, end_text(e.exit_code));
 }
 
 void Stepper::on(const TrainerYielded& e) {
@@ -161,10 +191,6 @@ void Stepper::on(const TrainerYielded& e) {
   move(*task, Trigger::kGrantSpent);
 }
 
-bool Stepper::is_waiting(const Task& task) const {
-  // A back-off that a restart of the agent cut short is none of this.
-  return task.state == TaskState::kReady && task.crashes == 0 && task.retry_at > s_.now &&
-         task.retry_at <= s_.now + kYieldMax;
-}
+bool Stepper::is_waiting(const Task& task) const { return is_waiting_for_peers(task, s_.now); }
 
 }  // namespace laird::core

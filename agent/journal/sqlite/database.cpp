@@ -62,7 +62,7 @@ Statement& Statement::bind(int at, std::string_view text) {
 Statement& Statement::bind(int at, const Bytes& blob) {
   // A null pointer would bind NULL, not an empty blob.
   const void* data = blob.empty() ? static_cast<const void*>("") : blob.data();
-  sqlite3_bind_blob(stmt_.get(), at, data, static_cast<int>(blob.size()), SQLITE_TRANSIENT);
+  sqlite3_bind_blob(stmt_.get(), at, data, static_cast<int>(blob.size()), SQLITE_STATIC);
   return *this;
 }
 

@@ -22,6 +22,7 @@ class Statement {
   Statement() = default;
   Statement& bind(int at, std::int64_t value);
   Statement& bind(int at, std::string_view text);
+  // The bytes are not copied: they stay until the statement has run.
   Statement& bind(int at, const Bytes& blob);
   // True: a row is there. False: no more rows; the statement is reset and can run again.
   [[nodiscard]] Result<bool> step();

@@ -356,7 +356,9 @@ std::string canonical_text(const Value& document) {
   return out;
 }
 
-std::string hash_of(const Value& document) { return sha256_of(canonical_text(document)).substr(0, 16); }
+std::string hash_of(const Value& document) {
+  return sha256_of(canonical_text(document)).substr(0, 16);
+}
 
 json::ParseLimits instance_limits() {
   json::ParseLimits out;

@@ -117,7 +117,8 @@ void write_group(const Instance& instance, std::size_t group, bool area_only, Ro
 double rounded_by_steps(std::int64_t part, std::int64_t whole, int k) {
   const std::int64_t scaled = (k + 1) * part;
   if (scaled % whole == 0) return static_cast<double>(part) / static_cast<double>(whole);
-  return static_cast<double>(scaled / whole) / static_cast<double>(k);
+  const std::int64_t steps = scaled / whole;
+  return static_cast<double>(steps) / static_cast<double>(k);
 }
 
 double rounded_at_ends(std::int64_t part, std::int64_t whole, std::int64_t e) {

@@ -176,6 +176,7 @@ std::vector<std::size_t> queue(const Instance& instance, const Rows& rows, First
   }
   std::sort(keys.begin(), keys.end());
   std::vector<std::size_t> out;
+  out.reserve(keys.size());
   for (const auto& key : keys) out.push_back(std::get<3>(key));
   return out;
 }

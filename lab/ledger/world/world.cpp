@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/require.hpp"
+#include "base/split_mix.hpp"
 #include "consensus/codec.hpp"
 #include "lab/network/carry.hpp"
 
@@ -10,16 +11,21 @@ namespace laird::lab {
 namespace {
 constexpr std::size_t kHorizon = 64;  // the most ticks that a packet can be under way
 constexpr std::size_t kStaleMax = 4096;
+constexpr std::uint32_t kSecondsSince2020 = 220'000'000;
+// For how many ticks a lying broker treats a link in one way.
+constexpr std::int64_t kMoodTicks = 25;
 }  // namespace
 
 World::World(const consensus::LedgerConfig& config, std::shared_ptr<const NeighbourGraph> founders,
-             const NetworkConfig& network, std::uint64_t seed)
+             const NetworkConfig& network, std::uint64_t seed, const WorldOptions& options)
     : config_(config),
       founders_(std::move(founders)),
       members_(founders_),
       network_(network),
       random_(seed),
-      due_(kHorizon) {
+      due_(kHorizon),
+      options_(options),
+      seed_(seed) {
   LAIRD_REQUIRE(network_.delay_min >= 1 && network_.delay_max < static_cast<int>(kHorizon),
                 "a packet takes at least a tick and arrives within the horizon");
   const std::int64_t drift = config_.drift_ppm;
@@ -27,8 +33,53 @@ World::World(const consensus::LedgerConfig& config, std::shared_ptr<const Neighb
   for (const NodeId node : founders_->members()) {
     Board& b = boards_[node];
     b.drift_ppm = drift == 0 ? 0 : random_.between(-drift, drift);
-    b.ledger = std::make_unique<Ledger>(config_, node, 1, founders_, founders_, local_time(b));
+    const std::uint32_t incarnation =
+        options_.rebooted ? kSecondsSince2020 + random_.below(100'000'000) : 1;
+    b.ledger =
+        std::make_unique<Ledger>(config_, node, incarnation, founders_, founders_, local_time(b));
   }
+}
+
+bool World::honest(NodeId node) const {
+  return std::none_of(liars_.begin(), liars_.end(),
+                      [&](const Liar& l) { return l.node() == node; });
+}
+
+void World::stop_lies() {
+  for (Liar& l : liars_) l.stop();
+  options_.broker_lies = false;
+}
+
+std::uint32_t World::next_incarnation(std::uint32_t last) const {
+  if (!options_.real_incarnations) return last + 1;
+  return std::max(last + 1, kSecondsSince2020 + static_cast<std::uint32_t>(tick_));
+}
+
+// A broker that lies treats each link in its own way, for a while. True: the packet goes no further
+// now.
+bool World::broker_meddles(const Packet& packet) {
+  const auto mood_of = [&](std::int64_t period) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(packet.from) << 40) ^
+                              (static_cast<std::uint64_t>(packet.to) << 20) ^
+                              static_cast<std::uint64_t>(period);
+    return scrambled(key * kSplitMixStep + seed_) % 100;
+  };
+  const std::uint64_t mood = mood_of((tick_ + packet.from * 7) / kMoodTicks);
+  if (mood < 12) return true;  // drops everything
+  if (mood < 30) {             // keeps everything for later
+    if (stale_.size() < kStaleMax) stale_.push_back(packet);
+    return true;
+  }
+  if (mood < 45) {  // delivers late, and out of order
+    arrive_after(random_.between(5, static_cast<std::int64_t>(kHorizon) - 1), packet);
+    return true;
+  }
+  if (mood < 60) {  // delivers again and again
+    for (int copies = 0; copies < 3; ++copies) {
+      arrive_after(random_.between(1, static_cast<std::int64_t>(kHorizon) - 1), packet);
+    }
+  }
+  return false;
 }
 
 TimeNs World::local_time(const Board& board) const {
@@ -39,7 +90,7 @@ TimeNs World::local_time(const Board& board) const {
 const Ledger* World::newest(bool only_up) const {
   const Ledger* best = nullptr;
   const auto consider = [&](const Ledger* l) {
-    if (l == nullptr || l->registered().version == 0) return;
+    if (l == nullptr || l->registered().version == 0 || !honest(l->account().node)) return;
     const auto key = [](const Ledger& x) {
       return std::pair{x.founding_epoch(), x.registered().version};
     };
@@ -98,6 +149,7 @@ void World::post(NodeId from, consensus::Out& out) {
       stale_.push_back(p);
     }
     if (!connected(from, o.to)) continue;
+    if (options_.broker_lies && broker_meddles(p)) continue;
     carry(network_, random_, [&](std::int64_t delay) { arrive_after(delay, p); });
   }
   out.clear();
@@ -118,6 +170,9 @@ void World::deliver(const Packet& packet) {
     ++rejected_;
     return;
   }
+  for (Liar& l : liars_) {
+    if (l.node() == packet.to) l.overhear(*message);
+  }
   b.ledger->on_message(packet.from, *message, local_time(b), out_);
   post(packet.to, out_);
 }
@@ -134,6 +189,11 @@ void World::step() {
       ghosts_.push_back({b.ledger->account(), std::make_unique<Ledger>(*b.ledger)});
     }
     b.ledger->on_tick(local_time(b), out_);
+    for (Liar& l : liars_) {
+      const Ledger* known = newest();
+      if (l.node() != node || known == nullptr) continue;
+      l.speak(*b.ledger, known->registered(), static_cast<NodeId>(boards_.size()), out_);
+    }
     post(node, out_);
   }
 }
@@ -167,8 +227,8 @@ void World::restart_without_journal(NodeId node) {
   if (b.up || b.ledger == nullptr) return;
   const Account old = b.ledger->account();
   ghosts_.push_back({old, std::move(b.ledger)});
-  b.ledger = std::make_unique<Ledger>(config_, node, old.incarnation + 1, founders_, members_,
-                                      local_time(b));
+  b.ledger = std::make_unique<Ledger>(config_, node, next_incarnation(old.incarnation), founders_,
+                                      members_, local_time(b));
   b.up = true;
 }
 

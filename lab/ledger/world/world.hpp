@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "consensus/ledger/ledger.hpp"
+#include "lab/ledger/world/liar.hpp"
 #include "lab/ledger/world/random.hpp"
 
 namespace laird::lab {
@@ -37,6 +38,14 @@ struct Board {
   std::uint32_t partition = 0;
 };
 
+// How a world differs from the plain one.
+struct WorldOptions {
+  // Boards that begin anew take seconds since 2020 as their incarnation, as real ones do.
+  bool real_incarnations = false;
+  bool rebooted = false;     // all boards begin so: the fleet has to be founded by a roll call
+  bool broker_lies = false;  // the broker holds back, repeats and drops, link by link, as it likes
+};
+
 // The last state of an account whose board goes on under a later incarnation.
 struct Ghost {
   Account account;
@@ -46,7 +55,7 @@ struct Ghost {
 class World {
  public:
   World(const consensus::LedgerConfig& config, std::shared_ptr<const NeighbourGraph> founders,
-        const NetworkConfig& network, std::uint64_t seed);
+        const NetworkConfig& network, std::uint64_t seed, const WorldOptions& options = {});
 
   // One tick: packets that are due arrive, then every board's ledger ticks.
   void step();
@@ -57,6 +66,12 @@ class World {
   void set_members(NodeId node, std::shared_ptr<const NeighbourGraph> members);
   void cut(NodeId a, NodeId b, bool broken);
   void release_stale();  // delivers every copy that was kept back
+  // From now on that board lies.
+  void add_liar(NodeId node, std::uint64_t seed) { liars_.emplace_back(node, seed); }
+  void stop_lies();  // of members and of the broker
+  [[nodiscard]] const std::vector<Liar>& liars() const { return liars_; }
+  // Whether the board has never lied. What a liar's ledger says of itself is no measure.
+  [[nodiscard]] bool honest(NodeId node) const;
   // All boards stand still for that long while their clocks run on: no ledger ticks, nothing
   // arrives.
   void blackout(std::int64_t ticks) { still_ += ticks; }
@@ -66,8 +81,8 @@ class World {
   [[nodiscard]] std::vector<Board>& boards() { return boards_; }
   [[nodiscard]] const std::vector<Board>& boards() const { return boards_; }
   [[nodiscard]] const std::vector<Ghost>& ghosts() const { return ghosts_; }
-  // The ledger with the newest register, running or not: the highest version of the latest founding
-  // epoch. Never nullptr after the founding.
+  // The honest ledger with the newest register, running or not: the highest version of the latest
+  // founding epoch. Never nullptr after the founding.
   [[nodiscard]] const Ledger* newest(bool only_up = false) const;
   // Whether the account is in the newest register, dead or alive, so that it is not settled yet.
   [[nodiscard]] bool unsettled(const Account& account) const;
@@ -90,6 +105,8 @@ class World {
   void post(NodeId from, consensus::Out& out);
   void arrive_after(std::int64_t delay, Packet packet);  // in ticks
   [[nodiscard]] bool connected(NodeId a, NodeId b) const;
+  [[nodiscard]] std::uint32_t next_incarnation(std::uint32_t last) const;
+  bool broker_meddles(const Packet& packet);
 
   consensus::LedgerConfig config_;
   std::shared_ptr<const NeighbourGraph> founders_;
@@ -103,6 +120,9 @@ class World {
   std::vector<std::vector<Packet>> due_;  // by tick modulo the size
   std::vector<Packet> stale_;
   std::vector<std::pair<NodeId, NodeId>> cuts_;
+  WorldOptions options_;
+  std::uint64_t seed_ = 0;
+  std::vector<Liar> liars_;
   std::uint64_t payload_bytes_ = 0;
   std::uint64_t messages_ = 0;
   std::uint64_t rejected_ = 0;

@@ -90,6 +90,8 @@ class Misbehaviour(unittest.TestCase):
         expected = {
             "crash": ("sys.exit(7)", "exited by itself with code 7"),
             "segv": ("os.kill(os.getpid(), 11)", "ended by signal 11"),
+            "import": ("import no_such_module",
+                       "code 1; it had printed: ModuleNotFoundError: No module named 'no_such_module'"),
             "exit-zero": ("sys.exit(0)", "exited by itself with code 0"),
             "nan-loss": ('agent.sendall(b\'{"type":"progress","samples":1,"loss":NaN}\\n\')\nhear()',
                          "broke the protocol"),
@@ -142,6 +144,19 @@ class Misbehaviour(unittest.TestCase):
             self.assertGreaterEqual(times[1] - times[0], 50e6, f"task {key}: first back-off")
             self.assertGreaterEqual(times[2] - times[1], 100e6, f"task {key}: second back-off")
         self.assert_identical(board)
+
+    def test_memory_that_ran_out_is_told_with_its_numbers_and_the_log_says_where_to_look(self):
+        board = self.board({"hungry": READY + "print('step 1', flush=True)\nx = b'x' * 300_000_000\n"
+                                              "time.sleep(60)"}, cgroups=True)
+        board.config["tasks"] = [task("hungry", memory="60MB")]
+        board.start()
+        if " memory" not in board.log_text().split("cgroup", 1)[-1].split("\n")[0]:
+            self.skipTest("this machine has no control group for memory")
+        row = board.wait_ended("hungry", timeout=60)["hungry"]
+        self.assertRegex(row["reason"], "its trainer ran out of memory: it needed more than its "
+                                        "60 MB; highest seen (59|60|61) MB")
+        self.assertRegex(board.log_text(), "task hungry: its trainer ran out of memory.*"
+                                                  "all of it is in .*/logs/hungry.log")
 
     def test_one_that_crashes_now_and_then_resumes_from_its_checkpoint(self):
         # Six crashes where three in a row would be the end: checkpoints between them count.

@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
+import time
 
-from harness import BIN, FLEET, LAIRCTL, FleetTest, wait_until
+from harness import BIN, FLEET, LAIRCTL, TOP, FleetTest, wait_until
 
 LAIRD = os.path.abspath(os.path.join(BIN, "laird"))
 LAIRD_TRAIN = os.path.abspath(os.path.join(BIN, "laird-train"))
@@ -116,9 +118,14 @@ class OperatedFleet(FleetTest):
         cls.agents = {}
         for node in cls.boards:
             cls.agents[node] = Board(cls, node, cls.boards, **cls.fleet_options)
+            cls.configure(cls.agents[node])
             cls.addClassCleanup(cls.agents[node].kill)
             cls.agents[node].start()
         cls.wait_for_boards()
+
+    @classmethod
+    def configure(cls, board):
+        """Changes the board's config before it starts; for those who need another one."""
 
     @classmethod
     def wait_for_boards(cls):
@@ -147,6 +154,19 @@ class OperatedFleet(FleetTest):
         self.assertEqual(done.code, code, "lairctl %s: %s" % (" ".join(args), done))
         return done
 
+    def judged(self, *names, budget_w=60):
+        """What laird-lab finds in the journals of these, to the last instant: used they more than the budget?"""
+        folder = tempfile.mkdtemp(prefix="states-", dir=self.root)
+        for name in names:
+            os.symlink(os.path.join(self.root, name, "state"), os.path.join(folder, name))
+        recording = os.path.join(folder, "recording")
+        with open(recording, "w", encoding="utf-8") as out:
+            report = {"shares": {"power": {"floor_w": 2, "budget_w": budget_w}}}
+            out.write("%f %snode/n-1/report %s\n" % (time.time(), TOP, json.dumps(report)))
+        done = subprocess.run([os.path.join(BIN, "laird-lab"), "fleet", recording, "--json",
+                               "--journals", folder], stdout=subprocess.PIPE, check=False)
+        return json.loads(done.stdout)
+
     def submit(self, spec, *args, code=0, **more):
         return self.lairctl("submit", "-f", "-", *args, text=json.dumps(spec), code=code, **more)
 
@@ -155,6 +175,9 @@ class OperatedFleet(FleetTest):
         return [r for r in rows if all(r.get(k) == v for k, v in where.items())]
 
     def wait_for_task(self, name, state, seconds=20):
-        self.assertTrue(wait_until(lambda: self.tasks(name=name, state=state), seconds, every=0.3),
+        """A task that a cap holds back runs too: it is shown as throttled."""
+        states = {"running", "throttled"} if state == "running" else {state}
+        self.assertTrue(wait_until(lambda: any(row["state"] in states
+                                               for row in self.tasks(name=name)), seconds, every=0.3),
                         self.tasks(name=name))
         return self.tasks(name=name)[0]

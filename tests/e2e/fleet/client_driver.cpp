@@ -65,6 +65,7 @@ laird::mqtt::Options options(const Value& from) {
   for (const Value& broker : from.find("brokers")->items())
     out.brokers.push_back(broker.as_string());
   out.client_id = text(from, "client_id");
+  out.name = out.client_id;
   out.ca = text(from, "ca");
   out.cert = text(from, "cert");
   out.key = text(from, "key");

@@ -3,7 +3,6 @@
 Eight classes, two on each of four boards: alone, a board cannot know six of them. One board is killed
 in the middle and comes back. The yardstick is the same trainer on the pooled rows."""
 
-import base64
 import json
 import os
 import random
@@ -16,13 +15,14 @@ import jsonschema
 
 from boards import LAIRD, LAIRD_TRAIN, OperatedFleet
 from harness import TOP, wait_until
+from peer import MODEL, SpeakingPeer
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "../../../docs/schema/cotrain.json")
 CLASSES, FEATURES = 8, 16
 ROWS = 2000  # of each board
 NAME = "shared"
-ROUNDS = 3000  # long enough for a board to be away and come back
+ROUNDS = 1500  # long enough for a board to be away and come back
 
 
 def made_up(rows, labels, seed):
@@ -103,32 +103,42 @@ class CoTraining(OperatedFleet):
         rows = self.tasks(name=NAME, node=node)
         return rows[0] if rows else {"state": "none", "samples": 0}
 
-    def test_one_model_of_all_data_though_a_board_is_killed_and_comes_back(self):
-        spec = {"name": NAME, "trainer": "softmax", "deadline": "5m", "target_loss": -1,
-                "memory": "20MB", "report_every": 2 * ROWS,
-                "params": params("rows.csv", learning_rate=0.1,
-                                 fleet={"rounds": ROUNDS, "wait": "2s"})}
-        done = self.submit(spec, "--all")
-        self.assertIn("accepted by 4 of 4", done.err)
-        self.assertTrue(wait_until(lambda: self.state_of("n-4")["samples"] > 20 * ROWS, 40, 0.3),
-                        self.agents["n-4"].log()[-800:])
-        self.assertEqual(self.state_of("n-1")["fleet"], {"boards": 4})
-        self.assertIn("with 3 other boards", self.lairctl("describe", "task", NAME, "--node", "n-2").out)
+    def fleet_of(self, node):
+        return self.state_of(node).get("fleet") or {}
 
+    def round_of(self, node):
+        return self.fleet_of(node).get("round") or 0
+
+    def test_one_model_of_all_data_though_a_board_is_killed_and_comes_back(self):
+        spec = {"name": NAME, "trainer": "softmax", "deadline": "10m", "target_loss": -1,
+                "memory": "20MB", "report_every": 2 * ROWS,
+                "params": params("rows.csv", fleet={"rounds": ROUNDS})}
+        done = self.submit(spec, "--node", "n-1,n-2,n-4")
+        self.assertIn("accepted by 3 of 3", done.err)
+        self.assertTrue(wait_until(lambda: self.round_of("n-4") > 20, 60, 0.3),
+                        self.agents["n-4"].log()[-800:])
+        self.assertEqual(self.state_of("n-1")["fleet"]["boards"], 3)
+        self.assertIn("with 2 other boards", self.lairctl("describe", "task", NAME, "--node", "n-2").out)
+
+        # One that is silent is waited for: no round is made without its rows.
         killed = self.agents["n-4"]
         killed.process.send_signal(signal.SIGKILL)
         killed.process.wait(10)
-        before = self.state_of("n-1")["samples"]
-        self.assertTrue(wait_until(lambda: self.state_of("n-1")["samples"] > before, 20, 0.3),
-                        "the others do not go on")
+        self.assertTrue(wait_until(lambda: self.fleet_of("n-1").get("waits_for") == ["n-4"], 30, 0.3),
+                        self.fleet_of("n-1"))
+        before = self.round_of("n-1")
         killed.start()
-        self.assertTrue(wait_until(lambda: self.state_of("n-4")["samples"] > 0 and
-                                   self.state_of("n-1").get("fleet") == {"boards": 4}, 40, 0.3),
-                        "it does not take part again:\n" + killed.log()[-800:])
+        self.assertTrue(wait_until(lambda: self.round_of("n-1") > before + 5, 60, 0.3),
+                        "the group does not go on:\n" + killed.log()[-800:])
 
-        def all_ended():
-            return all(self.state_of(n)["state"] == "exhausted" for n in self.boards)
-        self.assertTrue(wait_until(all_ended, 150, 0.5), [self.state_of(n) for n in self.boards])
+        def ended(*nodes):
+            return lambda: all(self.state_of(n)["state"] == "exhausted" for n in nodes)
+        # One comes late, and takes part from then on.
+        self.submit(spec, "--node", "n-3")
+        self.assertTrue(wait_until(lambda: len(self.fleet_of("n-1").get("members", [])) == 4, 60, 0.3),
+                        self.fleet_of("n-1"))
+        self.assertTrue(wait_until(ended(*self.boards), 400, 0.5),
+                        [self.state_of(n) for n in self.boards])
 
         central = self.trained_alone("central", self.pooled)
         alone = self.trained_alone("alone", os.path.join(self.folder("n-1"), "rows.csv"))
@@ -138,10 +148,50 @@ class CoTraining(OperatedFleet):
         for node, accuracy in shared.items():
             self.assertGreater(accuracy, central - 0.5, node)
             self.assertGreater(accuracy, alone + 20, node)
-        self.assertLess(max(shared.values()) - min(shared.values()), 0.3)
+            self.assertEqual(accuracy, shared["n-1"])  # one model, bit for bit
+            reason = self.state_of(node)["reason"]
+            self.assertIn("made by n-1, n-2, n-3, n-4; n-3 since round ", reason)
+            self.assertNotIn("; without", reason)
+        wide = self.lairctl("get", "tasks", "-o", "wide").out
+        self.assertIn("made by n-1, n-2, n-3, n-4", wide)
+        described = self.lairctl("describe", "task", NAME, "--node", "n-2").out
+        self.assertIn("round %d of %d" % (ROUNDS, ROUNDS), described)
         # The core saw a task like any other: its journal replays.
         for node in ("n-1", "n-4"):
             self.lairctl("replay", os.path.join(self.agents[node].state, "journal"))
+
+    def test_who_cancels_is_left_out_by_name_and_who_comes_after_the_end_gets_the_model(self):
+        name = "short"
+        for node in self.boards:
+            folder = os.path.join(self.agents[node].state, "tasks", name)
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(self.folder(node), "rows.csv"), encoding="utf-8") as rows:
+                text = rows.read()
+            with open(os.path.join(folder, "rows.csv"), "w", encoding="utf-8") as out:
+                out.write(text)
+        spec = {"name": name, "trainer": "softmax", "deadline": "5m", "target_loss": -1,
+                "memory": "20MB", "report_every": 2 * ROWS,
+                "params": params("rows.csv", fleet={"rounds": 400})}
+        self.submit(spec, "--node", "n-1,n-2,n-3")
+
+        def row(node):
+            found = self.tasks(name=name, node=node)
+            return found[0] if found else {"state": "none"}
+        self.assertTrue(wait_until(lambda: (row("n-1").get("fleet") or {}).get("round", 0) > 10, 60, 0.3),
+                        row("n-1"))
+        self.lairctl("cancel", name, "--node", "n-3", "--yes")
+        self.assertTrue(wait_until(lambda: row("n-1")["state"] == row("n-2")["state"] == "exhausted",
+                                   120, 0.3), (row("n-1"), row("n-2")))
+        for node in ("n-1", "n-2"):
+            self.assertRegex(row(node)["reason"], r"made by n-1, n-2; without n-3 since round \d+")
+        events = self.lairctl("get", "events", "--since", "10m").out
+        self.assertRegex(events, r"short: exhausted \(.*without n-3 since round \d+")
+        self.submit(spec, "--node", "n-4")
+        self.assertTrue(wait_until(lambda: row("n-4")["state"] == "exhausted", 60, 0.3), row("n-4"))
+        folder = os.path.join(self.agents["n-4"].state, "tasks", name)
+        self.assertEqual(self.accuracy(folder), self.accuracy(
+            os.path.join(self.agents["n-1"].state, "tasks", name)))
+        self.assertIn("made by n-1, n-2; without n-3", row("n-4")["reason"])
 
     def test_a_board_that_cannot_refuses_and_says_why(self):
         path = self.params_file("alone-task.json", {
@@ -221,26 +271,24 @@ class Strangers(OperatedFleet):
         self.assertTrue(wait_until(at_work, 20, 0.0))
         with open(SCHEMA, encoding="utf-8") as f:
             jsonschema.Draft202012Validator(json.load(f)).validate(words[-1])
-        peer = self.up("n-2")
+        peer = SpeakingPeer(self, "n-2").meet("n-1")
         now = {"epoch": 5, "ts": "2026-11-16T07:16:56.820Z"}
         for leaf, value in (("status", {"s": "laird.status/1.0", "state": "ready", **now}),
                             ("cotrain", {"s": "laird.cotrain/1.0", "tasks": {"shared": "at-work"},
                                          **now})):
-            peer.publish(TOP + "node/n-2/" + leaf, json.dumps(value), kind="state", retained=True,
-                         qos=1)
+            peer.client.publish(TOP + "node/n-2/" + leaf, json.dumps(value), kind="state", retained=True,
+                                qos=1)
         self.assertTrue(wait_until(
-            lambda: [t.get("fleet") for t in self.tasks(name="shared")] == [{"boards": 2}], 10,
+            lambda: [t["fleet"]["boards"] for t in self.tasks(name="shared")] == [2], 10,
             0.3))
         before = self.rss_kb()
-        head = bytes([2, 6]) + b"shared"
-        sound = head + bytes([0x10]) + bytes(30000)
-        for payload in (sound, head + os.urandom(45000), head + os.urandom(60000),
-                        bytes([2, 200]), head):
+        head = bytes([6]) + b"shared"
+        sound = head + bytes([0x20]) + bytes(30000)
+        for body in (sound, head + os.urandom(45000), head + os.urandom(60000), bytes([200]), head):
             for _ in range(10):
                 for _ in range(12):  # the client itself keeps no more than a megabyte
-                    peer.publish(TOP + "node/n-2/coop/n-1", None, kind="peer",
-                                 payload64=base64.b64encode(payload).decode())
-                peer.counters()
+                    peer.send("n-1", peer.seal("n-1", body, kind=MODEL))
+                peer.client.counters()
         self.assertEqual(self.lairctl("pause", "shared").out, "n-1: paused\n")
         self.assertEqual(self.lairctl("cancel", "shared", "--all", "--yes").out,
                          "n-1: cancelled\n")

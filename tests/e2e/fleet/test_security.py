@@ -147,6 +147,7 @@ class Refusals(FleetTest):
         """Garbage and forged ledger messages from another board of the fleet, by its own topic."""
         peer = self.up("n-2")
         for payload in (b"", b"\x02", b"\x01\xff\xff", b"\x01\x04\x00abcd" * 100,
+                        b"\x20\x01" + bytes(40), b"\x28\x04abcd", b"\x22" + bytes(700),
                         bytes(range(256)) * 16):
             peer.tell("publish", topic=TOP + "node/n-2/coop/n-1",
                       payload64=base64.b64encode(payload).decode(), kind="peer")

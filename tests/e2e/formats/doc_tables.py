@@ -15,6 +15,8 @@ import re
 DOCS = os.environ.get("LAIRD_DOCS") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../../docs")
 
+NEWEST = 1 << 30  # no format has that number
+
 HEADING = re.compile(r"^#+ +(.*)$")
 NAME = re.compile(r"^`([^`]+)`$")
 QUOTED = re.compile(r"`([^`]+)`")
@@ -50,7 +52,7 @@ def inside(text, word):
 
 
 def parse_type(text):
-    """A type as a tuple: ("list", "some" or "short", element, limit), ("opt", element), ("array", element, count),
+    """A type as a tuple: ("list", "some" or "short", element, limit), ("opt" or "part", element), ("array", element, count),
     ("text", "bytes" or "varint", limit), ("choice", name), ("policy", name or None), or ("name", a primitive, a structure
     or an enumeration)."""
     text = text.strip()
@@ -58,8 +60,9 @@ def parse_type(text):
         if (part := inside(text, word)) is not None:
             element, limit = part.rsplit(",", 1)
             return (word, parse_type(element), int(limit))
-    if (part := inside(text, "opt")) is not None:
-        return ("opt", parse_type(part))
+    for word in ("opt", "part"):
+        if (part := inside(text, word)) is not None:
+            return (word, parse_type(part))
     for word in ("text", "bytes", "varint"):
         if (part := inside(text, word)) is not None:
             return (word, int(part))
@@ -75,9 +78,14 @@ def parse_type(text):
 
 
 def parse_field(name, text):
-    """(name, type, the format that brought it)."""
+    """(name, type, the formats that have it). `u32 until 3` and `u64 since 4` under one name: it was widened."""
+    text, _, until = text.partition(" until ")
     text, _, since = text.partition(" since ")
-    return (name, parse_type(text), int(since or 1))
+    return (name, parse_type(text), range(int(since or 1), int(until or NEWEST) + 1))
+
+
+def in_newest(formats):
+    return NEWEST in formats
 
 
 def parse_fields(cell):
@@ -129,7 +137,7 @@ class Schema:
                 self.check_type(name, kind)
 
     def check_type(self, field, kind):
-        if kind[0] in ("list", "some", "short", "opt", "array"):
+        if kind[0] in ("list", "some", "short", "opt", "part", "array"):
             self.check_type(field, kind[1])
         elif kind[0] == "choice":
             assert kind[1] in self.choices, f"{field}: no choice {kind[1]}"

@@ -7,9 +7,9 @@ import os
 import sqlite3
 import struct
 
-from doc_tables import Schema
+from doc_tables import Schema, in_newest
 
-FORMAT_NEWEST = 4
+FORMAT_NEWEST = 5
 MASK = (1 << 64) - 1
 NUMBERS = {"u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "i32": "<i", "i64": "<q", "f64": "<d"}
 
@@ -122,6 +122,12 @@ class Decoder:
     def take_opt(self, element):
         return self.value(element) if self.take_name("bool") else None
 
+    def take_part(self, element):
+        before, self.words = self.words, []
+        value = self.value(element)
+        self.words = before + ([digest(self.words)] if self.format >= 4 else self.words)
+        return value
+
     def take_list(self, element, limit):
         return [self.value(element) for _ in range(self.count(limit))]
 
@@ -142,8 +148,8 @@ class Decoder:
         out = {}
         if self.root is None:
             self.root = out
-        for name, kind, since in fields:
-            if self.format >= since:
+        for name, kind, formats in fields:
+            if self.format in formats:
                 out[name] = self.value(kind)
         return out
 
@@ -185,6 +191,9 @@ class Encoder:
         if value is not None:
             self.put(element, value)
 
+    def put_part(self, value, element):
+        self.put(element, value)
+
     def put_list(self, value, element, _limit):
         self.out += struct.pack("<I", len(value))
         self.put_array(value, element, len(value))
@@ -201,8 +210,9 @@ class Encoder:
         self.put_fields(value[1], kinds[number][1])
 
     def put_fields(self, value, fields):
-        for name, kind, _ in fields:
-            self.put(kind, value[name])
+        for name, kind, formats in fields:
+            if in_newest(formats):
+                self.put(kind, value[name])
 
 
 # ---- files ----

@@ -6,9 +6,10 @@ import struct
 
 from doc_tables import Schema, page, tables_of
 
-VERSION = 5
+VERSION = 6
 NUMBER_MAX = (1 << 61) - 1
-INCARNATION_MAX = 2147483647
+INCARNATION_MAX = 4294967294
+COUNT_MAX = (1 << 63) - 1
 PACKET_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGES_MAX, PART_BYTES_MAX = 65536, 61440, 256, 46080
 BODY_BYTES_MAX = 32768
 FIXED = {"u16": "<H", "u32": "<I", "u64": "<Q", "f32": "<f", "f64": "<d"}
@@ -56,31 +57,51 @@ def is_name(text):
 # ---- packets ----
 
 
+TAG_BYTES = 8
+KINDS_OF_PACKETS = {0x20: "ledger", 0x21: "model", 0x22: "key", 0x23: "many"}
+RECIPIENT_BYTES = 4 + TAG_BYTES
+
+
 def packet(payload):
-    """("ledger", messages) or ("model", (task, part))."""
+    """("ledger", messages), ("model", (task, part)) or ("key", announcement); the tag is not looked at."""
     refuse_if(len(payload) > PACKET_BYTES_MAX, "too long")
-    if payload[:1] == b"\2":
-        refuse_if(len(payload) < 2, "no name")
-        name = payload[2:2 + payload[1]]
-        part = payload[2 + len(name):]
-        refuse_if(len(name) != payload[1] or not is_name(name), "a wrong name")
-        refuse_if(not 1 <= len(part) <= PART_BYTES_MAX, "a part of no possible length")
-        return "model", (name.decode(), part)
-    refuse_if(payload[:1] != b"\1", "an unknown kind of packet")
-    at, messages = 1, []
-    while at < len(payload):
-        refuse_if(at + 2 > len(payload), "cut in a length")
-        (size,) = struct.unpack_from("<H", payload, at)
-        message = payload[at + 2:at + 2 + size]
+    refuse_if(not payload or payload[0] not in KINDS_OF_PACKETS, "an unknown kind of packet")
+    kind = KINDS_OF_PACKETS[payload[0]]
+    if kind == "key":
+        return kind, payload[1:]
+    if kind == "many":
+        decoder = Decoder(payload[1:])
+        refuse_if(decoder.take_varint(2**63 - 1) == 0, "no number")
+        rest = decoder.data[decoder.at:]
+        refuse_if(not rest or not 1 <= rest[0] <= 64, "for no board, or too many")
+        body = rest[1 + rest[0] * RECIPIENT_BYTES:]
+        refuse_if(len(rest) < 1 + rest[0] * RECIPIENT_BYTES, "cut")
+        return "model", model_body(body)
+    refuse_if(len(payload) < 2 + TAG_BYTES, "cut")
+    decoder = Decoder(payload[1:-TAG_BYTES])
+    refuse_if(decoder.take_varint(2**63 - 1) == 0, "no number")
+    return kind, (model_body if kind == "model" else ledger_body)(decoder.data[decoder.at:])
+
+
+def model_body(body):
+    refuse_if(not body, "no name")
+    name = body[1:1 + body[0]]
+    part = body[1 + len(name):]
+    refuse_if(len(name) != body[0] or not is_name(name), "a wrong name")
+    refuse_if(not 1 <= len(part) <= PART_BYTES_MAX, "a part of no possible length")
+    return name.decode(), part
+
+
+def ledger_body(body):
+    decoder, messages = Decoder(body), []
+    while decoder.at < len(body):
+        size = decoder.take_varint(2**63 - 1)
+        message = body[decoder.at:decoder.at + size]
         refuse_if(not 1 <= size <= MESSAGE_BYTES_MAX or len(message) != size, "a wrong length")
         messages.append(message)
-        at += 2 + size
+        decoder.at += size
     refuse_if(len(messages) > MESSAGES_MAX, "too many messages")
-    return "ledger", messages
-
-
-def ledger_packet(*messages):
-    return b"\1" + b"".join(struct.pack("<H", len(m)) + m for m in messages)
+    return messages
 
 
 # ---- ledger messages ----
@@ -120,6 +141,10 @@ class Decoder:
             return value == 1
         if name == "v32":
             return self.take_varint(0xFFFFFFFF)
+        if name == "v63":
+            return self.take_varint(COUNT_MAX)
+        if name == "digest":
+            return sum(self.byte() << (8 * k) for k in range(8))
         if name == "parts":
             return self.take_varint(NUMBER_MAX)
         if name == "signed":
@@ -131,6 +156,7 @@ class Decoder:
         value = self.fields(fields)
         if name == "Register":
             check_register(value)
+        refuse_if(name == "Lock" and value["digest"] == 0, "a lock on nothing")
         return value
 
     def fields(self, fields):
@@ -151,14 +177,19 @@ class Decoder:
         return out
 
     def ties(self, entries):
-        """(place of the lower end, place of the upper, life), as they stand."""
-        out, counts = [], [0] * len(entries)
+        """(place of the lower end, place of the upper, life, limits of both), as they stand."""
+        out, counts, limits = [], [0] * len(entries), (0, 0)
         for lower in range(len(entries)):
             last = lower
             for _ in range(self.take_varint(48)):
-                last += self.take_varint(NUMBER_MAX) + 1
+                head = self.take_varint((1 << 64) - 1)
+                last += head // 2 + 1
+                life = self.take_name("v32")
+                if head % 2:
+                    before, limits = limits, (self.take_name("parts"), self.take_name("parts"))
+                    refuse_if(limits == before, "limits said again")
                 refuse_if(last >= len(entries), "a tie beyond the last entry")
-                out.append((lower, last, self.take_name("v32")))
+                out.append((lower, last, life, *limits))
                 for end in (lower, last):
                     counts[end] += 1
                     refuse_if(counts[end] > 48, "too many ties")
@@ -175,6 +206,7 @@ class Decoder:
         out = {name: self.take_name("v32") for name in ("life", "seq", "ack")}
         out["price_absolute"] = bits["price_absolute"][0] == 1
         out["sent_absolute"] = bits["sent_absolute"][0] == 1
+        out["frozen"] = bits["frozen"][0] == 1
         if bits["terms"][0]:
             out["degree"] = self.byte()
             out["urgency"] = [self.take_varint(65535) for _ in range(3)]
@@ -202,7 +234,7 @@ def check_register(value):
     refuse_if(value["version"] != 0 and not value["keepers"], "a register without a keeper")
     accounts = [(e["account"]["node"], e["account"]["incarnation"]) for e in value["entries"]]
     refuse_if(not ascending(accounts), "entries out of order")
-    refuse_if(not ascending([b["node"] for b in value["buried"]]), "the buried out of order")
+    refuse_if(not ascending([g["account"]["node"] for g in value["buried"]]), "the buried out of order")
 
 
 def message(data):
@@ -212,7 +244,7 @@ def message(data):
     first = decoder.byte()
     refuse_if(first >> 4 != VERSION, "another version")
     name, fields = TABLES.choices["LedgerMessage"][first & 15]
-    out = {"kind": name, "epoch": decoder.take_name("v32"), "incarnation": None}
+    out = {"kind": name, "epoch": decoder.take_name("v63"), "incarnation": None}
     if name != "edge":
         out["incarnation"] = decoder.take_varint(INCARNATION_MAX)
         refuse_if(out["incarnation"] == 0, "from nobody")
@@ -238,8 +270,10 @@ class Encoder:
     def put_name(self, value, name):
         if name in ("u8", "bool"):
             self.out.append(int(value))
-        elif name in ("v32", "parts"):
+        elif name in ("v32", "v63", "parts"):
             self.put_varint(value)
+        elif name == "digest":
+            self.out += struct.pack("<Q", value)
         elif name == "signed":
             self.put_varint(2 * value if value >= 0 else -2 * value - 1)
         elif name == "edge":
@@ -265,17 +299,23 @@ class Encoder:
     put_some = put_list
 
     def put_ties(self, ties, count):
+        before = (0, 0)
         for lower in range(count):
             own = [tie for tie in ties if tie[0] == lower]
             self.put_varint(len(own))
             last = lower
-            for _, upper, life in own:
-                self.put_varint(upper - last - 1)
+            for _, upper, life, *limits in own:
+                limits = tuple(limits)
+                self.put_varint((upper - last - 1) * 2 + (limits != before))
                 self.put_varint(life)
+                if limits != before:
+                    self.put_varint(limits[0])
+                    self.put_varint(limits[1])
+                before = limits
                 last = upper
 
     def put_edge(self, edge):
-        bits = {"terms": ["degree" in edge], "price_absolute": [edge["price_absolute"]],
+        bits = {"terms": ["degree" in edge], "frozen": [edge["frozen"]], "price_absolute": [edge["price_absolute"]],
                 "sent_absolute": [edge["sent_absolute"]], "price": [c != 0 for c in edge["code"]],
                 "negative": [c < 0 for c in edge["code"]], "grant": [g != 0 for g in edge["grant"]]}
         flags = sum(1 << bit for name, at in TABLES.flags.items()
@@ -355,8 +395,8 @@ class EdgeEnd:
 
 
 class FixedDecoder:
-    def __init__(self, data, size=0, rho=0.125):
-        self.data, self.at, self.size, self.rho = data, 0, size, rho
+    def __init__(self, data):
+        self.data, self.at = data, 0
 
     def take(self, count):
         refuse_if(count > len(self.data) - self.at, "cut")
@@ -369,38 +409,88 @@ class FixedDecoder:
         return value
 
     def value(self, kind):
-        if kind[0] == "short":
-            count = self.take(1)[0]
+        if kind[0] == "list":
+            count = self.number("u32")
             refuse_if(count > kind[2], "too many")
             return [self.value(kind[1]) for _ in range(count)]
+        if kind[0] == "text":
+            text = self.take(self.number("u32"))
+            refuse_if(len(text) > kind[1], "too long a text")
+            return text.decode()
         name = kind[1]
         if name == "u8":
             return self.take(1)[0]
-        if name in ("block", "vector"):
-            return getattr(self, name)()
+        if name == "bool":
+            value = self.take(1)[0]
+            refuse_if(value > 1, "neither yes nor no")
+            return bool(value)
+        if name == "blob":
+            return self.take(self.number("u32"))
+        if name == "floats":
+            count = self.number("u32")
+            out = struct.unpack("<%df" % count, self.take(4 * count))
+            refuse_if(not all(map(math.isfinite, out)), "no number")
+            return list(out)
         if name in FIXED:
             return self.number(name)
         return {field: self.value(each) for field, each, _ in TABLES.structures[name]}
 
-    def block(self):
-        """Changes by coordinate."""
-        scale = self.number("f32")
-        refuse_if(scale < 0, "a scale below 0")
-        if scale == 0:
-            return {}
-        bitmap = self.take((self.size + 7) // 8)
-        out = {}
-        for i in range(self.size):
-            if bitmap[i // 8] >> i % 8 & 1:
-                code = self.take(1)[0]
-                change = scale * math.exp(-self.rho * (code & 127))
-                out[i] = -change if code & 128 else change
-        return out
 
-    def vector(self):
-        filled = self.take(1)[0]
-        refuse_if(filled > 1, "neither zeros nor numbers")
-        return [self.number("f64") for _ in range(self.size)] if filled else [0.0] * self.size
+class Chances:
+    """The chances of the bits of one message's changes."""
+
+    def __init__(self):
+        self.changed, self.negative, self.level = [2048] * 4, [2048], [2048] * 64
+
+
+class RangeDecoder:
+    def __init__(self, data):
+        self.data, self.at, self.range = data, 0, 2**32 - 1
+        self.code = 0
+        for _ in range(4):
+            self.code = self.code << 8 | self.next()
+
+    def next(self):
+        refuse_if(self.at >= len(self.data), "cut")
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def bit(self, chances, which):
+        bound = (self.range >> 12) * chances[which]
+        one = self.code >= bound
+        if one:
+            self.code -= bound
+            self.range -= bound
+        else:
+            self.range = bound
+        chances[which] += int(((0 if one else 4096) - chances[which]) / 32)
+        while self.range < 2**24:
+            self.range <<= 8
+            self.code = self.code << 8 | self.next()
+        return int(one)
+
+
+def changes(data, size, rho=0.25):
+    """By coordinate."""
+    refuse_if(len(data) < 4, "cut")
+    scale = struct.unpack("<f", data[:4])[0]
+    refuse_if(not math.isfinite(scale) or scale < 0, "no scale")
+    if scale == 0:
+        refuse_if(len(data) != 4, "bytes behind the last field")
+        return {}
+    decoder, chances, before, out = RangeDecoder(data[4:]), Chances(), 0, {}
+    for i in range(size):
+        changed = decoder.bit(chances.changed, before)
+        before = (before << 1 | changed) & 3
+        if not changed:
+            continue
+        negative, node = decoder.bit(chances.negative, 0), 1
+        for _ in range(6):
+            node = node << 1 | decoder.bit(chances.level, node)
+        step = scale * math.exp(-rho * (node - 64))
+        out[i] = -step if negative else step
+    refuse_if(decoder.at != len(decoder.data), "bytes behind the last field")
+    return out
 
 
 def model_part(data):
@@ -408,8 +498,8 @@ def model_part(data):
     decoder = FixedDecoder(data)
     first = decoder.take(1)[0]
     kinds = TABLES.choices["ModelPart"]
-    refuse_if(first >> 4 != 1 or first & 15 not in kinds, "another version or kind")
-    name, fields = kinds[first & 15]
+    refuse_if(first >> 4 != 2 or first & 7 not in kinds, "another version or kind")
+    name, fields = kinds[first & 7]
     head = decoder.value(fields[0][1])
     body = data[decoder.at:]
     refuse_if(head["part"] >= head["parts"] or head["round"] > 10**9, "no such round or part")
@@ -417,10 +507,13 @@ def model_part(data):
     return name, head, body
 
 
-def model_message(name, data, size, rho=0.125):
-    """The parts of a difference or snapshot, put together."""
-    decoder = FixedDecoder(data, size, rho)
-    out = decoder.value(("name", name.capitalize()))
-    refuse_if(out["kind"] != 16 + ("difference", "snapshot").index(name), "another kind inside")
+STRUCTURES_OF_PARTS = {"contribution": "Contribution", "yours": "Contribution", "model": "GroupModel",
+                       "vote": "Vote"}
+
+
+def model_message(name, data):
+    """The parts of a message, put together."""
+    decoder = FixedDecoder(data)
+    out = decoder.value(("name", STRUCTURES_OF_PARTS[name]))
     refuse_if(decoder.at != len(data), "bytes behind the last field")
     return out

@@ -2,6 +2,8 @@
 
 import random
 
+from doc_tables import in_newest
+
 BYTES_OF_NUMBER = {"u8": 1, "u16": 2, "u32": 4, "u64": 4, "i32": 4, "i64": 4}
 
 
@@ -45,6 +47,9 @@ class Sampler:
     def make_opt(self, element):
         return None if self.bare else self.value(element)
 
+    def make_part(self, element):
+        return self.value(element)
+
     def make_list(self, element, limit):
         count = self.size(limit, min(limit, 2))
         # One element made anew and then repeated: the longest lists are long.
@@ -62,4 +67,4 @@ class Sampler:
         return self.fields(self.tables.policies[name])
 
     def fields(self, fields):
-        return {name: self.value(kind) for name, kind, _ in fields}
+        return {name: self.value(kind) for name, kind, formats in fields if in_newest(formats)}

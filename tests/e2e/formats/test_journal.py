@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -24,10 +25,12 @@ from samples import Sampler
 
 TABLES = schema()
 ONE_BOARD = os.path.join(TESTS, "replay/one_board.db")
-RECORDED = {ONE_BOARD: 4,
+EXAMPLE = os.path.join(TESTS, "unit/agent/journal/formats/format_4.db")
+RECORDED = {ONE_BOARD: 5,
             os.path.join(TESTS, "unit/agent/journal/formats/format_1.db"): 1,
             os.path.join(TESTS, "unit/agent/journal/formats/format_2.db"): 2,
-            os.path.join(TESTS, "unit/agent/journal/formats/format_3.db"): 3}
+            os.path.join(TESTS, "unit/agent/journal/formats/format_3.db"): 3,
+            EXAMPLE: 4}
 
 
 def read_recorded(path):
@@ -38,6 +41,25 @@ def replay(path):
     done = subprocess.run([LAIRCTL, "replay", path], capture_output=True, text=True, timeout=120,
                           check=False)
     return done.stdout + done.stderr
+
+
+def without_last_snapshot(journal, copy_path):
+    """The bytes of a journal as it was before its agent stopped. Whether the snapshot of the end moves
+    the first one to a page behind all others is a matter of its size, and such a file is lost with its
+    end."""
+    shutil.copyfile(journal, copy_path)
+    with contextlib.closing(sqlite3.connect(copy_path)) as db:
+        db.execute("PRAGMA journal_mode=DELETE")
+        db.execute("DELETE FROM snapshot WHERE seq > (SELECT min(seq) FROM snapshot)")
+        db.commit()
+    with open(copy_path, "rb") as file:
+        return file.read()
+
+
+def example_seq():
+    """The event of the recorded journal that the page takes apart."""
+    return int(re.search(r"Event (\d+) of `tests/",
+                         page("journal-format.md"))[1])
 
 
 class Recorded(unittest.TestCase):
@@ -67,46 +89,48 @@ class Recorded(unittest.TestCase):
                             if row.kind == "peers-heard"))
 
     def test_a_changed_byte_anywhere_breaks_the_seal(self):
-        db = sqlite3.connect(f"file:{ONE_BOARD}?mode=ro&immutable=1", uri=True)
+        seq = example_seq()
+        db = sqlite3.connect(f"file:{EXAMPLE}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(db):
-            (body,) = db.execute("SELECT body FROM event WHERE seq = 13").fetchone()
-        self.assertEqual(len(unsealed(body, 13)), 33)
+            (body,) = db.execute("SELECT body FROM event WHERE seq = ?", (seq,)).fetchone()
+        self.assertEqual(len(unsealed(body, seq)), 33)
         for at in range(len(body)):
             wrong = bytearray(body)
             wrong[at] ^= 1
             with self.assertRaises(Damage):
-                unsealed(bytes(wrong), 13)
+                unsealed(bytes(wrong), seq)
         with self.assertRaises(Damage):
-            unsealed(body, 14)
+            unsealed(body, seq + 1)
 
     def test_of_a_cut_file_as_much_is_read_as_by_the_program(self):
-        with open(ONE_BOARD, "rb") as file:
-            whole = file.read()
-        some = 0
+        some = cuts = 0
         with tempfile.TemporaryDirectory(prefix="laird-formats-", dir="/tmp") as folder:
             path = os.path.join(folder, "cut.db")
+            whole = without_last_snapshot(ONE_BOARD, os.path.join(folder, "whole.db"))
             for size in range(5000, len(whole), 4099):
                 with open(path, "wb") as file:
                     file.write(whole[:size])
                 said = re.search(r"identical: (\d+) events", replay(path))
                 self.assertEqual(len(salvage(TABLES, path)), int(said[1]) if said else 0, size)
                 some += said is not None
-        self.assertGreater(some, 25)
+                cuts += 1
+        self.assertGreater(some, cuts // 2)
 
     def test_the_example_of_the_page_is_in_the_journal(self):
         examples = [rows[1:] for heading, rows in tables_of(page("journal-format.md"))
                     if heading == "An example by hand"]
         self.assertEqual(len(examples), 2)
         blobs = [bytes.fromhex("".join(row[0].strip("`") for row in rows)) for rows in examples]
-        db = sqlite3.connect(f"file:{ONE_BOARD}?mode=ro&immutable=1", uri=True)
+        db = sqlite3.connect(f"file:{EXAMPLE}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(db):
-            (body,) = db.execute("SELECT body FROM event WHERE seq = 13").fetchone()
+            seq = example_seq()
+            (body,) = db.execute("SELECT body FROM event WHERE seq = ?", (seq,)).fetchone()
             commands, state_hash = db.execute(
-                "SELECT commands, state_hash FROM outcome WHERE seq = 13").fetchone()
+                "SELECT commands, state_hash FROM outcome WHERE seq = ?", (seq,)).fetchone()
         self.assertEqual(blobs, [body, commands])
         self.assertIn(f"the state hash is {state_hash}:", page("journal-format.md"))
-        event = Decoder(TABLES, unsealed(body, 13)).whole("EventRow")
-        answer = Decoder(TABLES, unsealed(commands, 13 ^ state_hash & MASK)).whole("CommandRow")
+        event = Decoder(TABLES, unsealed(body, seq)).whole("EventRow")
+        answer = Decoder(TABLES, unsealed(commands, seq ^ state_hash & MASK)).whole("CommandRow")
         values = {"at": event["at"], **event["body"][1]}
         told = {row[1].strip("`"): row[2] for row in examples[0]}
         for field, value in values.items():
@@ -120,7 +144,7 @@ class Recorded(unittest.TestCase):
         (rows,) = [rows[1:] for heading, rows in tables_of(page("journal-format.md"))
                    if heading == "Tables"]
         documented = [(r[0].strip("`"), r[1].strip("`"), r[2]) for r in rows]
-        db = sqlite3.connect(f"file:{ONE_BOARD}?mode=ro&immutable=1", uri=True)
+        db = sqlite3.connect(f"file:{EXAMPLE}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(db):
             names = [name for (name,) in db.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
@@ -380,7 +404,7 @@ class Written(unittest.TestCase):
         return any(self.type_uses(kind, name) for _, kind, _ in fields)
 
     def type_uses(self, kind, name):
-        if kind[0] in ("list", "opt", "array"):
+        if kind[0] in ("list", "opt", "part", "array"):
             return self.type_uses(kind[1], name)
         return kind == ("name", name) or (
             kind[0] == "name" and kind[1] in TABLES.structures
@@ -427,6 +451,11 @@ class Written(unittest.TestCase):
             place[field] = sampler.value(kinds[field])
         for window in ("window_mw", "window_at"):
             state["power"]["governor"][window] = [10, 20]
+        for task in state["live"] + state["ended"]:
+            for trace in (task["forecast"]["trace"], task["forecast"]["recalled"]):
+                trace["count"] = len(trace["points"])
+                for nth, point in enumerate(trace["points"]):
+                    point["samples"] = nth + 1.0
         return state
 
     def verdict_on_state(self, blob):

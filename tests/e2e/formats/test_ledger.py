@@ -19,6 +19,7 @@ from boards import Board, OperatedFleet
 from doc_tables import page, tables_of
 from harness import TOP, free_port, wait_until
 from ledger_reader import Refused
+from peer import SpeakingPeer, frames
 from samples import Sampler
 
 STORED = os.path.join(HERE, "ledger_messages.txt")
@@ -94,9 +95,9 @@ class Stored(unittest.TestCase):
 
     def test_the_ties_of_the_page_are_written_so(self):
         encoder = wire.Encoder()
-        encoder.put_ties([(1, 3, 9), (1, 4, 7)], 5)
-        self.assertEqual(bytes(encoder.out), bytes.fromhex("00" + "0201090007" + "000000"))
-        self.assertIn("`02 01 09 00 07`", page("wire-ledger.md"))
+        encoder.put_ties([(1, 3, 9, 5, 6), (1, 4, 7, 5, 6)], 5)
+        self.assertEqual(bytes(encoder.out), bytes.fromhex("00" + "02030905060007" + "000000"))
+        self.assertIn("`02 03 09 05 06 00 07`", page("wire-ledger.md"))
 
 
 class Captured(OperatedFleet):
@@ -172,9 +173,13 @@ class Captured(OperatedFleet):
                 "params": {"data": {"format": "synthetic", "rows": 500, "features": FEATURES,
                                     "classes": CLASSES},
                            "batch": 50, "learning_rate": 0.05, "fleet": {"rounds": ROUNDS}}}
-        self.submit(spec, "--all")
-        ended = wait_until(lambda: len(self.tasks(name="shared", state="exhausted")) == 3, 60, 0.3)
-        self.assertTrue(ended, self.tasks(name="shared"))
+        def ended(count):
+            return wait_until(lambda: len(self.tasks(name="shared", state="exhausted")) == count, 60, 0.3)
+        self.submit(spec, "--node", "n-1,n-2")
+        self.assertTrue(ended(2), self.tasks(name="shared"))
+        # It comes after the end, and is handed the model.
+        self.submit(spec, "--node", "n-3")
+        self.assertTrue(ended(3), self.tasks(name="shared"))
 
     def wait_for_kinds(self, kinds, seconds):
         """Until each was said anew."""
@@ -190,6 +195,8 @@ class Captured(OperatedFleet):
         messages, parts = [], []
         for sender, receiver, payload in packets:
             kind, content = wire.packet(payload)
+            if kind == "key":
+                continue
             if kind == "model":
                 parts.append((sender, receiver, content[0], *wire.model_part(content[1])))
                 continue
@@ -197,45 +204,57 @@ class Captured(OperatedFleet):
                 message = wire.message(data)
                 self.assertEqual(wire.encoded(message), data)
                 messages.append((sender, receiver, data, message))
-            self.assertEqual(wire.ledger_packet(*content), payload)
+            self.assertEqual(payload[-wire.TAG_BYTES - len(frames(*content)):-wire.TAG_BYTES], frames(*content))
         return messages, parts
 
     def check_models(self, parts):
-        """The copies that a listener makes of the boards' models, from snapshots and differences, are one model."""
+        """From the contributions alone a listener makes the model that the boards hand to one that comes late."""
         size = sum((count + 15) // 16 * 16 for count in (FEATURES * CLASSES, CLASSES))
-        copies, seqs, followed = {}, {}, 0
-        numbers = {node: journal_reader.node_number(node) for node in self.nodes}
-        for sender, receiver, task, kind, head, body in parts:
-            self.assertEqual((task, head["part"], head["parts"]), ("shared", 0, 1))
-            self.assertLessEqual(set(head["mixed"]), set(numbers.values()) - {numbers[sender]})
-            if kind.startswith("ask"):
+        contributed, models, whole = {}, [], {}
+        for sender, _, task, kind, head, body in parts:
+            self.assertEqual(task, "shared")
+            if kind == "ask":
                 self.assertEqual(body, b"")
                 continue
-            self.assertLessEqual(head["round"], ROUNDS)
-            message = wire.model_message(kind, body, size)
-            pair = (sender, receiver)
-            if kind == "snapshot":
-                copies[pair], seqs[pair] = list(message["y"]), message["seq"]
-            elif message["seq"] == seqs.get(pair, -1) + 1:
-                seqs[pair] = message["seq"]
-                followed += 1
-                for i, change in message["y"].items():
-                    copies[pair][i] += change
-        self.assertEqual(len(copies), 6)
-        self.assertGreater(followed, ROUNDS)
-        models = list(copies.values())
-        largest = max(abs(v) for v in models[0])
+            pieces = whole.setdefault((sender, kind), [])
+            del pieces[head["part"]:]
+            pieces.append(body)
+            if head["part"] + 1 < head["parts"] or len(pieces) < head["parts"]:
+                continue
+            message = wire.model_message(kind, b"".join(pieces))
+            if kind == "contribution":
+                contributed.setdefault(head["round"], {})[sender] = message
+            elif kind == "model":
+                models.append(message)
+        last = max(models, key=lambda m: m["round"])
+        self.assertEqual(last["round"], ROUNDS)
+        self.assertEqual([b["name"] for b in last["boards"]], ["n-1", "n-2"])
+        told = {"n-1": [0.0] * size, "n-2": [0.0] * size}
+        x, momentum = [0.0] * size, [0.0] * size
+        for number in range(1, ROUNDS + 1):
+            for node, message in contributed[number].items():
+                for i, change in wire.changes(message["changes"], size).items():
+                    told[node][i] += change
+            weights = {node: contributed[number][node]["weight"] for node in told}
+            for i in range(size):
+                z = sum(weights[n] * told[n][i] for n in told) / sum(weights.values())
+                momentum[i] = 0.9 * momentum[i] + z
+                x[i] -= 0.05 * momentum[i]
+        largest = max(abs(v) for v in last["x"])
         self.assertGreater(largest, 0.05)
-        for model in models[1:]:
-            self.assertLess(max(abs(a - b) for a, b in zip(models[0], model)), 0.1 * largest)
+        self.assertLess(max(abs(a - b) for a, b in zip(x, last["x"])), 1e-3 * largest)
+        for board in last["boards"]:
+            self.assertLess(max(abs(a - b) for a, b in zip(told[board["name"]], board["told"])), 1e-4)
 
     def check_journal(self, node, agent, sent):
         """Its journal holds the same messages; from them alone follows what its last state says of its edges."""
         folder = os.path.join(agent.state, "journal")
         files = [journal_reader.JournalFile(journal_reader.schema(), os.path.join(folder, name))
                  for name in sorted(os.listdir(folder)) if name.endswith(".db")]
+        last = max(files[-1].snapshots)
         ends, own = {}, {}
-        for row in (row for file in files for row in file.rows):
+        # What still came after the last state was written is not in it.
+        for row in (row for file in files for row in file.rows if row.seq < last):
             if row.kind == "peers-heard":
                 for heard in row.fields["messages"]:
                     self.assertIn((heard["from"], node, heard["bytes"]), sent)
@@ -250,7 +269,7 @@ class Captured(OperatedFleet):
                     message = wire.message(command["bytes"])
                     if message["kind"] == "edge":
                         self.note_sent(command["to"], message["body"]["edge"], ends, own)
-        state, _ = files[-1].snapshots[max(files[-1].snapshots)]
+        state, _ = files[-1].snapshots[last]
         ledger = state["fleet"]["ledger"]
         names = {journal_reader.node_number(name): name for name in self.nodes}
         checked = 0
@@ -315,8 +334,10 @@ class WireSampler(Sampler):
         if name == "signed":
             value = self.make_varint(wire.NUMBER_MAX)
             return value if self.random.random() < 0.5 else -value
-        if name in ("v32", "parts"):
-            return self.make_varint({"v32": 0xFFFFFFFF, "parts": wire.NUMBER_MAX}[name])
+        if name == "digest":
+            return self.random.randrange(1 << 64)
+        if name in ("v32", "v63", "parts"):
+            return self.make_varint({"v32": 0xFFFFFFFF, "v63": wire.COUNT_MAX, "parts": wire.NUMBER_MAX}[name])
         value = super().make_name(name)
         if name == "Register":
             self.put_in_order(value)
@@ -329,8 +350,8 @@ class WireSampler(Sampler):
         accounts = [(2, 1), (2, 5), (7, 1)]
         entry = register["entries"][0]
         register["entries"] = [{**entry, "account": {"node": n, "incarnation": i}} for n, i in accounts]
-        register["ties"] = [(0, 1, 3), (0, 2, 4), (1, 2, 300)]
-        register["buried"] = [{"node": node, "incarnation": 9} for node in (1, 4)]
+        register["ties"] = [(0, 1, 3, 10**11, 0), (0, 2, 4, 10**11, 0), (1, 2, 300, 0, 7)]
+        register["buried"] = [{"account": {"node": node, "incarnation": 9}, "debt": node} for node in (1, 4)]
 
     def ties(self):
         return []
@@ -339,6 +360,7 @@ class WireSampler(Sampler):
         out = {name: self.make_varint(0xFFFFFFFF) for name in ("life", "seq", "ack")}
         out["price_absolute"] = self.random.random() < 0.5
         out["sent_absolute"] = self.random.random() < 0.5
+        out["frozen"] = self.random.random() < 0.5
         if self.random.random() < 0.5:
             out.update(degree=self.random.randrange(256),
                        urgency=[self.make_varint(65535) for _ in range(3)])
@@ -352,7 +374,7 @@ class WireSampler(Sampler):
 
     def message(self, kind):
         fields = dict(wire.TABLES.choices["LedgerMessage"].values())[kind]
-        return {"kind": kind, "epoch": self.make_varint(0xFFFFFFFF),
+        return {"kind": kind, "epoch": self.make_varint(wire.COUNT_MAX),
                 "incarnation": None if kind == "edge" else self.make_varint(wire.INCARNATION_MAX),
                 "body": self.fields(fields)}
 
@@ -385,14 +407,13 @@ class Judged(OperatedFleet):
         cls.wait_for_boards()
 
     def setUp(self):
-        self.peer = self.up("n-2")
-        self.assertTrue(wait_until(lambda: self.verdicts([WireSampler(1).message("probe")]) == 0, 20))
+        self.peer = SpeakingPeer(self, "n-2").meet("n-1")
 
-    def counters(self):
+    def counters(self, *results):
         with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % self.port, timeout=10) as answer:
             text = answer.read().decode()
-        return [int(re.search(r'laird_coop_messages_total{result="%s"} (\d+)' % r, text)[1])
-                for r in ("taken", "refused")]
+        return [int(re.search(r'laird_coop_packets_total{result="%s"} (\d+)' % r, text)[1])
+                for r in results or ("opened", "undecoded")]
 
     def verdicts(self, messages):
         """How many of these the board refuses."""
@@ -406,12 +427,17 @@ class Judged(OperatedFleet):
             packets[-1].append(each)
             size += len(each) + 2
         for packet in packets:
-            self.peer.publish(TOP + "node/n-2/coop/n-1", None, kind="peer",
-                              payload64=base64.b64encode(wire.ledger_packet(*packet)).decode())
-        self.assertTrue(wait_until(lambda: self.counters()[0] >= before[0] + len(data), 10, 0.05))
+            self.assertTrue(wait_until(lambda: self.is_opened(packet), 60, 0.5))
         after = self.counters()
-        self.assertEqual(after[0] - before[0], len(data))
+        self.assertEqual(after[0] - before[0], len(packets))
         return after[1] - before[1]
+
+    def is_opened(self, packet):
+        """Whether the board took it; not if this peer has said too much in a short time."""
+        opened, much = self.counters("opened", "too-much")
+        self.peer.say("n-1", *packet)
+        self.assertTrue(wait_until(lambda: sum(self.counters("opened", "too-much")) > opened + much, 10, 0.02))
+        return self.counters("opened")[0] > opened
 
     def assert_verdicts(self, messages, refused):
         """All of them, or none, are refused by the board, and by the reader too."""
@@ -465,39 +491,62 @@ class Judged(OperatedFleet):
     def test_it_refuses_second_encodings_and_values_out_of_range(self):
         probe = wire.encoded({"kind": "probe", "epoch": 1, "incarnation": 1,
                               "body": {"version": 1, "question": 2}})
-        self.assertEqual(probe, bytes.fromhex("5401010102"))
+        self.assertEqual(probe, bytes.fromhex("6401010102"))
         accounts = [{"account": {"node": n, "incarnation": 1}, "base": [0, 0, 0], "quorum": 0, "term": 0,
                      "dead": False, "certain": False, "changed": 0} for n in (5, 6)]
         wrong = [bytes.fromhex(text) for text in (
-            "54 81 00 01 01 02", "54 01 00 01 02", "54 01 01 01 82 80 00",
-            "54 01 01 01 FF FF FF FF FF FF FF FF FF 02", "5D 01 01 01 02 00",
-            "50 01 00 10 00 01 00", "50 01 40 00 00 01 00", "50 01 0A 00 00 01 00 00 00 00 05",
-            "50 01 00 02 00 02 01 00 00 01", "50 01 00 02 00 02 01 10 00 01",
-            "50 01 04 02 00 02 01 00 02", "50 01 04 02 00 02 01 3E 01", "50 01 08 00 00 02 01 00",
-            "53 01 01 01 00", "5F 01 01 05 00" + "00" * 10)]
+            "64 81 00 01 01 02", "64 01 00 01 02", "64 01 01 01 82 80 00",
+            "64 01 01 01 FF FF FF FF FF FF FF FF FF 02", "6E 01 01 01 02",
+            "60 01 00 20 00 01 00", "60 01 00 40 00 01 00", "60 01 00 80 00 01 00",
+            "60 01 40 00 00 01 00", "60 01 0A 00 00 01 00 00 00 00 05",
+            "60 01 00 02 00 02 01 00 00 01", "60 01 00 02 00 02 01 10 00 01",
+            "60 01 04 02 00 02 01 00 02", "60 01 04 02 00 02 01 3E 01", "60 01 08 00 00 02 01 00",
+            "63 01 01 01 00", "6F 01 01 05 00" + "00" * 10)]
         wrong += [register_with(entries=accounts[::-1], ties=[], buried=[]),
                   register_with(entries=accounts[:1] * 2, ties=[], buried=[]),
-                  register_with(entries=accounts, ties=[(0, 2, 1)]),
-                  register_with(buried=[{"node": 4, "incarnation": 1}, {"node": 4, "incarnation": 2}]),
+                  register_with(entries=accounts, ties=[(0, 2, 1, 0, 0)]),
+                  self.limits_said_again(accounts),
+                  register_with(buried=[{"account": {"node": 4, "incarnation": 1}, "debt": 0},
+                                        {"account": {"node": 4, "incarnation": 2}, "debt": 0}]),
                   register_with(keepers=[])]
         self.assert_verdicts(wrong, refused=True)
-        right = [register_with(entries=accounts, ties=[(0, 1, 1)]), register_with(keepers=[], version=0),
-                 bytes.fromhex("50 01 04 02 00 02 01 3C 01"), bytes.fromhex("50 01 08 00 00 02 01 01"),
-                 bytes.fromhex("50 01 00 02 00 02 01 0F 00 01")]
+        right = [register_with(entries=accounts, ties=[(0, 1, 1, 0, 0)]), register_with(keepers=[], version=0),
+                 bytes.fromhex("60 01 00 10 00 01 00"),
+                 bytes.fromhex("60 01 04 02 00 02 01 3C 01"), bytes.fromhex("60 01 08 00 00 02 01 01"),
+                 bytes.fromhex("60 01 00 02 00 02 01 0F 00 01")]
         self.assert_verdicts(right, refused=False)
 
+    def limits_said_again(self, accounts):
+        """The only tie of a register has no limits, and says so."""
+        right = register_with(entries=accounts, ties=[(0, 1, 77, 0, 0)])
+        head, tail = right.split(bytes.fromhex("01 00 4D 00"))
+        return head + bytes.fromhex("01 01 4D 00 00 00") + tail
+
     def test_a_packet_out_of_shape_brings_nothing(self):
-        probe = bytes.fromhex("5401010102")
-        sound = wire.ledger_packet(probe)
-        before = self.counters()[0]
-        for payload in (b"", b"\0" + sound[1:], b"\3" + sound[1:], sound[:-1], sound + b"\1", sound + b"\0\0",
-                        wire.ledger_packet(*[probe] * 257), wire.ledger_packet(probe + bytes(61440))):
-            with self.assertRaises(Refused):
-                wire.packet(payload)
-            self.peer.publish(TOP + "node/n-2/coop/n-1", None, kind="peer",
-                              payload64=base64.b64encode(payload).decode())
+        probe = wire.encoded({"kind": "probe", "epoch": 1, "incarnation": 1,
+                              "body": {"version": 1, "question": 2}})
+        refused = ("version", "malformed", "unsealed", "undecoded", "unwanted", "forged", "repeated")
         self.assertEqual(self.verdicts([probe]), 0)
-        self.assertEqual(self.counters()[0], before + 1)
+        sound = self.peer.seal("n-1", frames(probe))
+        old = self.peer.seal("n-1", frames(probe), number=1)
+        for result, payload in (
+                ("malformed", b""), ("malformed", b"\0" + sound[1:]), ("version", b"\1" + sound[1:]),
+                ("version", b"\2" + sound[1:]), ("version", b"\x30" + sound[1:]), ("malformed", b"\x23" + sound[1:]),
+                ("malformed", b"\x2a" + sound[1:]), ("malformed", sound[:9]), ("malformed", b"\x20\0" + sound[2:]),
+                ("forged", sound[:-1] + b"?"), ("forged", sound[:-1]), ("forged", sound + b"\1"),
+                ("unsealed", b"\x28" + frames(probe)), ("unwanted", b"\x21" + sound[1:]), ("repeated", old),
+                ("undecoded", self.peer.seal("n-1", frames(probe) + b"\1")),
+                ("undecoded", self.peer.seal("n-1", b"\0")), ("undecoded", self.peer.seal("n-1", b"\x81\0x")),
+                ("undecoded", self.peer.seal("n-1", frames(*[probe] * 257)))):
+            before = dict(zip(refused, self.counters(*refused)))
+            self.peer.send("n-1", payload)
+            self.assertTrue(wait_until(lambda: self.counters(result)[0] > before[result], 10, 0.02), (result, payload))
+            after = dict(zip(refused, self.counters(*refused)))
+            self.assertEqual({r: after[r] - before[r] for r in refused if after[r] != before[r]}, {result: 1})
+            if result in ("version", "malformed", "unsealed"):
+                with self.assertRaises(Refused):
+                    wire.packet(payload)
+        self.assertEqual(self.verdicts([probe]), 0)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 on with what happens next, each event once."""
 
 import json
+import select
 import signal
 import subprocess
 import time
@@ -9,6 +10,26 @@ import unittest
 
 from boards import OperatedFleet, task
 from harness import LAIRCTL, wait_until
+
+
+def next_event(watcher, deadline):
+    """What the watcher says next, or nothing by then."""
+    left = deadline - time.monotonic()
+    if left <= 0 or not select.select([watcher.stdout], [], [], left)[0]:
+        return None
+    return json.loads(watcher.stdout.readline())
+
+
+def seen_until(watcher, last, seconds):
+    """(task, state) of the events up to the one that is waited for."""
+    seen = []
+    deadline = time.monotonic() + seconds
+    while last not in seen:
+        event = next_event(watcher, deadline)
+        if event is None:
+            raise AssertionError("no event %s within %d s, only %s" % (last, seconds, seen))
+        seen.append((event["task"], event["state"]))
+    return seen
 
 
 class Events(OperatedFleet):
@@ -53,7 +74,7 @@ class Events(OperatedFleet):
         self.submit(task("before", target=100), "--node", "n-1")
         self.wait_for_task("before", "succeeded")
         watcher = subprocess.Popen([LAIRCTL, "get", "events", "-w", "-o", "json", "--kind", "task"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
                                    env=self.environment())
         self.addCleanup(watcher.wait)
         self.addCleanup(watcher.kill)
@@ -61,11 +82,7 @@ class Events(OperatedFleet):
         names = ["during-%d" % i for i in range(6)]
         for name in names:
             self.submit(task(name, target=100), "--node", "n-1")
-        seen = []
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and ("during-5", "succeeded") not in seen:
-            event = json.loads(watcher.stdout.readline())
-            seen.append((event["task"], event["state"]))
+        seen = seen_until(watcher, ("during-5", "succeeded"), 30)
         watcher.stdout.close()
         mine = [(t, s) for t, s in seen if t in ["before", *names]]
         self.assertEqual(len(mine), len(set(mine)), mine)
@@ -73,19 +90,14 @@ class Events(OperatedFleet):
 
     def test_what_happens_while_the_broker_is_away_is_told_once_it_is_back(self):
         watcher = subprocess.Popen([LAIRCTL, "get", "events", "-w", "-o", "json", "--kind", "task"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
                                    env=self.environment())
         self.addCleanup(watcher.wait)
         self.addCleanup(watcher.kill)
         self.submit(task("there", target=100), "--node", "n-1")
 
         def ends(name):
-            seen = []
-            deadline = time.monotonic() + 40
-            while time.monotonic() < deadline and (name, "succeeded") not in seen:
-                event = json.loads(watcher.stdout.readline())
-                seen.append((event["task"], event["state"]))
-            return seen
+            return seen_until(watcher, (name, "succeeded"), 40)
         seen = ends("there")
         self.broker.kill()
         self.submit(task("away", target=100), "--socket", self.agents["n-1"].socket)

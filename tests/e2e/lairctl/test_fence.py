@@ -19,15 +19,18 @@ class FakeBoard(threading.Thread):
         super().__init__(daemon=True)
         self.client = client
         self.fate = {}       # of a task, once its submission has expired
-        self.submitted = {}  # task: when
+        self.submitted = {}  # task: when first; the same command may come again
+        self.lies = set()    # tasks that it says it takes, and does not
+        self.cancelled = []
+        self.says = {}       # when it is asked to explain a task
         for kind, body in (("status", {"s": "laird.status/1.0", "state": "ready", "epoch": 1}),
                            ("info", {"s": "laird.info/1.0", "trainers": ["softmax"]})):
             client.publish(TOP + "node/n-1/" + kind, json.dumps(body), kind="state", qos=1,
                            retained=True)
 
-    def reply(self, message, code, data=None):
+    def reply(self, message, code, data=None, text=None):
         body = {"s": "laird.reply/1.0", "id": "", "node": "n-1", "ok": code == "ok", "code": code,
-                "text": code, "data": data}
+                "text": text or code, "data": data}
         self.client.publish(message["response_topic"].removesuffix("/n-1") + "/n-1",
                             json.dumps(body), kind="reply", qos=1,
                             correlation64=message["correlation64"])
@@ -45,7 +48,15 @@ class FakeBoard(threading.Thread):
             if verb == "bid":
                 self.reply(event, "ok", {"admits": True, "probability": 1.0, "energy_j": 1.0})
             elif verb == "submit":
-                self.submitted[body["task"]["name"]] = time.monotonic()
+                name = body["task"]["name"]
+                self.submitted.setdefault(name, time.monotonic())
+                if name in self.lies:
+                    self.reply(event, "ok")
+            elif verb == "cancel":
+                self.cancelled.append(body["task"])
+                self.reply(event, "not-found")
+            elif verb == "explain" and body["task"] in self.says:
+                self.reply(event, "ok", text=self.says[body["task"]])
             elif verb == "explain":
                 silent_since = self.submitted.get(body["task"])
                 fate = self.fate[body["task"]] if silent_since else "not-found"
@@ -53,8 +64,8 @@ class FakeBoard(threading.Thread):
                     self.reply(event, fate)
 
 
-class Silent(OperatedFleet):
-    """The chosen board bids and then does not answer the submission."""
+class WithFakeBoard(OperatedFleet):
+    """n-2 is an agent, n-1 is not."""
 
     boards = ("n-2",)
     nodes = ("n-1", "n-2")
@@ -67,6 +78,46 @@ class Silent(OperatedFleet):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env=self.environment())
 
+
+class Lying(WithFakeBoard):
+    """The chosen board accepts and does nothing."""
+
+    def test_a_board_that_accepts_and_has_nothing_is_told_to_cancel_before_the_next_is_asked(self):
+        fake = FakeBoard(self.up("n-1", subscriptions=[TOP + "ctl/n-1/cmd/+",
+                                                       TOP + "ctl/all/cmd/+"]))
+        fake.fate, fake.lies = {"lied": "not-found"}, {"lied"}
+        fake.start()
+        run = self.start_submission("lied")
+        out, err = [text.decode() for text in run.communicate(timeout=40)]
+        self.assertEqual((run.returncode, out), (0, "n-2: accepted\n"), err)
+        self.assertIn("n-1 accepted it and does not have it", err)
+        self.assertEqual(fake.cancelled, ["lied"])
+        self.assertTrue(wait_until(lambda: self.tasks(node="n-2"), 5, every=0.3))
+        self.assertEqual([t["name"] for t in self.tasks()], ["lied"])
+
+    def test_what_a_board_says_does_not_steer_the_terminal(self):
+        fake = FakeBoard(self.up("n-1", subscriptions=[TOP + "ctl/n-1/cmd/+",
+                                                       TOP + "ctl/all/cmd/+"]))
+        hostile = "\x1b]0;mine\x07\x1b[2Jgood\nn-2: accepted\u202edab\u2066\x9b31m"
+        fake.says = {"night": hostile}
+        fake.client.publish(TOP + "node/n-1/task/night", json.dumps(
+            {"s": "laird.task/1.0", "name": "night", "state": "running", "lane": "cpu",
+             "reason": hostile, "epoch": 1, "seq": 1}), kind="state", qos=1, retained=True)
+        fake.start()
+        for command in (["explain", "night", "--node", "n-1"], ["describe", "task", "night"],
+                        ["get", "tasks", "-o", "wide"], ["get", "tasks", "-o", "json"]):
+            said = self.lairctl(*command)
+            text = said.out + said.err
+            self.assertIn("good", text, command)
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+            self.assertNotRegex(text, "(?m)^n-2: accepted")
+        (row,) = self.tasks(name="night")
+        self.assertEqual(row["reason"], hostile, "a program gets what was said")
+
+
+class Silent(WithFakeBoard):
+    """The chosen board bids and then does not answer the submission."""
+
     def test_the_next_board_is_asked_only_when_the_first_surely_does_not_have_it(self):
         fake = FakeBoard(self.up("n-1", subscriptions=[TOP + "ctl/n-1/cmd/+",
                                                        TOP + "ctl/all/cmd/+"]))
@@ -75,10 +126,15 @@ class Silent(OperatedFleet):
         runs = {name: self.start_submission(name) for name in fake.fate}
         self.assertTrue(wait_until(lambda: len(fake.submitted) == 3, 10))
         # The command lives 1 s; with both clocks 30 s apart it may be taken for 31 s.
-        while time.monotonic() < max(fake.submitted.values()) + 30:
-            self.assertEqual(self.tasks(), [])
-            self.assertTrue(all(run.poll() is None for run in runs.values()))
-            time.sleep(1)
+        waiting = set(runs)
+        while waiting:
+            if len(waiting) == len(runs):
+                self.assertEqual(self.tasks(), [])
+            ended = {name for name in waiting if runs[name].poll() is not None}
+            waiting = {name for name in waiting
+                       if time.monotonic() < fake.submitted[name] + 30}
+            self.assertEqual(ended & waiting, set())
+            time.sleep(0.5)
         said = {name: [text.decode() for text in run.communicate(timeout=20)]
                 for name, run in runs.items()}
         codes = {name: run.returncode for name, run in runs.items()}

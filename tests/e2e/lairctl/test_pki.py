@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import (MOSQUITTO, TOP, Broker, FleetTest, Pki, free_port, lairctl, listening,
+from harness import (BIN, MOSQUITTO, TOP, Broker, FleetTest, Pki, free_port, lairctl, listening,
                      wait_until)
 
 
@@ -48,6 +48,13 @@ class Files(unittest.TestCase):
                     self.assertEqual(mode(path), 0o644 if public else 0o600, path)
                     seen += 1
         self.assertGreater(seen, 20)
+
+    def test_the_systems_openssl_cnf_is_not_read(self):
+        pipe = os.path.join(self.root, "openssl.cnf")
+        os.mkfifo(pipe)  # who opens it waits for ever
+        subprocess.run([os.path.join(BIN, "lairctl"), "pki", "init", "--fleet", "lab", "--host", "broker.local",
+                        "--dir", os.path.join(self.root, "pki")], check=True, timeout=60,
+                       stdout=subprocess.DEVNULL, env=dict(os.environ, OPENSSL_CONF=pipe))
 
     def test_the_brokers_files_name_each_other_by_where_they_will_stand(self):
         pki = Pki(self.root)

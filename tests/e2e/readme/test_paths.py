@@ -7,7 +7,7 @@ import unittest
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md", "docs/demo.md",
-         "docs/promises.md"]
+         "docs/promises.md", "docs/techniques.md"]
 # What the build makes, and what git keeps, are not part of the sources.
 TOP = {name for name in os.listdir(SOURCE) if name not in ("build", ".git")}
 

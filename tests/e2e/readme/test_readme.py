@@ -58,8 +58,7 @@ class Newcomer:
         # All that differs from what README.md says, because broker and boards are on this machine. What was
         # substituted once is not substituted again.
         self.substitutes = (
-            (r"broker\.local", "localhost"),
-            (r"\b8883\b", str(self.port)),
+            (r"--host broker\.local", "--host localhost --port %d" % self.port),
             (r"(?<!/root)/(etc|srv|var/lib)/", self.home + r"/root/\1/"),
         )
         self.environment = {"HOME": self.home, "PATH": BIN + ":/usr/sbin:/usr/bin:/sbin:/bin",
@@ -108,7 +107,7 @@ class Newcomer:
     def log(self, name):
         return read(self.home, name + ".log")[-3000:]
 
-    # What docs/operations.md says is done on the broker's machine and on the boards.
+    # What `broker install` does on the broker's machine, and `fleet push` on the boards.
 
     def start_broker(self):
         at = self.path("/etc/mosquitto/laird")
@@ -168,7 +167,7 @@ class Story(unittest.TestCase):
     def run_block(self, block):
         for command in block.commands():
             self.must_run(command, block.place)
-            if command.startswith("lairctl enroll"):
+            if command.startswith("lairctl fleet create lab --host"):
                 self.newcomer.start_broker()
                 for node in BOARDS:
                     self.newcomer.start_board(node)
@@ -198,7 +197,7 @@ class Story(unittest.TestCase):
             self.wait_for(name + " did not succeed",
                           lambda name=name: self.ends().get(name) == "succeeded")
         # Its batches said how many rows they have.
-        log = read(self.newcomer.path("/var/lib/laird-n-1"), "tasks/first-fit/trainer.log")
+        log = read(self.newcomer.path("/var/lib/laird-n-1"), "logs/first-fit.log")
         self.assertNotIn("warning", log)
 
     def test_a_board_alone_takes_the_same_task(self):
@@ -219,8 +218,8 @@ class Story(unittest.TestCase):
 
 
 class Forms(unittest.TestCase):
-    """Lines that are not run: ./dev installs packages and runs this very suite; scp, ssh and sudo change other
-    machines (tests/packaging/boot does that under a real systemd). What they name has to be there."""
+    """Lines that are not run: ./dev installs packages and runs this very suite; scp, ssh, sudo and fleet push change
+    other machines (tests/packaging/boot and tests/e2e/boards/test_create.py do that). What they name has to be there."""
 
     def setUp(self):
         version = re.search(r"project\(laird VERSION ([0-9.]+)", read(SOURCE, "CMakeLists.txt"))[1]
@@ -258,6 +257,11 @@ class Forms(unittest.TestCase):
         elif words[:5] == ["ssh", "BOARD", "sudo", "systemctl", "enable"]:
             unit = read(SOURCE, "packaging", words[-1] + ".service")
             self.assertIn("[Install]", unit, place)
+        elif words[:4] == ["sudo", "lairctl", "broker", "install"]:
+            made = [c for block in README for c in block.commands() if c.startswith("lairctl fleet create")]
+            self.assertTrue(made and words[4] == "mosquitto", place)
+        elif words[:3] == ["lairctl", "fleet", "push"]:
+            self.assertEqual([word.split("=")[0] for word in words[3:]], list(BOARDS), place)
         elif words[:5] == ["ssh", "BOARD", "sudo", "laird", "check"]:
             self.assertIn("file=" + words[5], [block.what for block in README], place)
         else:

@@ -61,7 +61,7 @@ class Softmax(LifeCycle, unittest.TestCase):
         with open(path, "w") as file:
             file.write("a,b,y\n1,2,x\n3,oops,z\n")
         message = self.error_of({"data": {"format": "csv", "path": path}})
-        self.assertIn(path + ":3: column 1: \"oops\" is no number", message)
+        self.assertIn(path + ":3: column 1 holds no number", message)
 
     def test_divergence_is_an_error_not_a_report(self):
         params = {"data": DATA, "epochs": 0, "learning_rate": 100, "l2": 10, "momentum": 0.99}

@@ -84,14 +84,17 @@ Register bent(Feed& feed, const Ledger& ledger) {
     const std::uint32_t what = feed.below(8);
     if (what == 0) out.keepers = accounts(feed, ledger);
     if (what == 1) out.owner = account(feed, ledger);
-    if (what == 2) out.buried = accounts(feed, ledger);
+    if (what == 2) {
+      out.buried.clear();
+      for (const Account& a : accounts(feed, ledger)) out.buried.push_back({a, parts(feed)});
+    }
     if (what == 3) out.entries.push_back({});
     if (out.entries.empty()) continue;
     Entry& e = out.entries[feed.byte() % out.entries.size()];
     if (what == 3 || what == 4) e.account = account(feed, ledger);
     if (what == 5) e.base = {signed_parts(feed), signed_parts(feed), signed_parts(feed)};
     if (what == 6) e.dead = e.confirmed_dead = feed.below(2) == 0;
-    if (what == 7) e.ties.assign(feed.below(4), {account(feed, ledger), feed.byte()});
+    if (what == 7) e.ties.assign(feed.below(4), {account(feed, ledger), feed.byte(), parts(feed)});
     e.quorum = feed.below(4) == 0 ? feed.byte() : e.quorum;
   }
   return out;
@@ -102,7 +105,6 @@ RequestBody request(Feed& feed, const Ledger& ledger) {
   out.version = near(feed, ledger.registered().version);
   out.serial = feed.byte();
   out.echo = feed.below(4);
-  out.members = feed.byte();
   out.quorum_revision = feed.byte();
   out.quorum = feed.byte();
   out.leave = feed.below(8) == 0;
@@ -110,6 +112,9 @@ RequestBody request(Feed& feed, const Ledger& ledger) {
     out.wanted.push_back(account(feed, ledger).node);
   for (std::uint32_t n = feed.below(4); n > 0; --n) {
     out.closings.push_back({account(feed, ledger), feed.byte(), three(feed), three(feed)});
+  }
+  for (std::uint32_t n = feed.below(4); n > 0; --n) {
+    out.renewals.push_back({account(feed, ledger), feed.byte(), three(feed), three(feed)});
   }
   for (std::uint32_t n = feed.below(4); n > 0; --n) out.silent.push_back(account(feed, ledger));
   return out;
@@ -120,13 +125,14 @@ StatementBody statement(Feed& feed, const Ledger& ledger) {
   out.version = near(feed, ledger.registered().version + 2);
   out.incarnation = ledger.account().incarnation;
   out.dead = feed.below(8) == 0;
-  out.alone = feed.below(8) == 0;
+  out.confirmed_dead = feed.below(8) == 0;
+  out.living = feed.below(8);
   out.base = {signed_parts(feed), signed_parts(feed), signed_parts(feed)};
   out.quorum = feed.byte();
   out.quorum_revision = feed.byte();
   for (std::uint32_t n = feed.below(8); n > 0; --n) {
-    out.ties.push_back(
-        {account(feed, ledger), feed.byte(), feed.below(4) == 0, feed.below(4) == 0});
+    out.ties.push_back({account(feed, ledger), feed.byte(), feed.below(4) == 0, feed.below(4) == 0,
+                        parts(feed), parts(feed)});
   }
   out.keepers = accounts(feed, ledger);
   return out;
@@ -141,18 +147,24 @@ Body body(Feed& feed, const Ledger& ledger) {
     case 3: return ProbeBody{next, feed.byte()};
     case 4: return PrepareBody{next, ballot(feed, ledger)};
     case 5: {
-      PromiseBody out{next, ballot(feed, ledger), ballot(feed, ledger), {}};
-      if (feed.below(2) == 0) out.accepted.push_back(bent(feed, ledger));
+      PromiseBody out{next, ballot(feed, ledger), ballot(feed, ledger), feed.below(3), {}, {}};
+      if (feed.below(2) == 0) out.locked.push_back(bent(feed, ledger));
+      if (!out.locked.empty()) out.digest = digest_of(out.locked.front());
+      while (feed.below(2) == 0 && out.votes.size() < kVotesToldMax) {
+        out.votes.push_back({ballot(feed, ledger), out.digest + feed.below(2)});
+      }
       return out;
     }
     case 6: return AcceptBody{ballot(feed, ledger), bent(feed, ledger)};
-    case 7: return AcceptedBody{next, ballot(feed, ledger)};
+    case 7:
+      return AcceptedBody{next, ballot(feed, ledger), digest_of(bent(feed, ledger)),
+                          feed.below(2) == 0, feed.below(4) == 0};
     case 8: return RefusedBody{next, ballot(feed, ledger)};
     case 9: return DecidedBody{bent(feed, ledger)};
     case 10: return RollCallBody{feed.byte()};
     case 11: return PresentBody{feed.below(2), feed.byte(), next, accounts(feed, ledger)};
-    case 12: return FoundBody{feed.byte(), feed.below(2) == 0, accounts(feed, ledger)};
-    case 13: return FoundAckBody{feed.byte()};
+    case 12: return FoundBody{feed.byte(), accounts(feed, ledger)};
+    case 13: return FoundAckBody{feed.byte(), feed.below(2) == 0};
     case 14: return RelayBody{account(feed, ledger), request(feed, ledger)};
     default: return on_edge(feed, ledger);
   }

@@ -20,7 +20,7 @@ def main():
     os.environ["LAIRD_BOOT"] = "machine" if len(sys.argv) == 4 else "container"
     if os.getuid() != 0:
         sys.exit("run.py: needs root: a container is mounted and booted")
-    names = ["test_one_board"] + ([] if len(sys.argv) == 4 else ["test_fleet"])
+    names = ["test_cell", "test_one_board"] + ([] if len(sys.argv) == 4 else ["test_fleet"])
     tests = unittest.defaultTestLoader.loadTestsFromNames(names)
     result = unittest.TextTestRunner(verbosity=2).run(tests)
     failed = len(result.failures) + len(result.errors)

@@ -76,7 +76,7 @@ class OneBoard(Stepwise):
 
     def test_01_the_installation_starts_nothing(self):
         self.board.run("dpkg -i /srv/laird.deb", wait_s=300, code=0)
-        for unit in ("laird.service", "laird-priv.socket"):
+        for unit in ("laird.service", "laird-cell.socket", "laird-priv.socket"):
             self.assertEqual(self.board.run("systemctl is-active " + unit), "inactive")
             self.assertEqual(self.board.run("systemctl is-enabled " + unit), "disabled")
         said = self.board.run("stat -c '%n %A %U %G' /etc/laird /etc/laird/tls /var/lib/laird")
@@ -92,9 +92,10 @@ class OneBoard(Stepwise):
 
     def test_03_systemd_takes_the_units_and_finds_them_well_confined(self):
         said = self.board.run("systemd-analyze verify laird.service laird-priv.socket laird.slice "
-                              "laird-priv@.service", code=0)
+                              "laird-priv@.service laird-cell.socket laird-cell@.service", code=0)
         self.assertNotIn("laird", said)
-        for unit, most in (("laird.service", 20), ("laird-priv@x.service", 20)):
+        for unit, most in (("laird.service", 24), ("laird-priv@x.service", 22),
+                           ("laird-cell@x.service", 56)):
             said = self.board.run("systemd-analyze security --no-pager --threshold=%d %s" %
                                   (most, unit))
             self.report(said.split("\n")[-1])
@@ -123,7 +124,9 @@ class OneBoard(Stepwise):
         self.assertRegex(status, r"CapEff:\s0{16}")
         self.assertRegex(status, r"CapBnd:\s0{16}")
         self.assertRegex(status, r"NoNewPrivs:\s1")
-        self.assertEqual(self.board.run("ps -C laird,laird-train -o user= | sort -u"), "laird")
+        self.assertEqual(self.board.run("ps -C laird -o user= | sort -u"), "laird")
+        self.board.until("ps -C laird-train -o user:20= | sort -u", 30,
+                         lambda said: said == "laird-trainer")
         self.assertEqual(self.board.run("stat -c '%A %U %G' /var/lib/laird/laird.sock"),
                          "srw-rw---- laird laird")
 
@@ -148,7 +151,7 @@ class OneBoard(Stepwise):
 
     def test_08_each_trainer_has_its_own_control_group(self):
         self.await_samples(0)
-        pid = self.board.run("pgrep -u laird laird-train", code=0)
+        pid = self.board.run("pgrep -u laird-trainer laird-train", code=0)
         own = self.board.run("grep ^0:: /proc/%s/cgroup" % pid)
         if self.board.run("test -e /sys/fs/cgroup/cgroup.controllers").code != 0:
             self.skipTest("this kernel shows no cgroup v2 here; the trainer is in " + own)
@@ -226,7 +229,7 @@ class OneBoard(Stepwise):
         self.board.run("systemctl stop laird", wait_s=70, code=0)
         self.assertEqual(self.shown("Result", "ExecMainStatus", "ActiveState"),
                          {"Result": "success", "ExecMainStatus": "0", "ActiveState": "inactive"})
-        self.assertEqual(self.board.run("ps -u laird -o comm="), "")
+        self.assertEqual(self.board.run("ps -u laird,laird-trainer -o comm="), "")
         self.board.run("systemctl start laird", code=0)
         self.assert_goes_on(before)
 
@@ -268,7 +271,7 @@ class OneBoard(Stepwise):
 
     def test_18_removed_it_ends_and_leaves_config_and_state(self):
         self.board.run("dpkg -r laird", wait_s=300, code=0)
-        self.assertEqual(self.board.run("ps -u laird -o comm="), "")
+        self.assertEqual(self.board.run("ps -u laird,laird-trainer -o comm="), "")
         self.assertEqual(self.board.run("systemctl --failed --no-legend"), "")
         self.board.run("test -e /etc/laird/laird.json -a -d /var/lib/laird/journal", code=0)
         self.board.run("test -e /usr/bin/laird -o -e /lib/systemd/system/laird.service", code=1)

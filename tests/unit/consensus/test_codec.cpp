@@ -28,7 +28,8 @@ Register sample_register() {
   second.dead = second.confirmed_dead = true;
   second.ties = {{{4, 1}, 299}};
   r.entries = {first, second};
-  r.buried = {{1, 1}, {2, 5}};
+  r.buried = {{{1, 1}, 0}, {{2, 5}, kWhole / 8}};
+  r.closed = {{{4, 1}, {70000, 3}, 298, true}};
   return r;
 }
 
@@ -37,6 +38,7 @@ EdgeBody sample_edge() {
   b.seq = 300;
   b.ack = 299;
   b.edge_number = 7;
+  b.frozen = true;
   b.has_terms = true;
   b.degree = 8;
   b.urgency = {256, 1, 65535};
@@ -56,15 +58,23 @@ std::vector<Message> samples() {
   StatementBody statement;
   statement.version = 8;
   statement.incarnation = 2;
-  statement.alone = true;
+  statement.living = 5;
   statement.base = {-1, 2, kWhole};
   statement.quorum = 1;
   statement.quorum_revision = 6;
-  statement.ties = {{{4, 1}, 9, true, true}};
+  statement.ties = {{{4, 1}, 9, true, true, kWhole / 8, 7}};
   statement.keepers = {{1, 1}};
-  const Ballot ballot{3, 70000};
-  const RequestBody request{
-      3, 70, 6, 20, 4, 2, true, {1, 2, 3}, {{{9, 2}, 5, {1, 2, 3}, {4, 5, 6}}}, {{8, 1}}};
+  const Ballot ballot{1ULL << 33, 70000};
+  const RequestBody request{3,
+                            70,
+                            6,
+                            4,
+                            2,
+                            true,
+                            {1, 2, 3},
+                            {{{9, 2}, 5, {1, 2, 3}, {4, 5, 6}}},
+                            {{{7, 1}, 4, {1, 0, 0}, {0, 0, 9}}},
+                            {{8, 1}}};
   const std::vector<Body> bodies = {sample_edge(),
                                     absolute,
                                     request,
@@ -72,16 +82,17 @@ std::vector<Message> samples() {
                                     ReferBody{4, {{1, 1}, {2, 1}}},
                                     ProbeBody{4, 9},
                                     PrepareBody{4, ballot},
-                                    PromiseBody{4, ballot, {}, {}},
-                                    PromiseBody{4, ballot, {0, 1}, {sample_register()}},
+                                    PromiseBody{4, ballot, {}, 0, {}},
+                                    PromiseBody{4, ballot, {0, 1}, 7, {sample_register()}, {}},
+                                    PromiseBody{4, ballot, {}, 0, {}, {{{0, 1}, 8}, {ballot, 9}}},
                                     AcceptBody{ballot, sample_register()},
-                                    AcceptedBody{4, ballot},
+                                    AcceptedBody{4, ballot, 0x8000'0000'0000'0001ULL, true, true},
                                     RefusedBody{4, ballot},
                                     DecidedBody{sample_register()},
                                     RollCallBody{4097},
-                                    PresentBody{4097, 2, 9, {{1, 1}}},
-                                    FoundBody{12, true, {{0, 3}, {1, 4}}},
-                                    FoundAckBody{12},
+                                    PresentBody{4097, 1ULL << 40, 9, {{1, 1}}},
+                                    FoundBody{kCountMax, {{0, 3}, {1, kIncarnationMax}}},
+                                    FoundAckBody{12, true},
                                     RelayBody{{7, 2}, request}};
   std::vector<Message> out;
   for (const Body& b : bodies) {
@@ -129,6 +140,9 @@ TEST(trailing_bytes_another_version_and_another_kind_are_refused) {
   TEST_ASSERT_FALSE(other.has_value());
   const std::string told = "version " + std::to_string(kWireVersion - 1);
   TEST_ASSERT_TRUE(other.error().context.find(told) != std::string::npos);
+  TEST_ASSERT_EQUAL_UINT8(kWireVersion - 1, other_wire_version(bytes).value());
+  TEST_ASSERT_FALSE(other_wire_version(written(samples().front())).has_value());
+  TEST_ASSERT_FALSE(other_wire_version("").has_value());
   bytes[0] = opening(15);
   TEST_ASSERT_FALSE(decode(bytes).has_value());
   TEST_ASSERT_FALSE(decode("").has_value());
@@ -138,17 +152,20 @@ TEST(hostile_lengths_and_numbers_are_refused) {
   const auto refused = [](unsigned kind, const std::string& rest) {
     return !decode(opening(kind) + rest).has_value();
   };
-  // A referral that claims 2^35 keepers, and one with eight keepers where seven are allowed.
+  // A referral that claims 2^35 keepers, and one with nine keepers where eight are allowed.
   constexpr unsigned kRefer = 3;
   TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\xFF\xFF\xFF\xFF\x7F")));
-  TEST_ASSERT_FALSE(refused(kRefer, std::string("\x01\x01\x01\x07") + std::string(14, '\x01')));
-  TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\x08") + std::string(16, '\x01')));
+  TEST_ASSERT_FALSE(refused(kRefer, std::string("\x01\x01\x01\x08") + std::string(16, '\x01')));
+  TEST_ASSERT_TRUE(refused(kRefer, std::string("\x01\x01\x01\x09") + std::string(18, '\x01')));
   // A number in a second encoding, and a number beyond 64 bits.
   constexpr unsigned kProbe = 4;
   TEST_ASSERT_FALSE(refused(kProbe, std::string("\x01\x01\x05\x06")));
   TEST_ASSERT_TRUE(refused(kProbe, std::string("\x01\x81\x00\x05\x06", 5)));
   TEST_ASSERT_TRUE(refused(kProbe, std::string(11, '\xFF')));
   TEST_ASSERT_TRUE(refused(0, std::string(kMessageBytesMax, '\x01')));
+  // An epoch beyond 63 bits.
+  TEST_ASSERT_FALSE(refused(kProbe, std::string(8, '\xFF') + "\x7F\x01\x05\x06"));
+  TEST_ASSERT_TRUE(refused(kProbe, std::string(9, '\xFF') + "\x01\x01\x05\x06"));
   // Only messages on an edge may have incarnation 0.
   TEST_ASSERT_TRUE(refused(kProbe, std::string("\x01\x00\x05\x06", 4)));
 }
@@ -201,7 +218,7 @@ TEST(refuses_a_register_out_of_order) {
   ties.entries[0].ties.push_back({{1, 1}, 5});
   TEST_ASSERT_FALSE(decodes(ties));
   Register buried = sample_register();
-  buried.buried = {{2, 5}, {2, 6}};
+  buried.buried = {{{2, 5}}, {{2, 6}}};
   TEST_ASSERT_FALSE(decodes(buried));
   Register kept_by_nobody = sample_register();
   kept_by_nobody.keepers.clear();

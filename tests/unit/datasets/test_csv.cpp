@@ -74,12 +74,30 @@ TEST(every_problem_names_its_line) {
   refused(read("a,b\n"), "holds no row");
   refused(read("a\n1\n"), "x.csv:1: 1 columns");
   refused(read("a,b\n1,2\n1,2,3\n"), "x.csv:3: 3 columns, the first line has 2");
-  refused(read("a,b\n1,2\n,3\n"), "x.csv:3: column 0: \"\" is no number");
-  refused(read("a,b\nnan,2\n"), "\"nan\" is no number");
-  refused(read("a,b\n1e999,2\n"), "is no number");
+  refused(read("a,b\n1,2\n,3\n"), "x.csv:3: column 0 holds no number");
+  refused(read("a,b\nnan,2\n"), "column 0 holds no number");
+  refused(read("a,b\n1e999,2\n"), "holds no number");
   CsvLayout layout;
   layout.header = false;
   refused(read("a,b\n1,2\n", layout), "set \"header\": true");
+}
+
+// A task may name any file that the trainer can read, and errors reach whoever asks for them.
+TEST(no_problem_tells_what_the_file_holds) {
+  const std::string secret = "root:x:0";
+  CsvLayout layout;
+  const auto says_nothing = [&](const std::string& text) {
+    const auto data = read(text, layout);
+    TEST_ASSERT_FALSE(data.has_value());
+    TEST_ASSERT_TRUE_MESSAGE(data.error().context.find("root") == std::string::npos,
+                             data.error().context.c_str());
+  };
+  says_nothing("a,b\n" + secret + ",1\n");
+  says_nothing("a,b\n\"" + secret + "\n");
+  says_nothing(secret + "\n" + secret + "\n");
+  says_nothing("a,b\n1,2\n" + secret + "\n");
+  layout.class_count = 3;
+  says_nothing("a,b\n1," + secret + "\n");
 }
 
 TEST(hostile_tables_are_bounded) {

@@ -44,6 +44,12 @@ TEST(an_error_has_its_line_as_a_number) {
 }
 
 TEST(refuses_duplicate_keys_and_trailing_text) {
+  // Also in a long object, where the two stand far apart.
+  std::string many = "{\"first\":0";
+  for (int i = 0; i < 5'000; ++i) many += ",\"k" + std::to_string(i) + "\":1";
+  assert_contains(error_of(many + ",\"first\":2}"), "\"first\" is there twice");
+  assert_contains(error_of(many + ",\"k4999\":2}"), "\"k4999\" is there twice");
+  TEST_ASSERT_TRUE(laird::json::parse(many + "}", "test").has_value());
   assert_contains(error_of("{\"a\":1,\"a\":2}"), "\"a\" is there twice");
   TEST_ASSERT_TRUE(!error_of("{} x").empty());
 }

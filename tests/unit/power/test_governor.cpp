@@ -147,6 +147,22 @@ TEST(a_moved_cap_carries_the_levels_along_at_once) {
   TEST_ASSERT_INT32_WITHIN(3, before / 2, move->level_permille);
 }
 
+// A cap of about the idle draw puts the gate to its lowest level, whatever the next cap allows.
+TEST(a_cap_that_rises_from_idle_opens_the_gate_as_far_as_the_file_says_and_no_further) {
+  GovernorConfig config = ladder();
+  config.dynamic_mw = 10'000;
+  Governor governor(config);
+  governor.set_cap(0, 5'000);
+  TimeNs now = 0;
+  static_cast<void>(feed(governor, now, kSecond, 5'000, false));
+  TEST_ASSERT_EQUAL_INT32(200, governor.level(Rung::kStepGate));
+  governor.set_cap(now, 9'000);
+  const auto move = governor.step({now, std::nullopt, std::nullopt, 0});
+  TEST_ASSERT_TRUE(move.has_value());
+  TEST_ASSERT_TRUE(move->reason == MoveReason::kCapMoved);
+  TEST_ASSERT_INT32_WITHIN(5, 398, governor.level(Rung::kStepGate));
+}
+
 TEST(a_cap_lowered_while_nothing_is_held_back_does_not_wait_for_a_reading) {
   GovernorConfig config = ladder();
   config.dynamic_mw = 20'000;

@@ -1,4 +1,4 @@
-#include "promote/shelf.hpp"
+#include "promote/shelf/shelf.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -87,4 +87,27 @@ TEST(a_link_that_points_elsewhere_is_no_version) {
   const test::TemporaryFolder folder;
   fs::create_symlink("/etc", folder.path() + "/current");
   TEST_ASSERT_FALSE(current_of(folder.path()).has_value());
+}
+
+TEST(another_shelfs_model_is_taken_over_once_and_checked) {
+  const test::TemporaryFolder folder;
+  const std::string theirs = folder.path() + "/theirs";
+  const std::string ours = folder.path() + "/ours";
+  {
+    Result<Shelf> from = Shelf::open(theirs);
+    place(*from, folder.path() + "/from", "one");
+  }
+  Result<Shelf> shelf = Shelf::open(ours);
+  TEST_ASSERT_EQUAL_STRING("000001", take_over(*shelf, ours, theirs, "a")->c_str());
+  TEST_ASSERT_EQUAL_STRING("one", current_text(ours).c_str());
+  // The same promotion again changes nothing; the next one follows.
+  TEST_ASSERT_EQUAL_STRING("000001", take_over(*shelf, ours, theirs, "a")->c_str());
+  TEST_ASSERT_EQUAL_STRING("000002", take_over(*shelf, ours, theirs, "b")->c_str());
+  // One that was rolled back does not come back by itself.
+  TEST_ASSERT_EQUAL_STRING("000001", shelf->rollback()->c_str());
+  TEST_ASSERT_EQUAL_STRING("000001", take_over(*shelf, ours, theirs, "b")->c_str());
+  // A file that is not what promoted.json says is not taken.
+  std::ofstream(theirs + "/current/model.onnx") << "another";
+  TEST_ASSERT_TRUE(take_over(*shelf, ours, theirs, "c").error().code == Code::kCorrupt);
+  TEST_ASSERT_EQUAL_STRING("one", current_text(ours).c_str());
 }

@@ -95,14 +95,15 @@ TEST(what_the_agent_writes_is_what_a_trainer_reads) {
   TEST_ASSERT_TRUE(std::holds_alternative<Stop>(reread(line_of(Stop{}))));
   TEST_ASSERT_EQUAL_STRING(
       "/a \"b\"/m.onnx", std::get<Export>(reread(line_of(Export{"/a \"b\"/m.onnx"}))).path.c_str());
-  const FromAgent peers_read = reread(line_of(Peers{"n-1", 9, {{"n-2", 0.25}}, true}));
+  const FromAgent peers_read =
+      reread(line_of(Peers{"n-1", 9, {{"n-2", PeerState::kDone}, {"n-3", PeerState::kLeft}}}));
   const auto& peers = std::get<Peers>(peers_read);
   TEST_ASSERT_EQUAL_STRING("n-1", peers.self.c_str());
   TEST_ASSERT_EQUAL_UINT64(9, peers.life);
-  TEST_ASSERT_EQUAL_UINT64(1, peers.peers.size());
+  TEST_ASSERT_EQUAL_UINT64(2, peers.peers.size());
   TEST_ASSERT_EQUAL_STRING("n-2", peers.peers[0].node.c_str());
-  TEST_ASSERT_EQUAL_DOUBLE(0.25, peers.peers[0].weight);
-  TEST_ASSERT_TRUE(peers.others_done);
+  TEST_ASSERT_TRUE(peers.peers[0].state == PeerState::kDone);
+  TEST_ASSERT_TRUE(peers.peers[1].state == PeerState::kLeft);
   const std::string bytes(mqtt::kModelPartBytesMax, '\0');
   const FromAgent peer_read = reread(peer_line("n-2", bytes));
   TEST_ASSERT_EQUAL_STRING("n-2", std::get<Peer>(peer_read).from.c_str());

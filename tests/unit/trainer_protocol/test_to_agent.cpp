@@ -227,3 +227,32 @@ TEST(an_exported_line_that_lacks_something_is_refused) {
   TEST_ASSERT_FALSE(
       parse_trainer_line(R"({"type":"exported","samples":1,"problem":"x"})").has_value());
 }
+
+TEST(a_group_is_read_as_it_was_written) {
+  GroupStatus group;
+  group.round = 82;
+  group.rounds = 200;
+  group.note = "made by n-1, n-2; without n-3 since round 80";
+  group.boards = {{"n-1", 1500, 0.81}, {"n-2", 1400, std::nullopt}};
+  group.waits_for = {"n-2"};
+  group.accuracy = 0.8;
+  std::string line = group_line(group);
+  line.pop_back();
+  const auto read = parse_trainer_line(line);
+  TEST_ASSERT_TRUE(read.has_value());
+  TEST_ASSERT_TRUE(read->type == TrainerMessage::Type::kGroup && read->group == group);
+  for (
+      const char* bad :
+      {R"({"type":"group","round":1,"rounds":2,"boards":[]})",
+       R"({"type":"group","round":-1,"rounds":2,"boards":[],"waits_for":[]})",
+       R"({"type":"group","round":1,"rounds":2,"boards":[{"node":"A b","rows":1}],"waits_for":[]})",
+       R"({"type":"group","round":1,"rounds":2,"boards":[],"waits_for":[7]})"}) {
+    TEST_ASSERT_FALSE(parse_trainer_line(bad).has_value());
+  }
+  // As many boards as a group has still fit a line.
+  group.boards.assign(kGroupBoardsMax, {std::string(32, 'n'), 1'000'000, 0.123456789012345});
+  group.waits_for.assign(kGroupBoardsMax, std::string(32, 'n'));
+  line = group_line(group);
+  line.pop_back();
+  TEST_ASSERT_TRUE(parse_trainer_line(line).has_value());
+}

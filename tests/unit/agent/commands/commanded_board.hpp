@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,19 @@ inline std::string fleet_json(const std::string& may) {
 class CommandedBoard {
  public:
   explicit CommandedBoard(const std::string& may = kSomeRights)
-      : board(fleet_json(may)),
-        events_(board.folder.path() + "/events"),
-        commands_(*board.agent, board.clock, board.settings, *board.config, events_,
-                  [this](auto out) { answers.push_back(std::move(out)); }) {}
+      : board(fleet_json(may)), events_(board.folder.path() + "/events") {
+    listen();
+  }
+
+  // After a power cut, with another time on the clock.
+  void restart(TimeNs wall) {
+    commands_.reset();
+    board.clock.wall = wall;
+    board.clock.boot = kMinute;
+    ++board.machine.boot;
+    board.start();
+    listen();
+  }
 
   [[nodiscard]] mqtt::Command command(const std::string& verb, const char* body = "{}") {
     mqtt::Command out;
@@ -72,7 +82,7 @@ class CommandedBoard {
     message.qos = 1;
     message.response_topic = reply_to;
     message.correlation = "mark";
-    commands_.on_message(message, *mqtt::parse_topic(topic));
+    commands_->on_message(message, *mqtt::parse_topic(topic));
     board.agent->process();
     return answers.empty() ? json::Value() : parsed(answers.back().payload);
   }
@@ -97,8 +107,20 @@ class CommandedBoard {
     return parsed(answer);
   }
 
+  // A further connection to the socket, which is open since the first question.
+  [[nodiscard]] Fd another_client() const {
+    const std::string path = board.folder.path() + "/socket";
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    Fd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    TEST_ASSERT_EQUAL_INT(
+        0, ::connect(out.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+    return out;
+  }
+
   void look_again() {
-    commands_.look_again();
+    commands_->look_again();
     board.agent->process();
   }
   [[nodiscard]] const core::State& state() const { return board.agent->state(); }
@@ -113,22 +135,21 @@ class CommandedBoard {
   std::vector<mqtt::Outgoing> answers;
 
  private:
+  void listen() {
+    commands_.emplace(*board.agent, board.clock, board.settings, *board.config, events_,
+                      [this](auto out) { answers.push_back(std::move(out)); });
+  }
   void connect() {
     const std::string path = board.folder.path() + "/socket";
     auto opened = agent::LocalSocket::open(*board.loop, *board.agent, path);
     TEST_ASSERT_TRUE_MESSAGE(opened.has_value(), opened ? "" : opened.error().context.c_str());
     socket_ = std::move(*opened);
     socket_->answer_from(*board.config, &events_);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    client_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    TEST_ASSERT_EQUAL_INT(
-        0, ::connect(client_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+    client_ = another_client();
   }
 
   agent::EventLog events_;
-  agent::SignedCommands commands_;
+  std::optional<agent::SignedCommands> commands_;
   std::unique_ptr<agent::LocalSocket> socket_;
   Fd client_;
   int id_ = 0;

@@ -2,9 +2,12 @@
 #include "agent/commands/requests.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/sha256.hpp"
+#include "promote/shelf/shelf.hpp"
 #include "tests/unit/agent/commands/commanded_board.hpp"
 
 using namespace laird;
@@ -26,7 +29,7 @@ struct Case {
   const char* text;  // a part of what is answered
 };
 
-// Each board has a task "a" and is not drained.
+// Each board has a task "a", one called "over" that is cancelled, and is not drained.
 constexpr Case kCases[] = {
     {"ping", "{}", "ok", "here"},
     {"ping", R"({"loud":true})", "invalid", "ping: loud: unknown key"},
@@ -48,9 +51,48 @@ constexpr Case kCases[] = {
     {"pause", "{}", "invalid", "pause: task: missing"},
     {"resume", R"({"task":"a"})", "ok", "not paused"},
     {"resume", R"({"task":"nobody"})", "not-found", "nobody"},
+    {"submit",
+     R"({"task":{"name":"a","trainer":"linear","deadline":"7m","target_loss":1,
+         "memory":"20MB"},"replace":true})",
+     "ok", "accepted"},
+    {"submit", R"({"task":{},"replace":1})", "invalid", "replace"},
+    {"edit", R"({"task":"a","deadline":"+2h","weight":3})", "ok", "edited"},
+    {"edit", R"({"task":"a","deadline":"2h"})", "ok", "edited"},
+    {"edit", R"({"task":"a","deadline":"-2h"})", "invalid", "passed already"},
+    {"edit", R"({"task":"a","deadline":"soon"})", "invalid", "neither a duration"},
+    {"edit", R"({"task":"a"})", "invalid", "nothing to change"},
+    {"edit", R"({"task":"a","weight":1000})", "invalid", "weight"},
+    {"edit", R"({"task":"nobody","weight":2})", "not-found", "nobody"},
+    {"rm", R"({"task":"over"})", "ok", "the name is free"},
+    {"rm", R"({"task":"a"})", "refused", "not over yet"},
+    {"rm", R"({"task":"nobody"})", "not-found", "nobody"},
+    {"rm", "{}", "invalid", "rm: task: missing"},
+    {"models", "{}", "ok", "models"},
+    {"models", R"({"node":"a"})", "invalid", "unknown key"},
+    {"rollback", R"({"model":"day","from":"000002"})", "ok", "version 000001 of 'day' is current"},
+    {"rollback", R"({"model":"day","from":"000001"})", "refused", "look again"},
+    {"rollback", R"({"model":"night","from":"000002"})", "not-found", "no model 'night'"},
+    {"rollback", R"({"model":"night"})", "invalid", "from: missing"},
+    {"rollback", R"({"model":"../x","from":"1"})", "invalid", "model"},
+    {"pull", R"({"name":"day"})", "ok", "pull"},
+    {"pull", R"({"name":"day","file":"model.onnx","version":"000002","from":1})", "ok", "pull"},
+    {"pull", R"({"name":"nobody"})", "not-found", "nobody"},
+    {"pull", R"({"name":"a","file":"model.onnx"})", "invalid", "version: missing"},
+    {"pull", R"({"name":"a","file":"../x","version":"1"})", "not-found", "no such file"},
+    {"pull", R"({"name":"a","from":-1})", "invalid", "from"},
+    {"pull", "{}", "invalid", "pull: name: missing"},
     {"explain", R"({"task":"a"})", "ok", "a"},
     {"explain", R"({"task":"nobody"})", "not-found", "nobody"},
     {"explain", "{}", "invalid", "explain: task: missing"},
+    {"why", R"({"task":"a"})", "ok", "its deadline is in"},
+    {"why", R"({"task":"nobody"})", "not-found", "nobody"},
+    {"why", "{}", "invalid", "why: task: missing"},
+    {"logs", R"({"task":"a"})", "ok", "logs"},
+    {"logs", R"({"task":"a","from":3})", "ok", "logs"},
+    {"logs", R"({"task":"nobody"})", "not-found", "nobody"},
+    {"logs", R"({"task":"../x"})", "not-found", "../x"},
+    {"logs", R"({"task":"a","from":-1})", "invalid", "from"},
+    {"logs", "{}", "invalid", "logs: task: missing"},
     {"bid", TASK("b"), "ok", "bid"},
     {"bid", "{}", "invalid", "bid: task: missing"},
     {"get", R"({"what":"tasks"})", "ok", "tasks"},
@@ -63,6 +105,10 @@ constexpr Case kCases[] = {
     {"get", R"({"what":"events","since_ms":-1})", "invalid", "since_ms"},
     {"get", R"({"what":"events","since_ms":"yesterday"})", "invalid", "since_ms"},
     {"get", R"({"what":"events","before":{"epoch":2}})", "invalid", "before/seq: missing"},
+    {"get", R"({"what":"ended"})", "ok", "ended"},
+    {"get", R"({"what":"ended","since_ms":5,"before_task":{"key":3}})", "ok", "ended"},
+    {"get", R"({"what":"ended","before_task":{}})", "invalid", "before_task/key: missing"},
+    {"get", R"({"what":"ended","before_task":{"key":0}})", "invalid", "before_task/key"},
     {"get", R"({"what":"task"})", "invalid", "did you mean \"tasks\"?"},
     {"get", "{}", "invalid", "what: missing"},
     {"drain", "{}", "ok", "drain"},
@@ -84,6 +130,10 @@ constexpr Case kCases[] = {
     {"cap", R"({"power_w":12,"for":"0s"})", "invalid", "for: expected from 1 s"},
     {"cap", R"({"power_w":12,"for":"500d"})", "invalid", "366 days"},
     {"cap", R"({"power_w":12,"fro":"1h"})", "invalid", "did you mean \"for\"?"},
+    {"upgrade", R"({"version":"0.2.0~rc1+b-2"})", "ok", "asked root for 0.2.0~rc1+b-2"},
+    {"upgrade", R"({"version":"-o=evil"})", "invalid", "no version of a package"},
+    {"upgrade", R"({"version":"1 2"})", "invalid", "no version of a package"},
+    {"upgrade", "{}", "invalid", "version: missing"},
     {"config", R"({"set":{"slice":"2s"},"dry_run":true})", "ok", "would change slice"},
     {"config", R"({"sett":{}})", "invalid", "did you mean \"set\"?"},
     {"dance", "{}", "invalid", "no command 'dance'; there are ping, submit,"},
@@ -139,13 +189,35 @@ std::string changed(const core::State& state) {
   return out;
 }
 
-// A board of its own for every case, with a task that stays because nothing reaps its trainer.
+// A board of its own for every case, with a task that stays because nothing reaps its trainer, and
+// one that is over because there was no room for it.
 struct Board : CommandedBoard {
-  Board() : CommandedBoard(R"(["*"])") {
+  explicit Board(std::string_view verb = "") : CommandedBoard(R"(["*"])") {
     const auto made = parse_request(Way::kLocal, "submit", parsed(TASK("a")));
     core::Submitted task = std::get<core::Submitted>(std::get<core::OperatorRequest>(*made));
     board.agent->submit(task.spec, {});
+    task.spec.name = "over";
     board.agent->process();
+    task.spec.memory_bytes = board.agent->state().config.memory_bytes;
+    board.agent->submit(task.spec, {});
+    board.agent->cancel("over", {});
+    board.agent->process();
+    // What is synced to a disk takes its time: only for those who look at it.
+    if (verb != "models" && verb != "rollback" && verb != "pull") return;
+    place_model("one");
+    place_model("two");
+  }
+  // A version of the model "day" on the board.
+  void place_model(const std::string& text) {
+    const std::string shelf = board.folder.path() + "/state/models/day";
+    const std::string from = board.folder.path() + "/from";
+    std::ofstream(from) << text;
+    Result<promote::Shelf> opened = promote::Shelf::open(shelf);
+    const Result<promote::Draft> draft = opened->begin();
+    TEST_ASSERT_TRUE(opened->put(*draft, from, "model.onnx", sha256_of(text)).has_value());
+    TEST_ASSERT_TRUE(opened->commit(*draft, Value::object().set("choice", "onnx")).has_value());
+    // Its age is told, and boards are compared.
+    std::filesystem::last_write_time(shelf + "/versions/" + draft->number + "/promoted.json", {});
   }
   // Without what differs between two boards: the folder they live in.
   Answered signed_answer(const Case& c) { return plain(of_reply(send(command(c.verb, c.body)))); }
@@ -200,13 +272,13 @@ TEST(every_verb_has_a_case_that_works_and_one_that_does_not) {
 TEST(both_ways_in_answer_the_same_and_do_the_same) {
   for (const Case& c : kCases) {
     const std::string about = std::string(c.verb) + " " + c.body;
-    Board over_network;
+    Board over_network(c.verb);
     const Answered signed_one = over_network.signed_answer(c);
     TEST_ASSERT_EQUAL_STRING_MESSAGE(c.code, signed_one.code.c_str(),
                                      (about + ": " + signed_one.text).c_str());
     TEST_ASSERT_TRUE_MESSAGE(signed_one.text.find(c.text) != std::string::npos,
                              (about + ": " + signed_one.text).c_str());
-    Board at_socket;
+    Board at_socket(c.verb);
     const Answered local = at_socket.local_answer(c.verb, c.body);
     const Verb* verb = find_verb(c.verb);
     if (verb != nullptr && verb->who == WhoMay::kSignedOnly) {

@@ -95,6 +95,32 @@ TEST(refuses_what_is_stale_from_the_future_or_good_for_too_long) {
   assert_refused(commands, "expired", "sign it for less", CommandedBoard::sealed(lasting));
 }
 
+TEST(a_command_of_long_ago_is_not_done_again_after_the_clock_went_back_over_a_power_cut) {
+  CommandedBoard commands;
+  const TimeNs first_use = commands.board.clock.wall;
+  std::vector<Command> done;
+  for (std::size_t i = 0; i < core::kCommandsKept + 6; ++i) {
+    done.push_back(commands.command("cap", i % 2 == 0 ? R"({"power_w": 9})" : R"({"power_w": 8})"));
+    assert_reply(commands.send(done.back()), "ok", "cap");
+    commands.board.clock.pass(2 * kMinute);
+  }
+  const TimeNs at_last = commands.board.clock.wall;
+  // A board without a battery for its clock: its time begins where it began before.
+  commands.restart(first_use);
+  const std::string cap = "laird/v1/lab/ctl/n-1/cmd/cap";
+  const Command& forgotten = done[0];
+  assert_reply(commands.send(forgotten), "refused", "this board's clock was set back");
+  Command fresh = commands.command("cap", R"({"power_w": 7})");
+  fresh.issued_ms = at_last / kMillisecond;
+  fresh.expires_ms = fresh.issued_ms + 60'000;
+  assert_refused(commands, "expired", "set the clocks of the operator and the board",
+                 CommandedBoard::sealed(fresh), cap.c_str());
+  commands.restart(at_last);
+  assert_reply(commands.send(done.back()), "expired", "expired");
+  assert_reply(commands.send(fresh), "ok", "cap");
+  TEST_ASSERT_EQUAL_INT64(7'000, *commands.state().power.operator_cap_mw);
+}
+
 TEST(refuses_what_the_broker_kept) {
   CommandedBoard commands;
   assert_refused(commands, "refused", "retained", CommandedBoard::sealed(commands.command("drain")),

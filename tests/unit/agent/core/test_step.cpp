@@ -1,5 +1,6 @@
 #include "agent/core/step/step.hpp"
 
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -46,6 +47,24 @@ TEST(tasks_on_different_lanes_run_at_the_same_time) {
   board.submit(small_task("on-cpu", 30 * kSecond, 0.01));
   board.run_for(10 * kSecond);
   TEST_ASSERT_TRUE(board.task("on-gpu")->busy_ns + board.task("on-cpu")->busy_ns > 17 * kSecond);
+}
+
+TEST(a_tasks_speed_counts_all_its_turns_since_its_last_report) {
+  FakeBoard board(small_board());
+  FakeTrainer silent;
+  silent.hang_on_run = true;  // the test speaks for it
+  board.submit(small_task("a", kHour, 0.0001), silent);
+  board.submit(small_task("rival", kHour, 0.0001));
+  const auto busy = [&] {
+    const Task& a = *board.task("a");
+    return a.busy_ns + (a.lane >= 0 ? board.now() - a.grant_at : 0);
+  };
+  // Five turns and the beginning of a sixth without a word.
+  while (board.task("a")->grants < 6) board.run_for(10 * kMillisecond);
+  TEST_ASSERT_TRUE(busy() > 100 * (board.now() - board.task("a")->grant_at));
+  board.tell(TrainerProgressed{board.task("a")->process(),
+                               static_cast<std::uint64_t>(busy() / kMillisecond), 0.9});
+  TEST_ASSERT_DOUBLE_WITHIN(10.0, 1000.0, board.task("a")->rate);
 }
 
 TEST(a_refusal_names_its_reason) {
@@ -240,6 +259,57 @@ TEST(an_outcome_decided_before_a_crash_stays_decided) {
   TEST_ASSERT_TRUE(board.task("a")->state == TaskState::kEnded);
   board.run_for(10 * kSecond);
   TEST_ASSERT_EQUAL_INT(1, board.count("start-trainer"));
+}
+
+// The agent is killed a moment after each start, by the trainer or by somebody else.
+void let_the_agent_die(FakeBoard& board, DurationNs after) {
+  board.run_for(after);
+  board.restart();
+}
+
+TEST(a_task_whose_trainer_ends_the_agent_fails_after_three_tries) {
+  FakeBoard board(small_board());
+  board.submit(small_task("poison", kHour, 0.0001));
+  for (int tries = 0; tries < 3; ++tries) {
+    TEST_ASSERT_EQUAL_INT(tries + 1, board.count("start-trainer"));
+    assert_outcome(board, "poison", Outcome::kNone);
+    let_the_agent_die(board, 10 * kMillisecond);
+  }
+  assert_outcome(board, "poison", Outcome::kFailed);
+  TEST_ASSERT_NOT_NULL(std::strstr(board.task("poison")->reason.c_str(), "ended 3 times in a row"));
+  board.run_for(kMinute);
+  TEST_ASSERT_EQUAL_INT(3, board.count("start-trainer"));
+}
+
+TEST(a_trainer_that_wrote_a_checkpoint_or_lived_long_has_not_ended_the_agent) {
+  FakeBoard board(small_board());
+  board.submit(small_task("innocent", kHour, 0.0001));
+  for (int tries = 0; tries < 10; ++tries) let_the_agent_die(board, 40 * kSecond);
+  assert_outcome(board, "innocent", Outcome::kNone);
+  // Neither is a machine that goes down the trainer's doing.
+  for (int tries = 0; tries < 10; ++tries) {
+    ++board.machine_boot;
+    let_the_agent_die(board, 10 * kMillisecond);
+  }
+  assert_outcome(board, "innocent", Outcome::kNone);
+}
+
+TEST(who_was_there_when_the_agent_died_twice_is_tried_alone) {
+  FakeBoard board(small_board());
+  board.submit(small_task("innocent", kHour, 0.0001));
+  board.submit(small_task("poison", kHour, 0.0001));
+  for (int tries = 0; tries < 2; ++tries) let_the_agent_die(board, 10 * kMillisecond);
+  // The first is alone until it has proven itself, then the next.
+  board.run_for(20 * kSecond);
+  TEST_ASSERT_TRUE(has_process(board.task("innocent")->state));
+  TEST_ASSERT_FALSE(has_process(board.task("poison")->state));
+  board.submit(small_task("later", kHour, 0.0001));
+  while (!has_process(board.task("poison")->state)) board.run_for(10 * kMillisecond);
+  let_the_agent_die(board, 0);
+  assert_outcome(board, "poison", Outcome::kFailed);
+  board.run_for(kMinute);
+  assert_outcome(board, "innocent", Outcome::kNone);
+  TEST_ASSERT_TRUE(board.task("later")->samples > 0);
 }
 
 TEST(words_out_of_turn_fail_the_trainer_and_not_the_agent) {

@@ -73,7 +73,11 @@ TEST(every_event_and_command_survives_its_encoding) {
       CommandRefused{"op-b", "id-2", "submit", "no"},
       ConfigNoted{"reverted"},
       Displaced{},
-      TrainerYielded{{1, 2}, kSecond}};
+      TrainerYielded{{1, 2}, kSecond},
+      TrainerPromoted{{1, 2}, {"fp16", 0.5, 1, 2, 3, 4, 5, "note"}},
+      EditRequested{7, "d", 1, 2, 3, 4000},
+      RemoveRequested{8, "e"},
+      GroupNoted{{1, 2}, "made by n-1"}};
   TEST_ASSERT_EQUAL_UINT64(std::variant_size_v<EventBody>, std::size(bodies));
   for (const EventBody& body : bodies) {
     Event event{123, body};

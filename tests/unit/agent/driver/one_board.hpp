@@ -9,6 +9,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/commands/settings_changes.hpp"
+#include "agent/os/process.hpp"
 #include "agent/settings/settings_loader.hpp"
 #include "agent/settings/settings_store.hpp"
 #include "tests/harness/unit.hpp"
@@ -33,7 +34,24 @@ class HandClock final : public Clock {
   TimeNs wall = 1'800'000'000 * kSecond;
 };
 
-// Starts nothing but the agent: no cgroups, no power readings, trainers that end at once.
+// Trainers that never say a word.
+class SilentProcesses final : public agent::Processes {
+ public:
+  [[nodiscard]] Result<agent::Process> start(const agent::ProcessSpec&,
+                                             const agent::Cgroup*) override {
+    agent::Process out;
+    out.id = next_id_++;
+    return out;
+  }
+  void signal_all(int, int) override {}
+  [[nodiscard]] bool has_ended(int) override { return false; }
+  agent::Ending collect(int) override { return {}; }
+
+ private:
+  int next_id_ = 1;
+};
+
+// Starts nothing but the agent: no cgroups, no power readings, trainers that are none.
 class OneBoard {
  public:
   // `fleet`: that section of the config; empty: the board is alone.
@@ -55,6 +73,13 @@ class OneBoard {
     Result<std::unique_ptr<agent::Loop>> made = agent::Loop::create(clock);
     TEST_ASSERT_TRUE(made.has_value());
     loop = std::move(*made);
+    start();
+  }
+
+  // The agent, anew after the first time: what it knew it knows from its journal.
+  void start() {
+    config.reset();
+    agent.reset();
     auto created =
         agent::Agent::create(*loop, machine, settings, [](agent::LogLevel, const std::string&) {});
     TEST_ASSERT_TRUE_MESSAGE(created.has_value(), created ? "" : created.error().context.c_str());
@@ -67,9 +92,9 @@ class OneBoard {
 
   TemporaryFolder folder;
   HandClock clock;
-  agent::SystemProcesses processes;
-  agent::Machine machine = agent::this_machine(clock, processes);
   agent::Settings settings;
+  SilentProcesses processes;
+  agent::Machine machine = agent::this_machine(clock, processes);
   std::unique_ptr<agent::Loop> loop;
   std::unique_ptr<agent::Agent> agent;
   agent::LayeredSettings layers;

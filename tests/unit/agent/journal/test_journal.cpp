@@ -39,9 +39,8 @@ struct Recorded {
     board.after_step = [this](const Event& event, const Effects& commands) {
       Event copy = event;
       Effects answers = commands;
-      const auto seq = log->append(copy);
-      TEST_ASSERT_TRUE(seq.has_value());
-      log->record(*seq, answers, board.state.digest());
+      const std::uint64_t seq = log->append(copy);
+      log->record(seq, answers, board.state.digest());
       TEST_ASSERT_TRUE(log->commit(false).has_value());
       TEST_ASSERT_TRUE(log->keep_up(board.state, wall_ns).has_value());
     };
@@ -143,8 +142,8 @@ TEST(files_turn_over_by_day_and_size_and_old_ones_go) {
   const test::TemporaryFolder folder;
   Limits limits;
   limits.events_per_snapshot = 50;
-  limits.file_bytes_max = 150'000;
-  limits.total_bytes_max = 400'000;
+  limits.file_bytes_max = 450'000;
+  limits.total_bytes_max = 1'200'000;
   Recorded run(folder.path(), limits, kDayOne);
   for (int day = 0; day < 6; ++day) {
     run.live(10 * kSecond);
@@ -155,7 +154,7 @@ TEST(files_turn_over_by_day_and_size_and_old_ones_go) {
   TEST_ASSERT_TRUE(files.size() >= 2);
   std::uintmax_t total = 0;
   for (const std::string& file : files) total += fs::file_size(file);
-  TEST_ASSERT_TRUE(total < 700'000);
+  TEST_ASSERT_TRUE(total < 2'100'000);
   const auto result = lab::replay(folder.path(), {});
   TEST_ASSERT_TRUE(result.has_value());
   TEST_ASSERT_TRUE_MESSAGE(!result->difference, lab::report(*result).c_str());
@@ -319,7 +318,7 @@ TEST(a_failed_batch_leaves_no_trace) {
   run.live(2 * kSecond);
   const std::uint64_t next = run.log->next_seq();
   Event event{run.board.now(), Ticked{}};
-  TEST_ASSERT_TRUE(run.log->append(event).has_value());
+  run.log->append(event);
   // Without a commit, as when the disk is full: a reader sees only what was committed.
   auto reader = Reader::open(run.log->path());
   TEST_ASSERT_TRUE(reader.has_value());

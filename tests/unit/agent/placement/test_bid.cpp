@@ -103,3 +103,14 @@ TEST(a_busy_board_bids_less) {
   TEST_ASSERT_TRUE(less.probability < free.probability);
   TEST_ASSERT_TRUE(less.probability > 0.0);
 }
+
+TEST(a_task_that_weighs_more_is_owed_more_of_a_busy_lane) {
+  FakeBoard board(test::small_board());
+  board.submit(test::small_task("other", 5 * kMinute, 0.05));
+  core::TaskSpec spec = wanted();
+  const double alike = bid_on(board, spec).free_share;
+  spec.weight_milli = 4000;
+  TEST_ASSERT_DOUBLE_WITHIN(1e-9, 1.0 - (1.0 - alike) / 4.0, bid_on(board, spec).free_share);
+  spec.weight_milli = 100;  // the other one weighs more, and is owed no more than it needs
+  TEST_ASSERT_DOUBLE_WITHIN(1e-9, alike, bid_on(board, spec).free_share);
+}

@@ -1,6 +1,7 @@
 // The policy, the board's demand of the fleet, a bid, the status and the explanation all say the
 // same of a task, at any moment of a board's life.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -18,17 +19,17 @@ using namespace laird;
 using core::Resource;
 using placement::Need;
 using placement::NeedBasis;
-using placement::Pace;
 using test::FakeBoard;
 
 namespace {
-
-__extension__ using Wide = __int128;
 
 constexpr auto kPowerAt = static_cast<std::size_t>(Resource::kPower);
 constexpr std::int64_t kBudgetMw = 40'000;
 constexpr std::int64_t kCpuMw = 5'000;
 constexpr std::int64_t kGpuMw = 10'000;
+constexpr core::Division kDivision{kBudgetMw, 0};
+// Everything is asked for with a thirty-second more.
+constexpr std::int64_t with_headroom(std::int64_t mw) { return mw + mw / 32; }
 
 core::CoreConfig member() {
   core::CoreConfig config = test::small_board("foresight");
@@ -84,7 +85,8 @@ void check_all(const FakeBoard& board) {
   const core::State& state = board.state;
   const auto& policy = dynamic_cast<const policies::Foresight&>(*state.policy);
   const std::vector<agent::TaskRow> rows = agent::task_rows(state, state.now);
-  std::vector<consensus::TaskNeed> needs;
+  const std::vector<consensus::TaskNeed> needs = core::needs_of(state, Resource::kPower, kDivision);
+  std::size_t asked = 0;
   double owed_cpu = 0.0;
   for (const core::Task& task : state.live) {
     if (task.outcome != core::Outcome::kNone) continue;
@@ -100,15 +102,21 @@ void check_all(const FakeBoard& board) {
     const std::string why = *core::explain(state, task.spec.name);
     TEST_ASSERT_TRUE(why.find(placement::describe(need)) != std::string::npos);
 
-    const Pace pace = placement::pace_of(need);
     const bool cpu = task.spec.lane == core::LaneKind::kCpu;
-    const std::int64_t parts = consensus::kWhole * (cpu ? kCpuMw : kGpuMw) / kBudgetMw;
-    const Wide work = static_cast<Wide>(parts) * pace.at_full_speed / kSecond;
-    needs.push_back({static_cast<std::int64_t>(work), pace.left, pace.at_full_speed});
-    if (cpu) owed_cpu += pace.lane_share();
+    if (cpu) owed_cpu += placement::pace_of(need).lane_share();
+    // What the board asks of the fleet for it: the same need, as a claim.
+    const placement::Claim claim = placement::claim_of(need);
+    const auto same = [&](const consensus::TaskNeed& n) {
+      return n.busy == claim.busy && n.left == claim.left &&
+             n.success_ppm == static_cast<std::uint32_t>(std::lround(claim.success * 1e6)) &&
+             n.full == consensus::kWhole * with_headroom(cpu ? kCpuMw : kGpuMw) / kBudgetMw;
+    };
+    TEST_ASSERT_TRUE(std::any_of(needs.begin(), needs.end(), same));
+    ++asked;
   }
-  const auto all = static_cast<consensus::Parts>(consensus::kWhole * (kCpuMw + kGpuMw) / kBudgetMw);
-  const consensus::Demand expected = consensus::demand_from(needs, {0, all});
+  TEST_ASSERT_EQUAL_UINT64(asked, needs.size());
+  const consensus::Demand expected =
+      consensus::demand_from(needs, core::limits_of(state, Resource::kPower, kDivision));
   TEST_ASSERT_TRUE(core::demand_of(state, Resource::kPower) == expected);
 
   const core::TaskSpec one_more = test::small_task("one-more", kMinute, 0.1);

@@ -26,8 +26,8 @@ core::Task learned(double target, std::uint64_t planned, int reports = 40) {
 
 TEST(a_nearer_target_is_likelier_reached_and_sooner) {
   for (const std::uint64_t planned : {std::uint64_t{0}, std::uint64_t{500'000}}) {
-    const Prospect near = prospect_of(learned(0.2, planned), 1000.0, shipped_prospects());
-    const Prospect far = prospect_of(learned(0.03, planned), 1000.0, shipped_prospects());
+    const Prospect near = prospect_of(learned(0.2, planned), 1000.0);
+    const Prospect far = prospect_of(learned(0.03, planned), 1000.0);
     TEST_ASSERT_TRUE(near.reach > 0.8);
     TEST_ASSERT_TRUE(far.reach < near.reach - 0.2);
     TEST_ASSERT_TRUE(near.need_quantile(0.5) < far.need_quantile(0.5));
@@ -35,13 +35,13 @@ TEST(a_nearer_target_is_likelier_reached_and_sooner) {
 }
 
 TEST(a_run_almost_over_is_unlikely_to_reach_what_it_has_not_come_near) {
-  const Prospect early = prospect_of(learned(0.15, 400'000), 1000.0, shipped_prospects());
-  const Prospect late = prospect_of(learned(0.15, 42'000), 1000.0, shipped_prospects());
+  const Prospect early = prospect_of(learned(0.15, 400'000), 1000.0);
+  const Prospect late = prospect_of(learned(0.15, 42'000), 1000.0);
   TEST_ASSERT_TRUE(late.reach < 0.5 * early.reach);
 }
 
 TEST(quantiles_of_the_need_rise_and_stay_within_the_length) {
-  const Prospect p = prospect_of(learned(0.1, 500'000), 1000.0, shipped_prospects());
+  const Prospect p = prospect_of(learned(0.1, 500'000), 1000.0);
   double before = 0.0;
   for (int i = 0; i <= 100; ++i) {
     const double need = p.need_quantile(static_cast<double>(i) / 100.0);
@@ -50,15 +50,12 @@ TEST(quantiles_of_the_need_rise_and_stay_within_the_length) {
   }
 }
 
-TEST(probabilities_stay_probabilities_whatever_the_features) {
-  for (const double wild : {-1e300, -1e3, 0.0, 1e3, 1e300}) {
-    ProspectFeatures features;
-    features.fill(wild);
-    for (const ProspectConstants* c :
-         {&shipped_prospects().planned, &shipped_prospects().unplanned}) {
-      const Prospect p = prospect(*c, features, 1000.0);
-      TEST_ASSERT_TRUE(p.reach >= 0.0 && p.reach <= 1.0);
-      TEST_ASSERT_TRUE(p.need_quantile(0.5) >= 0.0 && p.need_quantile(0.5) <= 1000.0);
-    }
+TEST(the_need_is_the_forecasters_probability_read_the_other_way_round) {
+  const core::Task task = learned(0.2, 500'000);
+  const Prospect p = prospect_of(task, 1000.0);
+  TEST_ASSERT_DOUBLE_WITHIN(1e-12, task.forecast.probability_below(0.2, 500'000.0, 500'000.0),
+                            p.reach);
+  for (const double u : {0.1, 0.5, 0.9}) {
+    TEST_ASSERT_DOUBLE_WITHIN(1e-9, u, p.within_samples(p.need_quantile(u)));
   }
 }

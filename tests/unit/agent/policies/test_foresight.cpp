@@ -82,7 +82,7 @@ TEST(it_explains_its_choice_in_numbers) {
   board.run_for(10 * kSecond);
   const std::string a = *core::explain(board.state, "a");
   const std::string b = *core::explain(board.state, "b");
-  TEST_ASSERT_TRUE(a.find("probability") != std::string::npos);
+  TEST_ASSERT_TRUE(a.find("by its deadline with ") != std::string::npos);
   const std::string both = a + b;
   TEST_ASSERT_TRUE(both.find("successes") != std::string::npos);
 }
@@ -95,25 +95,26 @@ TEST(a_restart_in_the_middle_changes_no_later_decision) {
 
 TEST(what_it_takes_to_bring_a_trainer_back_counts_against_switching_to_it) {
   core::Task here = learned(1, 0.09, 60);
-  core::Task away = learned(2, 0.095, 60);  // a little nearer to its target
+  core::Task away = learned(2, 0.12, 60);  // nearer to its target
   away.restore_ns = 50 * kMillisecond;
   away.checkpoint_ns = 50 * kMillisecond;
   here.deadline_at = away.deadline_at = 9 * kSecond;
   policies::Foresight cheap;
   TEST_ASSERT_EQUAL_UINT32(2, ask(cheap, {{&here, true}, {&away, false}}).choices[0].key);
-  away.restore_ns = 6 * kSecond;
+  away.restore_ns = 8 * kSecond;
   policies::Foresight dear;
   TEST_ASSERT_EQUAL_UINT32(1, ask(dear, {{&here, true}, {&away, false}}).choices[0].key);
-  TEST_ASSERT_TRUE(dear.explain(away).find("starting it takes 6 s") != std::string::npos);
+  TEST_ASSERT_TRUE(dear.explain(away).find("starting it takes 8 s") != std::string::npos);
 }
 
 TEST(the_shortlist_keeps_the_best_wherever_it_stands) {
   for (const std::size_t place : {std::size_t{0}, std::size_t{100}, std::size_t{299}}) {
     std::vector<core::Task> tasks;
     for (core::TaskKey key = 1; key <= 300; ++key) {
-      tasks.push_back(learned(key, 0.02, 20));
+      tasks.push_back(learned(key, 0.002, 20));
     }
-    tasks[place] = learned(static_cast<core::TaskKey>(place + 1), 0.21, 20);  // almost there
+    tasks[place] = learned(static_cast<core::TaskKey>(place + 1), 0.22, 20);  // almost there
+    tasks[place].deadline_at = 4 * kSecond;
     std::vector<policies::Candidate> all;
     for (const core::Task& task : tasks) all.push_back({&task, true});
     policies::Foresight policy;
@@ -123,8 +124,10 @@ TEST(the_shortlist_keeps_the_best_wherever_it_stands) {
 
 TEST(it_takes_turns_while_its_forecasts_do_not_hold_and_plans_again_when_they_do) {
   policies::Foresight policy;
-  std::vector<core::Task> tasks = {learned(1, 0.02, 40), learned(2, 0.02, 40)};
+  std::vector<core::Task> tasks = {learned(1, 0.06, 40), learned(2, 0.06, 40)};
   tasks[0].deadline_at = tasks[1].deadline_at = 4000 * kSecond;
+  // Slow, so that a slice is a small step on the curve and its band is narrow.
+  tasks[0].rate = tasks[1].rate = 20.0;
   TimeNs now = kSecond;
   const auto slice = [&](bool wild, int round) {
     const auto out = ask(policy, {{&tasks[0], true}, {&tasks[1], true}}, now);
@@ -140,7 +143,7 @@ TEST(it_takes_turns_while_its_forecasts_do_not_hold_and_plans_again_when_they_do
       static_cast<void>(task.forecast.observe(static_cast<double>(task.samples), task.loss));
     else
       task.forecast = [&] {
-        auto copy = learned(1, 0.02, 40).forecast;
+        auto copy = learned(1, 0.06, 40).forecast;
         static_cast<void>(copy.observe(static_cast<double>(task.samples), task.loss));
         return copy;
       }();
@@ -154,8 +157,8 @@ TEST(it_takes_turns_while_its_forecasts_do_not_hold_and_plans_again_when_they_do
   const DurationNs gap_after = tasks[0].busy_ns - tasks[1].busy_ns;
   TEST_ASSERT_TRUE((gap_after < 0 ? -gap_after : gap_after) <=
                    std::max<DurationNs>(3 * kSecond, gap < 0 ? -gap : gap));
-  tasks[0].forecast = learned(1, 0.02, 40).forecast;
-  tasks[1].forecast = learned(2, 0.02, 40).forecast;
+  tasks[0].forecast = learned(1, 0.06, 40).forecast;
+  tasks[1].forecast = learned(2, 0.06, 40).forecast;
   for (int round = 0; round < 60; ++round) static_cast<void>(slice(false, round));
   const std::string later = policy.explain(tasks[0]) + policy.explain(tasks[1]);
   TEST_ASSERT_TRUE(later.find("take turns") == std::string::npos);

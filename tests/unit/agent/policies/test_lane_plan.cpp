@@ -57,6 +57,15 @@ TEST(a_task_that_may_never_succeed_is_given_up_in_time_for_the_next) {
   TEST_ASSERT_TRUE(plan.steps.front().cutoff <= 20.0);
 }
 
+TEST(a_heavier_task_goes_before_a_likelier_one_of_the_same_length) {
+  PlannedTask tasks[] = {maybe(50, 8, 60), maybe(50, 24, 60)};
+  tasks[0].weight = 5.0;
+  Planner planner;
+  const LanePlan& plan = planner.plan(tasks, kNoFirst, 0.0, kPlenty);
+  TEST_ASSERT_EQUAL_UINT32(0, head_of(plan));
+  TEST_ASSERT_DOUBLE_WITHIN(0.3, 5.0 * 8 / 32, plan.value);
+}
+
 TEST(a_hopeless_task_is_not_run) {
   const PlannedTask tasks[] = {maybe(1, 0, 100), certain(80, 50)};
   Planner planner;

@@ -83,6 +83,26 @@ TEST(deadlines_are_durations_or_utc_times) {
   }
 }
 
+TEST(a_weight_is_a_tenth_to_a_hundred_and_one_unless_given) {
+  const auto weighing = [](const std::string& weight, std::vector<config::Problem>& problems) {
+    const auto value = json::parse(R"({"name": "a", "trainer": "b", "deadline": "5m",
+                                       "target_loss": 1, "memory": "20MB")" +
+                                       weight + "}",
+                                   "x");
+    return parse_task(*value, "x", problems).weight_milli;
+  };
+  std::vector<config::Problem> none;
+  TEST_ASSERT_EQUAL_UINT32(1000, weighing("", none));
+  TEST_ASSERT_EQUAL_UINT32(2500, weighing(R"(, "weight": 2.5)", none));
+  TEST_ASSERT_EQUAL_UINT32(100, weighing(R"(, "weight": 0.1)", none));
+  TEST_ASSERT_TRUE(none.empty());
+  for (const char* wrong : {R"(, "weight": 0)", R"(, "weight": 101)", R"(, "weight": "much")"}) {
+    std::vector<config::Problem> problems;
+    static_cast<void>(weighing(wrong, problems));
+    TEST_ASSERT_EQUAL_UINT64(1, problems.size());
+  }
+}
+
 TEST(utc_times_are_those_of_the_c_library) {
   // Leap days, the ends of months and years, and the first and last year that are taken.
   for (const std::time_t at : {31'536'000L, 68'169'600L, 951'782'400L, 951'868'799L, 1'078'012'800L,

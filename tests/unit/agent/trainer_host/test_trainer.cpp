@@ -1,11 +1,10 @@
 #include "agent/trainer_host/trainer.hpp"
 
-#include <sys/wait.h>
-
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
-#include "agent/os/process.hpp"
+#include "agent/trainer_host/cell_processes.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
@@ -16,20 +15,22 @@ namespace {
 // A trainer of a few lines of shell in a process of its own, and what becomes of its words.
 struct OneTrainer {
   explicit OneTrainer(const std::string& script) {
+    test::skip_if_emulated();
     std::ofstream(folder.path() + "/trainer.sh") << script;
-    ProcessSpec spec;
-    spec.argv = {"/bin/sh", folder.path() + "/trainer.sh"};
-    spec.folder = folder.path();
-    Result<Process> started = start_process(spec, nullptr);
+    settings.state_dir = folder.path() + "/state";
+    settings.trainers["shell"].argv = {"/bin/sh", folder.path() + "/trainer.sh"};
+    settings.cell.tmp_bytes = 1'000'000;
+    std::filesystem::create_directories(settings.state_dir + "/tasks");
+    Result<Process> started = processes.start({"shell", "t-1", 0}, nullptr);
     TEST_ASSERT_TRUE(started.has_value());
-    pid = started->pid;
+    id = started->id;
     trainer = std::make_unique<Trainer>(host, core::ProcessRef{1, 1}, core::TaskSpec{}, false,
-                                        nullptr, std::move(*started), folder.path());
-    trainer->begin(folder.path());
+                                        nullptr, std::move(*started), folder.path() + "/log");
+    trainer->begin(settings.state_dir + "/tasks/t-1");
   }
   ~OneTrainer() {
     trainer->kill();
-    ::waitpid(pid, nullptr, 0);
+    static_cast<void>(processes.collect(id));
   }
 
   template <class Event>
@@ -46,13 +47,14 @@ struct OneTrainer {
 
   test::TemporaryFolder folder;
   SystemClock clock;
-  SystemProcesses processes;
+  Settings settings;
+  CellProcesses processes{settings, "", [](LogLevel, const std::string&) {}};
   std::unique_ptr<Loop> loop = std::move(*Loop::create(clock));
   std::vector<core::EventBody> events;
   TrainerHost host{
-      *loop, processes, [this](core::EventBody e) { events.push_back(std::move(e)); }, {}};
+      *loop, processes, [this](core::EventBody e) { events.push_back(std::move(e)); }, {}, {}};
   std::unique_ptr<Trainer> trainer;
-  int pid = 0;
+  int id = 0;
   int wakes = 0;
 };
 
@@ -135,9 +137,9 @@ for n in 1 2 3 4 5 6 7 8 9; do say '{"type":"progress","samples":'$n',"loss":0.5
 )");
   one.run_until([&] { return one.last<core::TrainerReady>() != nullptr; });
   one.trainer->run(core::RunTrainer{{1, 1}, 1000, 1000});
-  int status = 0;
-  TEST_ASSERT_EQUAL_INT(one.pid, ::waitpid(one.pid, &status, 0));
-  one.trainer->ended(status);
+  while (!one.processes.has_ended(one.id)) {
+  }
+  one.trainer->ended(one.processes.collect(one.id));
   TEST_ASSERT_TRUE(one.last<core::TrainerExited>() != nullptr);
   const auto& report = std::get<core::TrainerProgressed>(one.events[one.events.size() - 2]);
   TEST_ASSERT_EQUAL_UINT64(9, report.samples);

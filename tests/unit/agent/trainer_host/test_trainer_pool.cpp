@@ -23,17 +23,17 @@ class OwnClock final : public Clock {
 // Processes that are numbers: what they were told, and which of them have ended.
 class ToldProcesses final : public Processes {
  public:
-  [[nodiscard]] Result<Process> start(const ProcessSpec&, Cgroup*) override {
+  [[nodiscard]] Result<Process> start(const ProcessSpec&, const Cgroup*) override {
     Process out;
-    out.pid = next_pid++;
+    out.id = next_pid++;
     return out;
   }
-  void signal_group(int pid, int signal) override {
+  void signal_all(int pid, int signal) override {
     signals.push_back(signal);
     if (signal == SIGKILL) ended[pid] = true;
   }
   [[nodiscard]] bool has_ended(int pid) override { return ended[pid]; }
-  int collect(int) override { return SIGKILL; }
+  Ending collect(int) override { return {SIGKILL, ""}; }
 
   std::vector<int> signals;
   std::map<int, bool> ended;
@@ -56,7 +56,7 @@ struct OnePool {
     core::TaskSpec spec;
     spec.name = "t-" + std::to_string(key);
     spec.trainer = "shell";
-    pool.start(core::StartTrainer{{key, 1}}, spec);
+    pool.start(core::StartTrainer{{key, 1}}, spec, false);
   }
   void end(core::TaskKey key) {
     pool.kill(core::KillTrainer{{key, 1}});
@@ -72,9 +72,10 @@ struct OnePool {
   std::unique_ptr<Loop> loop = std::move(*Loop::create(clock));
   TrainerPool pool{*loop,
                    processes,
-                   {{"shell", TrainerProgram{{"/bin/true"}, {}, true}}},
+                   {{"shell", TrainerProgram{{"/bin/true"}, {}, false, true}}},
                    folder.path(),
                    nullptr,
+                   0,
                    [](const core::EventBody&) {},
                    [](const std::string&) {}};
 };

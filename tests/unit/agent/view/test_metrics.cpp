@@ -127,11 +127,15 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   Board board;
   board.state.live.push_back(task(1, "night-run"));
   board.state.live.back().state = core::TaskState::kRunning;
+  board.state.live.back().time_sheet.add_throttled(core::Throttler::kOperator, 8'000, 4 * kSecond);
+  board.state.power.mean_mw = 9'250;
   board.state.wall_minus_agent = 1000 * kSecond;
   board.state.config.power.cap_mw = 15'000;
   board.state.fleet.budget.founding_epoch = 1;
   board.state.fleet.budget.rev = 7;
   board.state.fleet.budget.total[2] = 60'000;
+  // Not in the ledger: it has its floor.
+  board.state.fleet.budget.members = {{board.state.config.node, {0, 0, 12'500}}};
   board.state.fleet.enforced[2] = 12'500;
   MetricsInput in = board.input();
   in.ended[core::Outcome::kMissed] = 3;
@@ -149,6 +153,9 @@ TEST(tasks_the_fleet_and_the_link_are_in_it) {
   expect("laird_task_loss_target{task=\"night-run\"}", 0.5);
   expect("laird_task_deadline_timestamp_seconds{task=\"night-run\"}", 1160.0);
   expect("laird_tasks{state=\"running\"}", 1);
+  expect("laird_tasks{state=\"throttled\"}", 0);
+  expect("laird_task_throttled_seconds_total{task=\"night-run\"}", 4.0);
+  expect("laird_fleet_drawn_watts", 9.25);
   expect("laird_task_deadline_miss_total", 3);
   expect("laird_tasks_ended_total{outcome=\"missed\"}", 3);
   expect("laird_power_cap_watts{source=\"config\"}", 15.0);
@@ -166,6 +173,7 @@ TEST(how_the_agreement_stands_is_in_it) {
   Board board;
   core::Fleet& fleet = board.state.fleet;
   fleet.budget.founding_epoch = 1;
+  board.state.config.node = "n-1";
   fleet.budget.founders = {"n-1", "n-2", "n-3"};
   for (const std::string& id : fleet.budget.founders) fleet.budget.members.push_back({id, {}});
   fleet.budget.total[2] = 60'000;
@@ -219,6 +227,7 @@ TEST(how_the_agreement_stands_is_in_it) {
   consensus::Demand all;
   all.demand = consensus::kWhole;
   fleet.ledger->set_demand(2, all);
+  TEST_ASSERT_EQUAL_DOUBLE(60.0, samples_at(now).at("laird_fleet_demand_watts"));
   const double want = samples_at(now).at("laird_coop_disagreement_ratio{resource=\"power\"}");
   TEST_ASSERT_TRUE(want > 0.1 && want <= 1.0);
   for (int k = 0; k <= kHeardRounds; ++k) tick(true);

@@ -9,8 +9,14 @@ using namespace laird::consensus;
 namespace {
 
 struct Pair {
-  Edge a;
-  Edge b;
+  Edge a = open_edge();
+  Edge b = open_edge();
+
+  static Edge open_edge() {
+    Edge e;
+    e.limit = e.peer_limit = kWhole;
+    return e;
+  }
 };
 
 EdgeBody said(Edge& e, TimeNs now = 1, Prices prices = {}) {

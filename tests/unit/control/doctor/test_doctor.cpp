@@ -4,6 +4,16 @@
 using namespace laird;
 using namespace laird::control;
 
+TEST(what_a_trainer_could_do_is_listed_with_what_to_do_about_it) {
+  const auto parsed = [](const char* text) { return *json::parse(text, "cell"); };
+  const Finding held = judge_cell(parsed(R"({"guards": ["user", "files"], "open": []})"));
+  TEST_ASSERT_TRUE(held.health == Health::kOk && held.remedy.empty());
+  TEST_ASSERT_TRUE(held.text.find("user, files") != std::string::npos);
+  const Finding open = judge_cell(parsed(R"({"guards": [], "open": ["kill the agent", "x"]})"));
+  TEST_ASSERT_TRUE(open.health == Health::kWarning && !open.remedy.empty());
+  TEST_ASSERT_TRUE(open.text.find("could kill the agent; x") != std::string::npos);
+}
+
 TEST(a_full_disk_fails_a_nearly_full_one_warns) {
   TEST_ASSERT_TRUE(judge_disk("/x", 40'000'000, 1'000'000'000).health == Health::kFailed);
   TEST_ASSERT_TRUE(judge_disk("/x", 400'000'000, 1'000'000'000).health == Health::kWarning);

@@ -1,6 +1,7 @@
 #include "control/screen/output.hpp"
 #include "tests/harness/unit.hpp"
 
+using namespace laird;
 using namespace laird::control;
 
 TEST(columns_align_numbers_right_and_lines_end_without_spaces) {
@@ -18,11 +19,13 @@ TEST(width_counts_characters_not_bytes) {
   TEST_ASSERT_EQUAL_STRING("A  B\nµ  1\n", table.text().c_str());
 }
 
-TEST(what_boards_say_cannot_steer_the_terminal) {
-  TEST_ASSERT_EQUAL_STRING("a [31mb c d", harmless("a\033[31mb\nc\xc2\x9b"
-                                                   "d")
-                                              .c_str());
-  TEST_ASSERT_EQUAL_STRING("µ ok", harmless("µ ok").c_str());
+TEST(lines_keep_their_ends_and_colours_and_nothing_else) {
+  const std::string red = painted("x", Colour::kRed, true);
+  TEST_ASSERT_EQUAL_STRING((red + "\n\ty\n").c_str(), harmless_lines(red + "\n\ty\n").c_str());
+  TEST_ASSERT_EQUAL_STRING("a [2Jb", harmless_lines("a\033[2Jb").c_str());
+  TEST_ASSERT_EQUAL_STRING("a ]0;t b", harmless_lines("a\033]0;t\ab").c_str());
+  TEST_ASSERT_EQUAL_STRING("a b\n", harmless_lines("a\u202eb\n").c_str());
+  TEST_ASSERT_EQUAL_STRING("a [1;31mb", harmless_lines("a\033[1;31mb").c_str());
 }
 
 TEST(spans_read_well) {

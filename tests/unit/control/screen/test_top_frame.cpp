@@ -72,10 +72,15 @@ TEST(a_small_screen_says_what_it_leaves_out_and_scrolls) {
   options.width = 100;
   options.height = 20;
   TEST_ASSERT_TRUE(all_text(top_frame(view, options), 100).find(" more") != std::string::npos);
-  options.scroll = 1'000;
-  const std::string end = all_text(top_frame(view, options), 100);
+  Cockpit cockpit;
+  cockpit.press("k", view, 5);  // up from nowhere: to the last
+  options.cockpit = &cockpit;
+  const auto lines = top_frame(view, options);
+  TEST_ASSERT_EQUAL_UINT(20, lines.size());
+  const std::string end = all_text(lines, 100);
   TEST_ASSERT_TRUE(end.find("tasks above") != std::string::npos);
   TEST_ASSERT_TRUE(end.find("t-48 ") != std::string::npos);
+  TEST_ASSERT_TRUE(end.find("Enter opens") != std::string::npos);
 }
 
 TEST(an_empty_fleet_and_a_lost_link_are_said) {

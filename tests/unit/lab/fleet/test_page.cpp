@@ -95,6 +95,66 @@ TEST(moments_come_from_whoever_knows_them_or_else_from_the_messages) {
   TEST_ASSERT_FALSE(has(page, "nan"));
 }
 
+TEST(the_page_tells_the_peak_as_well_as_the_mean) {
+  FleetRecording r = recording();
+  r.nodes["n-1"].power_w.clear();
+  for (int s = 1; s <= 60; ++s) {
+    r.nodes["n-1"].power_w.push_back({static_cast<double>(s), s == 20 ? 19.0 : 7.0});
+  }
+  const auto verdict = judge(r);
+  TEST_ASSERT_EQUAL_DOUBLE(19.0, verdict.drawn.peak);
+  TEST_ASSERT_EQUAL_DOUBLE(20.0, verdict.drawn.peak_at_s);
+  TEST_ASSERT_DOUBLE_WITHIN(0.01, 7.2, verdict.drawn.mean);
+  const std::string text = fleet_text(r, verdict);
+  TEST_ASSERT_TRUE_MESSAGE(has(text, "drew 7.2 W on average and 19.0 W at most (at 20 s)"),
+                           text.c_str());
+  TEST_ASSERT_TRUE_MESSAGE(
+      has(text, "stayed within the budget: 9.2 W on average and 12.0 W at most"), text.c_str());
+  const std::string page = fleet_page(r, verdict);
+  TEST_ASSERT_TRUE(has(page, "<td data-head=\"drawn, mean\">7.2 W</td>"));
+  TEST_ASSERT_TRUE(has(page, "<td data-head=\"drawn, peak\">19.0 W</td>"));
+}
+
+TEST(throttled_times_are_marked_and_added_up_by_board) {
+  FleetRecording r = recording();
+  r.tasks[0].states = {{2.0, "queued"},
+                       {4.0, "running"},
+                       {10.0, "throttled"},
+                       {25.0, "running"},
+                       {45.0, "succeeded"}};
+  r.tasks[1].states = {{2.0, "throttled"}};
+  const auto stretches = throttled_stretches(r.tasks[0], 60.0);
+  TEST_ASSERT_EQUAL_UINT64(1, stretches.size());
+  TEST_ASSERT_EQUAL_DOUBLE(10.0, stretches[0].from_s);
+  TEST_ASSERT_EQUAL_DOUBLE(25.0, stretches[0].to_s);
+  // The second one to the end of the recording.
+  TEST_ASSERT_EQUAL_DOUBLE(15.0 + 58.0, throttled_s(r, "n-1"));
+  const std::string page = fleet_page(r, judge(r));
+  TEST_ASSERT_TRUE(has(page, "<title>throttled</title>"));
+  TEST_ASSERT_TRUE(has(page, "1 min 13 s"));
+}
+
+TEST(no_two_of_two_dozen_boards_have_one_colour_and_none_has_the_budgets) {
+  FleetRecording r = recording();
+  for (int i = 2; i <= 24; ++i) r.nodes["n-" + std::to_string(i)] = r.nodes["n-1"];
+  const std::string plot = shares_plot(r, judge(r));
+  for (int i = 0; i < 24; ++i) {
+    const std::string colour = "background:var(--m" + std::to_string(i) + ")";
+    const std::size_t first = plot.find(colour);
+    TEST_ASSERT_TRUE_MESSAGE(first != std::string::npos, colour.c_str());
+    TEST_ASSERT_TRUE(plot.find(colour, first + 1) == std::string::npos);
+  }
+  TEST_ASSERT_TRUE(has(plot, "background:var(--fg)\"></i>budget"));
+}
+
+TEST(what_boards_asked_for_is_drawn_and_told) {
+  FleetRecording r = recording();
+  r.nodes["n-1"].asked_w = {{0.0, 10.0}, {30.0, 20.0}};
+  const std::string page = fleet_page(r, judge(r));
+  TEST_ASSERT_TRUE(has(page, "asked for, all boards"));
+  TEST_ASSERT_TRUE(has(page, "<td data-head=\"asked, mean\">15.0 W</td>"));
+}
+
 TEST(an_empty_recording_makes_a_page_too) {
   FleetRecording r;
   r.nodes["n-1"];

@@ -91,6 +91,41 @@ TEST(a_cut_of_the_budget_has_three_seconds_to_arrive) {
   TEST_ASSERT_EQUAL_INT64(10'000, late.most_over_mw);
 }
 
+TEST(what_is_drawn_while_a_task_is_throttled_is_told_apart) {
+  FleetRecording recording = two({}, {});
+  for (int s = 1; s <= 100; ++s) {
+    recording.nodes["n-1"].power_w.push_back({static_cast<double>(s), s <= 40 ? 15.0 : 5.0});
+    recording.nodes["n-1"].throttled.push_back({static_cast<double>(s), s <= 40 ? 1.0 : 0.0});
+    recording.nodes["n-2"].power_w.push_back({static_cast<double>(s), 12.0});
+  }
+  FleetVerdict got = judge(recording);
+  // The means of the first four reach back to before the first word.
+  TEST_ASSERT_EQUAL_UINT64(36, got.throttled_seconds);
+  TEST_ASSERT_DOUBLE_WITHIN(1e-9, 27.0 / 30.0, got.drawn_throttled_part);
+  TEST_ASSERT_TRUE(got.drawn_where_wanted());
+  for (lab::Sample& s : recording.nodes["n-2"].power_w) s.value = 4.0;
+  got = judge(recording);
+  TEST_ASSERT_DOUBLE_WITHIN(1e-9, 19.0 / 30.0, got.drawn_throttled_part);
+  TEST_ASSERT_FALSE(got.drawn_where_wanted());
+}
+
+TEST(a_few_seconds_of_throttling_are_no_verdict) {
+  FleetRecording recording = two({}, {});
+  for (int s = 1; s <= 100; ++s) {
+    recording.nodes["n-1"].power_w.push_back({static_cast<double>(s), 5.0});
+    recording.nodes["n-1"].throttled.push_back({static_cast<double>(s), s <= 20 ? 1.0 : 0.0});
+    recording.nodes["n-2"].power_w.push_back({static_cast<double>(s), 5.0});
+  }
+  FleetVerdict got = judge(recording);
+  TEST_ASSERT_EQUAL_UINT64(16, got.throttled_seconds);
+  TEST_ASSERT_TRUE(got.drawn_where_wanted());
+  for (int s = 20; s < 24; ++s)
+    recording.nodes["n-1"].throttled[static_cast<std::size_t>(s)].value = 1.0;
+  got = judge(recording);
+  TEST_ASSERT_EQUAL_UINT64(20, got.throttled_seconds);
+  TEST_ASSERT_FALSE(got.drawn_where_wanted());
+}
+
 TEST(what_is_drawn_is_held_against_the_budget_once_a_cut_had_its_time) {
   FleetRecording recording = two({}, {});
   recording.budgets.push_back({150 * kS, 20'000});

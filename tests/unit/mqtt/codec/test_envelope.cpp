@@ -191,6 +191,15 @@ TEST(malformed_and_unknown_versions_are_refused_with_a_reason) {
   TEST_ASSERT_TRUE(later.has_value());
 }
 
+// Whoever may write to a board's command topic could otherwise keep it busy.
+TEST(an_envelope_with_thousands_of_keys_is_refused_before_it_is_read) {
+  std::string many = R"({"s":"laird.cmd/1.0")";
+  for (int i = 0; i < 4'000; ++i) many += ",\"k" + std::to_string(i) + "\":1";
+  const auto refused = laird::mqtt::parse_envelope(many + "}");
+  TEST_ASSERT_FALSE(refused.has_value());
+  TEST_ASSERT_TRUE(refused.error().context.find("more than 32 values") != std::string::npos);
+}
+
 TEST(the_signed_text_must_be_complete) {
   const std::string good = to_signed_text(ping());
   TEST_ASSERT_TRUE(laird::mqtt::parse_signed_text(good).has_value());

@@ -1,16 +1,13 @@
 #include <string>
 
 #include "mqtt/codec/base64.hpp"
-#include "mqtt/codec/coop.hpp"
 #include "mqtt/codec/limits.hpp"
 #include "mqtt/codec/messages.hpp"
 #include "tests/harness/unit.hpp"
 
 using laird::json::Value;
-using laird::mqtt::CoopWriter;
 using laird::mqtt::from_base64;
 using laird::mqtt::NodeState;
-using laird::mqtt::parse_coop;
 using laird::mqtt::parse_time_ms;
 using laird::mqtt::time_text;
 using laird::mqtt::to_base64;
@@ -123,46 +120,13 @@ TEST(a_report_speaks_in_watts_cores_and_joules) {
   TEST_ASSERT_EQUAL_DOUBLE(14.25, value.find("fence_in_s")->as_double());
   TEST_ASSERT_TRUE(value.find("cap_w")->is(laird::json::Kind::kNull));
   TEST_ASSERT_TRUE(shares->find("gpu")->find("enforced_ppm")->is(laird::json::Kind::kNull));
-}
-
-TEST(peer_messages_travel_together_and_come_apart_again) {
-  CoopWriter writer;
-  TEST_ASSERT_TRUE(writer.empty());
-  const std::string long_one(laird::mqtt::kCoopFrameBytesMax, 'x');
-  for (const std::string& message : {std::string("a"), std::string("\0\1\2", 3), long_one}) {
-    TEST_ASSERT_TRUE(writer.add(message));
-  }
-  TEST_ASSERT_FALSE(writer.add(""));
-  TEST_ASSERT_FALSE(writer.add(std::string(laird::mqtt::kCoopFrameBytesMax + 1, 'x')));
-  const std::string payload = writer.take();
-  const auto parsed = parse_coop(payload);
-  TEST_ASSERT_TRUE(parsed.has_value());
-  TEST_ASSERT_EQUAL_UINT64(3, parsed->size());
-  TEST_ASSERT_TRUE((*parsed)[1] == std::string("\0\1\2", 3));
-  TEST_ASSERT_TRUE((*parsed)[2] == long_one);
-  TEST_ASSERT_TRUE(writer.empty());
-  TEST_ASSERT_EQUAL_UINT64(0, parse_coop(writer.take())->size());
-}
-
-TEST(a_full_container_takes_no_more_and_a_broken_one_is_refused) {
-  CoopWriter writer;
-  std::size_t taken = 0;
-  while (writer.add(std::string(4096, 'x'))) ++taken;
-  TEST_ASSERT_EQUAL_UINT64(15, taken);
-  TEST_ASSERT_TRUE(writer.take().size() <= laird::mqtt::kPayloadBytesMax);
-  taken = 0;
-  while (writer.add("x")) ++taken;
-  TEST_ASSERT_EQUAL_UINT64(laird::mqtt::kCoopFramesMax, taken);
-  const std::string wrong[] = {"",
-                               "\2",
-                               std::string("\1\1", 2),
-                               std::string("\1\0\0", 3),
-                               std::string("\1\2\0a", 4),
-                               std::string("\1\1\0ab", 5)};
-  for (const std::string& payload : wrong) TEST_ASSERT_FALSE(parse_coop(payload).has_value());
-  std::string many = "\1";
-  for (std::size_t i = 0; i <= laird::mqtt::kCoopFramesMax; ++i) many += std::string("\1\0x", 3);
-  TEST_ASSERT_FALSE(parse_coop(many).has_value());
+  TEST_ASSERT_TRUE(shares->find("power")->find("demand_w")->is(laird::json::Kind::kNull));
+  report.power_mw.demand = 17'250;
+  report.tasks_throttled = 2;
+  const auto asked = laird::mqtt::to_json(report);
+  TEST_ASSERT_EQUAL_DOUBLE(17.25,
+                           asked.find("shares")->find("power")->find("demand_w")->as_double());
+  TEST_ASSERT_EQUAL_INT64(2, asked.find("tasks")->find("throttled")->as_integer());
 }
 
 TEST(times_are_read_back_as_they_are_written) {

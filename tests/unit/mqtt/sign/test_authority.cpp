@@ -49,12 +49,12 @@ TEST(serials_differ_and_revoked_ones_make_a_list) {
   const auto two = made->issue({"n-1", Role::kNode, {}, 5});
   TEST_ASSERT_TRUE(one->serial != two->serial);
   TEST_ASSERT_EQUAL_UINT64(32, one->serial.size());
-  TEST_ASSERT_TRUE(made->revocation_list({}).has_value());
-  const auto list = made->revocation_list({{one->serial, 1'790'000'000}, {two->serial, 1}});
+  TEST_ASSERT_TRUE(made->revocation_list({}, 1).has_value());
+  const auto list = made->revocation_list({{one->serial, 1'790'000'000}, {two->serial, 1}}, 2);
   TEST_ASSERT_TRUE(list.has_value());
   TEST_ASSERT_TRUE(list->rfind("-----BEGIN X509 CRL-----", 0) == 0);
-  TEST_ASSERT_FALSE(made->revocation_list({{"not hexadecimal", 1}}).has_value());
-  TEST_ASSERT_FALSE(made->revocation_list({{"", 1}}).has_value());
+  TEST_ASSERT_FALSE(made->revocation_list({{"not hexadecimal", 1}}, 3).has_value());
+  TEST_ASSERT_FALSE(made->revocation_list({{"", 1}}, 3).has_value());
 }
 
 TEST(subjects_that_would_mislead_are_refused) {

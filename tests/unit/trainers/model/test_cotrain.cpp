@@ -5,6 +5,7 @@
 
 using namespace laird;
 using namespace laird::trainers;
+using trainer_protocol::PeerState;
 
 namespace {
 
@@ -31,8 +32,8 @@ std::unique_ptr<CotrainRun> make(const Params& p) {
 }
 
 void connect(CotrainRun& a, CotrainRun& b) {
-  TEST_ASSERT_TRUE(a.set_neighbours({"a", 1, {{"b", 0.5}}, false}).has_value());
-  TEST_ASSERT_TRUE(b.set_neighbours({"b", 1, {{"a", 0.5}}, false}).has_value());
+  TEST_ASSERT_TRUE(a.set_peers({"a", 1, {{"b", PeerState::kAtWork}}}).has_value());
+  TEST_ASSERT_TRUE(b.set_peers({"b", 1, {{"a", PeerState::kAtWork}}}).has_value());
 }
 
 // Works and talks until both are done or nothing happens any more.
@@ -63,9 +64,11 @@ TEST(two_boards_train_one_model_and_end_in_the_same_round) {
   TEST_ASSERT_EQUAL_UINT64(60 * 200, a->samples());
   TEST_ASSERT_EQUAL_DOUBLE(*a->loss(), *b->loss());
   TEST_ASSERT_TRUE(*a->loss() < 0.7);
-  for (std::size_t i = 0; i < a->rounds()->y().size(); ++i) {
-    TEST_ASSERT_TRUE(std::abs(a->rounds()->y()[i] - b->rounds()->y()[i]) < 0.02);
-  }
+  TEST_ASSERT_TRUE(a->rounds()->model().x() == b->rounds()->model().x());
+  const auto group = a->group();
+  TEST_ASSERT_EQUAL_UINT32(60, group->round);
+  TEST_ASSERT_EQUAL_STRING("made by a, b", group->note.c_str());
+  TEST_ASSERT_EQUAL_UINT64(300, group->boards.at(1).rows);
 }
 
 TEST(it_stops_at_its_limit_in_the_middle_of_a_round) {
@@ -85,7 +88,7 @@ TEST(nothing_is_done_before_the_agent_names_the_neighbours) {
   const auto a = make(params(200, 60));
   TEST_ASSERT_FALSE(a->may_advance(1000));
   TEST_ASSERT_TRUE(a->hear("b", "x").has_value());  // a group that is just forming
-  TEST_ASSERT_TRUE(a->set_neighbours({"a", 1, {}, false}).has_value());
+  TEST_ASSERT_TRUE(a->set_peers({"a", 1, {}}).has_value());
   TEST_ASSERT_FALSE(a->may_advance(1000));  // and not alone
 }
 
@@ -101,7 +104,7 @@ TEST(a_checkpoint_holds_the_model_and_the_round) {
   TEST_ASSERT_TRUE(again->restore(bytes).has_value());
   TEST_ASSERT_EQUAL_UINT64(2050, again->samples());
   TEST_ASSERT_TRUE(again->save() == saved);
-  TEST_ASSERT_TRUE(again->set_neighbours({"a", 2, {{"b", 0.5}}, false}).has_value());
+  TEST_ASSERT_TRUE(again->set_peers({"a", 2, {{"b", PeerState::kAtWork}}}).has_value());
   TEST_ASSERT_EQUAL_UINT32(10, again->rounds()->round());
   // Another number of rows, a damaged one, one of a plain run.
   TEST_ASSERT_FALSE(make(params(100, 60))->restore(bytes).has_value());
@@ -128,18 +131,20 @@ TEST(what_a_checkpoint_is_worth_on_other_rows_can_be_told) {
 
 TEST(a_model_too_large_for_messages_is_refused) {
   Params p = params(300, 1);
-  p.data.features = 20'000;
+  p.data.features = 900'000;
   p.data.rows = 10;
   const auto made = CotrainRun::create(p, 1);
   TEST_ASSERT_FALSE(made.has_value());
-  TEST_ASSERT_TRUE(made.error().context.find("32768") != std::string::npos);
+  TEST_ASSERT_TRUE(made.error().context.find("2000000") != std::string::npos);
 }
 
-TEST(every_convex_kind_learns_together) {
-  for (const Kind kind : {Kind::kLinear, Kind::kSvm, Kind::kSoftmax}) {
+TEST(every_kind_learns_together_with_steps_that_nobody_chose) {
+  for (const Kind kind : {Kind::kLinear, Kind::kSvm, Kind::kSoftmax, Kind::kMlp}) {
     Params p = params(200, 60);
     p.kind = kind;
-    p.learning_rate = 0.05;
+    p.rate_given = false;
+    p.learning_rate = 0.003;
+    if (kind == Kind::kMlp) p.hidden = {16};
     const auto a = make(p);
     const auto b = make(p);
     TimeNs now = kSecond;
@@ -150,4 +155,38 @@ TEST(every_convex_kind_learns_together) {
     TEST_ASSERT_TRUE(a->finished() && b->finished());
     TEST_ASSERT_TRUE(*a->loss() < 0.7 * first);
   }
+}
+
+TEST(rows_held_out_judge_the_group_and_choose_the_model) {
+  Params p = params(200, 40);
+  p.held_out = 0.25;
+  p.target_metric = TargetMetric::kHeldOutError;
+  const auto a = make(p);
+  const auto b = make(p);
+  TimeNs now = kSecond;
+  connect(*a, *b);
+  run(*a, *b, UINT64_MAX, now);
+  const auto group = a->group();
+  TEST_ASSERT_TRUE(group->accuracy && *group->accuracy > 0.6);
+  TEST_ASSERT_TRUE(group->boards[0].accuracy.has_value());
+  TEST_ASSERT_TRUE(std::abs(*a->loss() - (1.0 - *group->accuracy)) < 1e-9);
+  std::vector<float> weights(a->rounds()->model().best().size());
+  a->read_weights(0, weights);
+  TEST_ASSERT_TRUE(weights == a->rounds()->model().best());
+}
+
+TEST(a_round_made_again_after_a_crash_is_not_counted_again) {
+  const auto a = make(params(200, 60));
+  const auto b = make(params(200, 60));
+  TimeNs now = kSecond;
+  connect(*a, *b);
+  run(*a, *b, 2050, now);
+  const Bytes saved = a->save();
+  const std::string_view bytes(reinterpret_cast<const char*>(saved.data()), saved.size());
+  const auto again = make(params(200, 60));
+  TEST_ASSERT_TRUE(again->restore(bytes).has_value());
+  TEST_ASSERT_TRUE(again->set_peers({"a", 2, {{"b", PeerState::kAtWork}}}).has_value());
+  run(*again, *b, UINT64_MAX, now);
+  TEST_ASSERT_TRUE(again->finished());
+  TEST_ASSERT_TRUE(again->samples() <= *again->planned());
 }

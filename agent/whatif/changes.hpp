@@ -1,0 +1,67 @@
+// What is to be different when a recorded life is run again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/core/state/event.hpp"
+#include "agent/whatif/recording.hpp"
+
+namespace laird::whatif {
+
+// From `after` the life's begin on; nothing: no limit.
+struct LimitFrom {
+  DurationNs after = 0;
+  std::optional<std::int64_t> mw;
+};
+
+struct TaskEdit {
+  std::string task;
+  std::optional<DurationNs> deadline_after;  // its acceptance
+  DurationNs deadline_add = 0;
+  std::optional<double> target_loss;
+  std::optional<std::uint32_t> weight_milli;
+};
+
+// One more task, which learns and costs as a recorded one does.
+struct AddedTask {
+  std::string name;
+  std::string like;
+};
+
+// Another Jetson in the board's place. Its trainers are as fast as they were: no board file says
+// how fast a board trains.
+struct OtherBoard {
+  std::string name;
+  core::PowerConfig power;
+  power::MeterConfig meter;
+  std::int64_t memory_bytes = 0;  // 0: as it was
+};
+
+struct Changes {
+  std::optional<std::string> policy;
+  std::optional<DurationNs> slice;
+  std::vector<LimitFrom> caps;     // ascending; in place of every cap but the fleet's
+  std::vector<LimitFrom> budgets;  // ascending; the fleet's
+  std::vector<core::LaneConfig> lanes;
+  std::optional<OtherBoard> board;
+  std::vector<TaskEdit> edits;
+  std::vector<std::string> without;
+  std::vector<AddedTask> added;
+  double speed = 1.0;  // of every trainer
+
+  [[nodiscard]] bool none() const;
+  // Whether they fit the recording: its tasks exist, lanes are such as the core takes.
+  [[nodiscard]] Status fit(const Recording& recording) const;
+  [[nodiscard]] bool drops(const std::string& task) const;
+  void edit(core::TaskSpec& spec) const;
+  [[nodiscard]] core::CoreConfig changed(const core::CoreConfig& config) const;
+  // The fleet's limits under another budget: what a board had above its floor is the same part of
+  // what is divided above all floors.
+  [[nodiscard]] FleetLimits changed(const FleetLimits& limits, DurationNs after_begin) const;
+};
+
+}  // namespace laird::whatif

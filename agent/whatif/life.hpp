@@ -1,0 +1,137 @@
+// Private to the rerun: one board's life in virtual time, divided over files by topic. The driver
+// and what was asked of the board are in rerun.cpp, the trainers in life_trainers.cpp.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "agent/whatif/lane_use.hpp"
+#include "agent/whatif/rerun.hpp"
+
+namespace laird::whatif {
+
+// How long a life may go on after the recorded one ended.
+inline constexpr DurationNs kLongestMore = 400 * kDay;
+
+class Life {
+ public:
+  Life(const Recording& recording, const Changes& changes, Beyond beyond, const RerunWatch& watch)
+      : r_(recording), changes_(changes), beyond_(beyond), watch_(watch) {}
+
+  [[nodiscard]] Result<Rerun> run(const RerunEnd& end);
+
+ private:
+  enum class Kind : std::uint8_t {
+    kReady,
+    kStartFails,
+    kReport,
+    kCrash,
+    kIdleCrash,
+    kPaused,
+    kSaved,
+    kExit,
+    kYield,
+    kPromoted,
+    kWake,
+    kKnob,
+    kReading
+  };
+  struct Happening {
+    TimeNs at = 0;
+    std::uint64_t order = 0;
+    std::uint64_t generation = 0;
+    core::TaskKey task = 0;
+    Kind kind = Kind::kWake;
+    std::int32_t value = 0;
+    bool operator<(const Happening& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+  // A task's trainer, and what outlives it.
+  struct Trainer {
+    const TaskRecord* record = nullptr;
+    core::ProcessRef ref;
+    bool alive = false;
+    bool working = false;
+    std::uint64_t samples = 0;   // as far as it came when it last said so
+    std::uint64_t reported = 0;  // with a loss
+    std::uint64_t begun = 0;     // when the grant in progress began
+    std::uint64_t saved = 0;     // in its checkpoint
+    std::uint64_t until = 0;
+    std::uint64_t next = 0;        // samples of the next report
+    std::uint64_t generation = 0;  // of the work in progress: outdates what was planned before
+    std::uint64_t process = 0;     // the same of the process
+    double work_from = 0.0;        // work done when the stretch in progress began
+    TimeNs since = 0;
+    double speed = 0.0;
+    double share = 0.0;
+    std::size_t crashes = 0;  // of the recorded ones that have come
+    std::size_t yields = 0;
+    std::size_t pauses = 0;
+    std::size_t saves = 0;
+  };
+
+  [[nodiscard]] Status begin();
+  void add_given();
+  [[nodiscard]] bool next(Happening& out);
+  [[nodiscard]] bool over() const;
+  void apply(TimeNs at, core::EventBody body);
+  void give(const Given& given);
+  void submit(TimeNs at, core::EventBody body, core::TaskSpec spec);
+  void command(TimeNs at, core::OperatorCommand command);
+  void boot(TimeNs at, core::Booted booted);
+  void limit(TimeNs at, const FleetLimits& limits);
+  void read(TimeNs at, power::PowerReading reading, const std::array<double, 2>& then);
+  void carry_out(const core::Effect& effect);
+  void happen(const Happening& h);
+  void later(TimeNs at, Kind kind, core::TaskKey task, std::uint64_t generation,
+             std::int32_t value = 0);
+
+  void meet(const TaskId& id, const core::Task& task);
+  [[nodiscard]] const TaskRecord* record_of(const TaskId& id) const;
+  [[nodiscard]] Trainer* find(const core::ProcessRef& ref);
+  void start(const core::StartTrainer& start);
+  void work(Trainer& t, const core::RunTrainer& run);
+  void plan(Trainer& t);
+  void stop_work(Trainer& t);
+  void change_speed();
+  void report(Trainer& t, std::uint64_t samples);
+  void on_report(core::TaskKey key, Trainer& t);
+  void on_crash(Trainer& t);
+  void on_idle_crash(const Happening& h);
+  void on_paused(Trainer& t);
+  void stop(const core::StopTrainer& stop);
+  void die();
+  [[nodiscard]] double work_now(const Trainer& t) const;
+  [[nodiscard]] std::uint64_t samples_now(const Trainer& t) const;
+  [[nodiscard]] std::uint64_t next_report(const Trainer& t) const;
+  [[nodiscard]] std::uint64_t end_of(const Trainer& t) const;
+  [[nodiscard]] double work_at(const TaskRecord& record, double samples) const;
+  [[nodiscard]] double loss_at(const Trainer& t, std::uint64_t samples);
+
+  const Recording& r_;
+  const Changes& changes_;
+  const Beyond beyond_;
+  const RerunWatch& watch_;
+  core::State state_;
+  core::Effects effects_;
+  std::priority_queue<Happening> future_;
+  std::vector<Given> given_;
+  std::size_t next_given_ = 0;
+  std::map<core::TaskKey, Trainer> trainers_;
+  std::map<TaskId, TaskRecord> added_;
+  Names names_;
+  Tallier tallier_;
+  LaneUse lanes_;
+  std::optional<double> energy_then_;  // when the recorded life ended
+  double first_energy_j_ = 0.0;
+  Rerun out_;
+  TimeNs now_ = 0;
+  std::uint64_t order_ = 0;
+  std::uint64_t wake_generation_ = 0;
+  double rungs_ = 1.0;
+};
+
+}  // namespace laird::whatif

@@ -1,0 +1,410 @@
+#include "consensus/cotrain/group_model.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/exact_math.hpp"
+#include "base/require.hpp"
+#include "consensus/cotrain/robust_mean.hpp"
+
+namespace laird::consensus {
+namespace {
+
+constexpr double kProbeLength = 0.1;          // of the first step, which shows the curvature
+constexpr double kCurvatureForgotten = 0.97;  // in a round
+// The first rounds of a group whose steps adapt themselves take none.
+constexpr std::uint32_t kListensFor = 2;
+// After a change of who takes part, z changes for another reason than the step.
+constexpr std::uint32_t kSettlesAfter = 5;
+constexpr double kAdamMean = 0.9;
+constexpr double kAdamSquare = 0.99;
+constexpr double kAdamLeast = 1e-4;
+constexpr double kWeightMax = 1e12;
+constexpr std::size_t kNameBytesMax = 32;
+constexpr std::size_t kAddsMax = 8;
+constexpr std::size_t kChangesBytesMax = std::size_t{1} << 27;
+
+void archive_floats(Archive& ar, std::vector<float>& v, std::size_t limit) {
+  auto n = static_cast<std::uint32_t>(v.size());
+  ar(n);
+  if (ar.failed() || n > limit) return ar.fail();
+  if (ar.reading()) v.resize(n);
+  for (float& value : v) {
+    auto bits = std::bit_cast<std::uint32_t>(value);
+    ar(bits);
+    if (ar.failed()) return;
+    value = std::bit_cast<float>(bits);
+  }
+}
+
+bool all_finite(const std::vector<float>& v) {
+  return std::all_of(v.begin(), v.end(), [](float x) { return std::isfinite(x); });
+}
+
+bool is_sound(const Judgement& j) {
+  return std::isfinite(j.loss) && std::isfinite(j.held_loss) && j.held_right <= j.held_rows;
+}
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+double length_of(const std::vector<float>& v) {
+  double sum = 0.0;
+  for (const float value : v) sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+void Judgement::archive(Archive& ar) {
+  ar(loss);
+  ar(held_loss);
+  ar(held_right);
+  ar(held_rows);
+}
+
+void Contribution::archive(Archive& ar) {
+  ar(weight);
+  ar(judged);
+  std::uint32_t count = static_cast<std::uint32_t>(adds.size());
+  ar(count);
+  if (count > kAddsMax) return ar.fail();
+  if (ar.reading()) adds.resize(count);
+  for (std::string& name : adds) ar.text(name, kNameBytesMax);
+  ar.text(changes, kChangesBytesMax);
+}
+
+void GroupBoard::archive(Archive& ar) {
+  ar.text(name, kNameBytesMax);
+  ar(weight);
+  ar(since);
+  ar(judged);
+}
+
+void Absence::archive(Archive& ar) {
+  ar.text(name, kNameBytesMax);
+  ar(from);
+  ar(to);
+  ar(left);
+  ar(weight);
+  ar(loss);
+}
+
+GroupModel::GroupModel(const GroupConfig& config, std::uint64_t lineage, std::vector<float> start,
+                       std::vector<std::string> boards)
+    : lineage_(lineage), x_(std::move(start)) {
+  LAIRD_REQUIRE(x_.size() == config.dimension, "the start has the model's dimension");
+  LAIRD_REQUIRE(lineage != 0 && boards.size() <= kGroupBoardsMax, "a group has a name and a limit");
+  momentum_.assign(x_.size(), 0.0F);
+  if (config.step == GroupStep::kAdam) square_.assign(x_.size(), 0.0F);
+  std::sort(boards.begin(), boards.end());
+  for (std::string& name : boards) {
+    GroupBoard board;
+    board.name = std::move(name);
+    if (config.tracks()) board.told.assign(x_.size(), 0.0F);
+    boards_.push_back(std::move(board));
+  }
+  seal();
+}
+
+const GroupBoard* GroupModel::board(std::string_view name) const {
+  for (const GroupBoard& board : boards_) {
+    if (board.name == name) return &board;
+  }
+  return nullptr;
+}
+
+std::size_t GroupModel::away() const {
+  return static_cast<std::size_t>(std::count_if(absences_.begin(), absences_.end(),
+                                                [](const Absence& a) { return a.to == 0; }));
+}
+
+std::size_t GroupModel::left() const {
+  return static_cast<std::size_t>(std::count_if(
+      absences_.begin(), absences_.end(), [](const Absence& a) { return a.to == 0 && a.left; }));
+}
+
+std::optional<double> GroupModel::loss() const {
+  double sum = 0.0;
+  double weights = 0.0;
+  for (const GroupBoard& board : boards_) {
+    sum += board.weight * board.judged.loss;
+    weights += board.weight;
+  }
+  for (const Absence& absence : absences_) {
+    if (absence.to != 0) continue;
+    sum += absence.weight * absence.loss;
+    weights += absence.weight;
+  }
+  if (round_ == 0 || !(weights > 0.0)) return std::nullopt;
+  return sum / weights;
+}
+
+std::optional<Judgement> GroupModel::held_out() const {
+  Judgement out;
+  double loss_sum = 0.0;
+  for (const GroupBoard& board : boards_) {
+    out.held_right += board.judged.held_right;
+    out.held_rows += board.judged.held_rows;
+    loss_sum += board.judged.held_loss * board.judged.held_rows;
+  }
+  if (round_ == 0 || out.held_rows == 0) return std::nullopt;
+  out.held_loss = loss_sum / out.held_rows;
+  return out;
+}
+
+std::string GroupModel::changes_of(const GroupConfig& config, std::string_view self,
+                                   std::vector<float>& wanted) const {
+  const GroupBoard* own = board(self);
+  std::vector<float> held;
+  if (own != nullptr && config.tracks()) held = own->told;
+  held.resize(x_.size(), 0.0F);
+  Bytes out;
+  put_delta(out, wanted, held, config.coding);
+  for (std::size_t i = 0; i < held.size(); ++i) wanted[i] -= held[i];
+  return {reinterpret_cast<const char*>(out.data()), out.size()};
+}
+
+Status GroupModel::check(const GroupConfig& config, const Contribution& from) const {
+  if (!std::isfinite(from.weight) || from.weight < 0.0 || from.weight > kWeightMax ||
+      !is_sound(from.judged) || from.adds.size() > kAddsMax) {
+    return fail(Code::kInvalid, "a co-training message with numbers no round can have");
+  }
+  std::vector<float> scratch(x_.size(), 0.0F);
+  return add_delta(from.changes, scratch, config.coding.rho);
+}
+
+void GroupModel::apply(const GroupConfig& config, const std::map<std::string, Contribution>& from,
+                       const std::vector<std::string>& without,
+                       const std::vector<std::string>& left) {
+  const std::vector<float> before = config.tracks() ? mean_told(config) : std::vector<float>();
+  if (!without.empty()) settled_ = round_ + kSettlesAfter;
+  note_absences(without, left);
+  std::erase_if(boards_, [&](const GroupBoard& b) { return is_in(without, b.name); });
+  std::vector<std::vector<float>> changes;
+  std::vector<double> weights;
+  for (GroupBoard& board : boards_) {
+    const auto found = from.find(board.name);
+    LAIRD_REQUIRE(found != from.end(), "every board that takes part has contributed");
+    board.weight = found->second.weight;
+    board.judged = found->second.judged;
+    std::vector<float> fresh;
+    if (!config.tracks()) fresh.assign(x_.size(), 0.0F);
+    const Status added =
+        add_delta(found->second.changes, config.tracks() ? board.told : fresh, config.coding.rho);
+    LAIRD_REQUIRE(added.has_value(), "a contribution was checked when it came");
+    if (!config.tracks()) {
+      changes.push_back(std::move(fresh));
+      weights.push_back(board.weight);
+    }
+  }
+  keep_best();
+  const RobustMean how{config.trim, config.clip};
+  const std::vector<float> z = config.tracks() ? mean_told(config) : mean_of(changes, weights, how);
+  take_step(config, before, z);
+  ++round_;
+  admit(from, config.tracks());
+  seal();
+}
+
+std::vector<float> GroupModel::mean_told(const GroupConfig& config) const {
+  std::vector<const std::vector<float>*> told;
+  std::vector<double> weights;
+  for (const GroupBoard& board : boards_) {
+    told.push_back(&board.told);
+    weights.push_back(board.weight);
+  }
+  return mean_of(told, weights, {config.trim, config.clip}, x_.size());
+}
+
+void GroupModel::take_step(const GroupConfig& config, const std::vector<float>& before,
+                           const std::vector<float>& z) {
+  const std::size_t n = x_.size();
+  if (config.step == GroupStep::kAdam) {
+    const double rounds = round_ + 1.0;
+    const double mean_part = 1.0 - exact::exp(rounds * exact::log(kAdamMean));
+    const double square_part = 1.0 - exact::exp(rounds * exact::log(kAdamSquare));
+    for (std::size_t i = 0; i < n; ++i) {
+      const double g = static_cast<double>(z[i]);
+      const double m = kAdamMean * static_cast<double>(momentum_[i]) + (1.0 - kAdamMean) * g;
+      const double v = kAdamSquare * static_cast<double>(square_[i]) + (1.0 - kAdamSquare) * g * g;
+      momentum_[i] = static_cast<float>(m);
+      square_[i] = static_cast<float>(v);
+      x_[i] -= static_cast<float>(config.rate * (m / mean_part) /
+                                  (std::sqrt(v / square_part) + kAdamLeast));
+    }
+    return;
+  }
+  double rate = config.rate;
+  double keeps = config.momentum;
+  if (config.step == GroupStep::kAdapted) {
+    // Until what the boards have told is near their gradients, a step would show nothing.
+    if (round_ < kListensFor) return;
+    // A step as long as this shows how the gradient changes along it.
+    const double length = length_of(z);
+    if (moved_ > 0.0 && round_ >= settled_) {
+      double changed = 0.0;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double d = static_cast<double>(z[i]) - static_cast<double>(before[i]);
+        changed += d * d;
+      }
+      curvature_ = std::max(std::sqrt(changed) / moved_, curvature_ * kCurvatureForgotten);
+    }
+    if (curvature_ > 0.0) {
+      rate = config.rate / curvature_;
+    } else {
+      rate = length > 0.0 ? kProbeLength / length : 0.0;
+      keeps = 0.0;
+    }
+  }
+  double moved = 0.0;
+  const bool averaged = config.step == GroupStep::kAveraged;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double g = static_cast<double>(z[i]);
+    const double m = keeps * static_cast<double>(momentum_[i]) + g;
+    momentum_[i] = static_cast<float>(m);
+    // Averages step along what the momentum will be (Nesterov); gradients along what it is.
+    const double step = rate * (averaged ? g + config.momentum * m : m);
+    x_[i] -= static_cast<float>(step);
+    moved += step * step;
+  }
+  moved_ = std::sqrt(moved);
+}
+
+void GroupModel::note_absences(const std::vector<std::string>& without,
+                               const std::vector<std::string>& left) {
+  for (const std::string& name : without) {
+    const GroupBoard* gone = board(name);
+    if (gone == nullptr) continue;
+    // The oldest one that is over makes room.
+    if (absences_.size() >= kAbsencesMax) {
+      const auto over = std::find_if(absences_.begin(), absences_.end(),
+                                     [](const Absence& a) { return a.to != 0; });
+      absences_.erase(over == absences_.end() ? absences_.begin() : over);
+    }
+    absences_.push_back({name, round_ + 1, 0, is_in(left, name), gone->weight, gone->judged.loss});
+  }
+}
+
+// Whoever a board of the group has seen waiting takes part from the next round on.
+void GroupModel::admit(const std::map<std::string, Contribution>& from, bool tracks) {
+  for (const auto& [by, contribution] : from) {
+    if (board(by) == nullptr) continue;
+    for (const std::string& name : contribution.adds) {
+      if (board(name) != nullptr || boards_.size() >= kGroupBoardsMax || name.empty()) continue;
+      GroupBoard fresh;
+      fresh.name = name;
+      fresh.since = round_;
+      for (Absence& absence : absences_) {
+        if (absence.name != name || absence.to != 0) continue;
+        absence.to = round_;
+        fresh.since = 0;
+      }
+      settled_ = round_ + kSettlesAfter;
+      if (tracks) fresh.told.assign(x_.size(), 0.0F);
+      const auto at =
+          std::lower_bound(boards_.begin(), boards_.end(), name,
+                           [](const GroupBoard& b, const std::string& n) { return b.name < n; });
+      boards_.insert(at, std::move(fresh));
+    }
+  }
+}
+
+// The judgements that have just come are of x as it is before the step.
+void GroupModel::keep_best() {
+  Judgement sum;
+  double loss = 0.0;
+  for (const GroupBoard& board : boards_) {
+    sum.held_rows += board.judged.held_rows;
+    loss += board.judged.held_loss * board.judged.held_rows;
+  }
+  if (sum.held_rows == 0) return;
+  loss /= sum.held_rows;
+  if (!best_.empty() && loss >= best_loss_) return;
+  best_ = x_;
+  best_loss_ = loss;
+  best_round_ = round_;
+}
+
+void GroupModel::seal() {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;
+  const auto mix = [&hash](std::uint64_t v) { hash = (hash ^ v) * 0x100000001B3ULL; };
+  for (const float v : x_) mix(std::bit_cast<std::uint32_t>(v));
+  for (const GroupBoard& board : boards_) {
+    for (const char c : board.name) mix(static_cast<std::uint8_t>(c));
+  }
+  digest_ = static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
+void GroupModel::archive(Archive& ar, std::uint32_t dimension_max) {
+  ar(lineage_);
+  ar(round_);
+  archive_floats(ar, x_, dimension_max);
+  archive_floats(ar, momentum_, dimension_max);
+  archive_floats(ar, square_, dimension_max);
+  ar(curvature_);
+  ar(moved_);
+  ar(settled_);
+  auto boards = static_cast<std::uint32_t>(boards_.size());
+  ar(boards);
+  if (boards > kGroupBoardsMax) return ar.fail();
+  if (ar.reading()) boards_.resize(boards);
+  for (GroupBoard& board : boards_) {
+    ar(board);
+    archive_floats(ar, board.told, dimension_max);
+    if (ar.failed()) return;
+  }
+  auto absences = static_cast<std::uint32_t>(absences_.size());
+  ar(absences);
+  if (absences > kAbsencesMax) return ar.fail();
+  if (ar.reading()) absences_.resize(absences);
+  for (Absence& absence : absences_) ar(absence);
+  archive_floats(ar, best_, dimension_max);
+  ar(best_round_);
+  ar(best_loss_);
+}
+
+Bytes GroupModel::save() const {
+  Bytes out;
+  Archive ar = Archive::writer(out);
+  GroupModel copy = *this;
+  copy.archive(ar, kGroupDimensionMax);
+  return out;
+}
+
+Result<GroupModel> GroupModel::load(const GroupConfig& config, std::string_view bytes) {
+  GroupModel read;
+  Archive ar = Archive::reader(bytes);
+  read.archive(ar, config.dimension);
+  const auto refuse = [](const char* what) { return fail(Code::kInvalid, what); };
+  if (ar.failed() || !ar.at_end()) return refuse("a group's model that is cut or too long");
+  const std::size_t n = config.dimension;
+  bool sound = read.lineage_ != 0 && read.round_ <= kRoundMax && read.x_.size() == n &&
+               read.momentum_.size() == n && all_finite(read.x_) && all_finite(read.momentum_) &&
+               all_finite(read.square_) && all_finite(read.best_) &&
+               (read.best_.empty() || read.best_.size() == n) &&
+               read.square_.size() == (config.step == GroupStep::kAdam ? n : 0) &&
+               std::isfinite(read.curvature_) && std::isfinite(read.moved_) &&
+               std::isfinite(read.best_loss_);
+  for (const GroupBoard& b : read.boards_) {
+    sound = sound && b.told.size() == (config.tracks() ? n : 0) && all_finite(b.told) &&
+            is_sound(b.judged) && std::isfinite(b.weight) && b.weight >= 0.0 &&
+            b.weight <= kWeightMax;
+  }
+  for (const Absence& a : read.absences_)
+    sound = sound && std::isfinite(a.loss) && std::isfinite(a.weight);
+  const bool sorted =
+      std::is_sorted(read.boards_.begin(), read.boards_.end(),
+                     [](const GroupBoard& a, const GroupBoard& b) { return a.name < b.name; });
+  if (!sound || !sorted) {
+    return refuse(
+        "a group's model of another size, or with numbers none can have: is the trainer, "
+        "its data's shape and \"fleet\" the same there?");
+  }
+  read.seal();
+  return read;
+}
+
+}  // namespace laird::consensus

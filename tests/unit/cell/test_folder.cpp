@@ -1,0 +1,138 @@
+#include "cell/folder.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/harness/unit.hpp"
+
+using namespace laird;
+using namespace laird::cell;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uid_t kOther = 65534;
+
+Owner self() { return {::geteuid(), ::getegid()}; }
+
+struct stat status_of(const std::string& path) {
+  struct stat info {};
+  TEST_ASSERT_EQUAL_INT(0, ::lstat(path.c_str(), &info));
+  return info;
+}
+
+}  // namespace
+
+TEST(a_new_folder_is_open_to_its_owner_alone) {
+  const test::TemporaryFolder folder;
+  TEST_ASSERT_TRUE(take_folder(folder.path(), "t-1", self(), self()).has_value());
+  TEST_ASSERT_EQUAL_INT(0700, status_of(folder.path() + "/t-1").st_mode & 07777);
+}
+
+TEST(an_old_folder_is_closed_to_others) {
+  const test::TemporaryFolder folder;
+  fs::create_directory(folder.path() + "/t-1");
+  ::chmod((folder.path() + "/t-1").c_str(), 0755);
+  TEST_ASSERT_TRUE(take_folder(folder.path(), "t-1", self(), self()).has_value());
+  TEST_ASSERT_EQUAL_INT(0700, status_of(folder.path() + "/t-1").st_mode & 07777);
+}
+
+TEST(a_link_in_the_folders_place_is_refused) {
+  const test::TemporaryFolder folder;
+  fs::create_directory(folder.path() + "/elsewhere");
+  fs::create_symlink(folder.path() + "/elsewhere", folder.path() + "/t-1");
+  TEST_ASSERT_FALSE(take_folder(folder.path(), "t-1", self(), self()).has_value());
+}
+
+TEST(two_do_not_have_one_folder) {
+  const test::TemporaryFolder folder;
+  Result<Fd> first = take_folder(folder.path(), "t-1", self(), self());
+  TEST_ASSERT_TRUE(first.has_value());
+  const Result<Fd> second = take_folder(folder.path(), "t-1", self(), self());
+  TEST_ASSERT_FALSE(second.has_value());
+  TEST_ASSERT_TRUE(second.error().context.find("another trainer") != std::string::npos);
+  first->reset();
+  TEST_ASSERT_TRUE(take_folder(folder.path(), "t-1", self(), self()).has_value());
+}
+
+TEST(only_the_agents_own_files_change_hands) {
+  if (::geteuid() != 0) TEST_IGNORE_MESSAGE("only root gives files away");
+  const test::TemporaryFolder folder;
+  const std::string at = folder.path() + "/t-1";
+  fs::create_directories(at + "/deep");
+  std::ofstream(at + "/checkpoint.bin") << "c";
+  std::ofstream(at + "/deep/more") << "c";
+  std::ofstream(folder.path() + "/secret") << "s";
+  fs::create_hard_link(folder.path() + "/secret", at + "/hard");
+  fs::create_symlink(folder.path() + "/secret", at + "/soft");
+  std::ofstream(at + "/thirds") << "t";
+  TEST_ASSERT_EQUAL_INT(0, ::chown((at + "/thirds").c_str(), 1234, 1234));
+  TEST_ASSERT_TRUE(take_folder(folder.path(), "t-1", self(), {kOther, kOther}).has_value());
+  TEST_ASSERT_EQUAL_UINT32(kOther, status_of(at).st_uid);
+  TEST_ASSERT_EQUAL_UINT32(kOther, status_of(at + "/checkpoint.bin").st_uid);
+  TEST_ASSERT_EQUAL_UINT32(kOther, status_of(at + "/deep/more").st_uid);
+  TEST_ASSERT_EQUAL_UINT32(0, status_of(folder.path() + "/secret").st_uid);
+  TEST_ASSERT_EQUAL_UINT32(1234, status_of(at + "/thirds").st_uid);
+  // Whose it is now takes it again, and a third one does not.
+  TEST_ASSERT_TRUE(take_folder(folder.path(), "t-1", self(), {kOther, kOther}).has_value());
+  TEST_ASSERT_FALSE(take_folder(folder.path(), "t-1", {1, 1}, {1, 1}).has_value());
+}
+
+TEST(what_a_folder_holds_is_counted_with_what_is_below) {
+  const test::TemporaryFolder folder;
+  fs::create_directory(folder.path() + "/deep");
+  std::ofstream(folder.path() + "/deep/a") << std::string(1'000'000, 'a');
+  for (int i = 0; i < 100; ++i) std::ofstream(folder.path() + "/empty" + std::to_string(i)) << "";
+  const Used used = folder_used(folder.path());
+  TEST_ASSERT_TRUE(used.all_seen);
+  TEST_ASSERT_TRUE(used.bytes >= 1'100'000 && used.bytes < 2'000'000);
+}
+
+TEST(a_file_without_a_name_is_counted_while_it_is_open) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/gone";
+  const std::uint64_t before = nameless_used("/proc/self/task");
+  const Fd file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  const std::string block(3'000'000, 'x');
+  TEST_ASSERT_TRUE(::write(file.get(), block.data(), block.size()) > 0);
+  ::unlink(path.c_str());
+  TEST_ASSERT_TRUE(nameless_used("/proc/self/task") >= before + 2'000'000);
+}
+
+TEST(a_folder_is_emptied_but_for_its_models_and_links_are_not_followed) {
+  const test::TemporaryFolder folder;
+  const std::string at = folder.path() + "/t-1";
+  fs::create_directories(at + "/deep/deeper");
+  fs::create_directories(at + "/promoted/versions");
+  std::ofstream(at + "/deep/deeper/more") << "c";
+  std::ofstream(at + "/checkpoint.bin") << "c";
+  std::ofstream(at + "/promoted/versions/model") << "m";
+  fs::create_directories(folder.path() + "/elsewhere");
+  std::ofstream(folder.path() + "/elsewhere/kept") << "k";
+  fs::create_symlink(folder.path() + "/elsewhere", at + "/linked");
+  const Result<Fd> taken = take_folder(folder.path(), "t-1", self(), self());
+  TEST_ASSERT_TRUE(taken.has_value());
+  TEST_ASSERT_TRUE(empty_folder(taken->get(), kModelsKept).has_value());
+  TEST_ASSERT_FALSE(fs::exists(at + "/checkpoint.bin"));
+  TEST_ASSERT_FALSE(fs::exists(at + "/deep"));
+  TEST_ASSERT_FALSE(fs::is_symlink(at + "/linked"));
+  TEST_ASSERT_TRUE(fs::exists(at + "/promoted/versions/model"));
+  TEST_ASSERT_TRUE(fs::exists(folder.path() + "/elsewhere/kept"));
+}
+
+TEST(the_agent_may_look_into_the_folder_of_another_users_trainer) {
+  if (::geteuid() != 0) TEST_IGNORE_MESSAGE("only root gives files away");
+  const test::TemporaryFolder folder;
+  const Owner agent{1234, 1235};
+  fs::create_directory(folder.path() + "/t-1");
+  TEST_ASSERT_EQUAL_INT(0, ::chown((folder.path() + "/t-1").c_str(), 1234, 1235));
+  TEST_ASSERT_TRUE(take_folder(folder.path(), "t-1", agent, {kOther, kOther}).has_value());
+  const struct stat info = status_of(folder.path() + "/t-1");
+  TEST_ASSERT_EQUAL_INT(0750, info.st_mode & 07777);
+  TEST_ASSERT_EQUAL_UINT32(kOther, info.st_uid);
+  TEST_ASSERT_EQUAL_UINT32(1235, info.st_gid);
+}

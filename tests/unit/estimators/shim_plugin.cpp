@@ -1,1 +1,0 @@
-#include "estimators/cuda/plugin.cu"
