@@ -21,8 +21,8 @@ using json::Value;
 
 constexpr DurationNs kLookEvery = 500 * kMillisecond;
 constexpr int kPagesMax = 64;
-// Allows for boards' clocks that differ and for the time until a lost link is noticed.
-constexpr std::int64_t kClockDoubtMs = 60'000;
+// How long boards that may have more to tell are waited for before what is new is shown again.
+constexpr DurationNs kCatchUpMax = 3 * kSecond;
 
 // What was before a view that stays open, and how long is waited for it.
 constexpr std::int64_t kPastMs = 3'600'000;
@@ -63,11 +63,15 @@ class Printer {
   int shown_ = 0;
 };
 
-// Asks the boards page by page. Returns the boards that answered.
-Result<std::set<std::string>> fetch(FleetClient& client, const std::set<std::string>& boards,
-                                    std::int64_t since_ms, DurationNs timeout,
-                                    EventHistory& history) {
-  std::set<std::string> answered;
+struct Answers {
+  std::set<std::string> told;
+  std::set<std::string> refused;
+};
+
+// Asks the boards page by page.
+Result<Answers> fetch(FleetClient& client, const std::set<std::string>& boards,
+                      std::int64_t since_ms, DurationNs timeout, EventHistory& history) {
+  Answers answers;
   std::map<std::string, Value> next;
   for (const std::string& board : boards) {
     next[board] = Value::object().set("what", "events").set("since_ms", since_ms);
@@ -84,40 +88,50 @@ Result<std::set<std::string>> fetch(FleetClient& client, const std::set<std::str
     for (const auto& [board, reply] : client.replies_to(sent)) {
       if (exit_code_of(reply) != 0) {
         static_cast<void>(show(reply));
+        answers.refused.insert(board);
         continue;
       }
-      answered.insert(board);
+      answers.told.insert(board);
       if (auto before = history.take(board, reply.data)) {
         further[board] = next[board].set("before", std::move(*before));
       }
     }
     next = std::move(further);
   }
-  return answered;
+  return answers;
 }
 
-// When the link comes back, asks for what happened while it was away.
-void catch_up(FleetClient& client, DurationNs timeout, std::int64_t since_ms, Printer& printer,
+// Asks the boards with a gap for what happened meanwhile. False when nothing can be asked at all.
+bool catch_up(FleetClient& client, DurationNs timeout, EventGaps& gaps, Printer& printer,
               EventHistory& history) {
+  const std::set<std::string> boards = gaps.to_ask(live_boards(client.view()), unix_ms_now());
+  if (boards.empty()) return true;
   EventHistory missed;
-  if (!fetch(client, live_boards(client.view()), since_ms, timeout, missed)) return;
+  const auto answers =
+      fetch(client, boards, gaps.since_ms(boards), std::min(timeout, kCatchUpMax), missed);
+  if (!answers) return false;
+  for (const std::string& board : answers->told) gaps.closed(board, unix_ms_now());
+  // A board that refuses has said so once; it would say so again.
+  for (const std::string& board : answers->refused) gaps.closed(board, unix_ms_now());
   for (const EventView& event : missed.in_order()) {
+    if (printer.full()) break;
     if (printer.wants(event) && history.is_new(event)) printer.show(event);
   }
+  return true;
 }
 
-int follow(FleetClient& client, Printer& printer, EventHistory& history, SteadyTime until,
-           DurationNs timeout) {
+int follow(FleetClient& client, Printer& printer, EventHistory& history, EventGaps& gaps,
+           SteadyTime until, DurationNs timeout) {
   auto& events = client.view().events();
   std::uint64_t connects = client.connects();
-  const std::int64_t began_ms = unix_ms_now();
-  std::int64_t whole_until_ms = began_ms;
+  // Without a key nobody can be asked: then what comes live is all there is.
+  bool asks = client.load_key().has_value();
   for (;;) {
     if (client.connects() != connects) {
       connects = client.connects();
-      catch_up(client, timeout, whole_until_ms, printer, history);
+      gaps.link_lost();
     }
-    if (client.connected()) whole_until_ms = std::max(began_ms, unix_ms_now() - kClockDoubtMs);
+    if (asks && client.connected()) asks = catch_up(client, timeout, gaps, printer, history);
     while (!events.empty() && !printer.full()) {
       const EventView event = std::move(events.front());
       events.pop_front();
@@ -137,15 +151,18 @@ void print_array(const std::vector<EventView>& events) {
 }
 
 int show_history(FleetClient& client, const Reach& reach, const EventOptions& options,
-                 DurationNs since, DurationNs timeout, Printer& printer, EventHistory& history) {
+                 DurationNs since, DurationNs timeout, Printer& printer, EventHistory& history,
+                 EventGaps& gaps) {
   std::set<std::string> boards;
   for (const auto& [id, board] : client.view().boards()) {
     if (reach.node.empty() || id == reach.node) boards.insert(id);
   }
   std::set<std::string> live = live_boards(client.view());
   std::erase_if(live, [&](const std::string& id) { return boards.count(id) == 0; });
-  const auto answered = fetch(client, live, unix_ms_now() - since / kMillisecond, timeout, history);
-  if (!answered) return complain(answered.error());
+  const auto answers = fetch(client, live, unix_ms_now() - since / kMillisecond, timeout, history);
+  if (!answers) return complain(answers.error());
+  const std::set<std::string>& answered = answers->told;
+  for (const std::string& board : answered) gaps.closed(board, unix_ms_now());
   std::vector<EventView> events = history.in_order();
   std::erase_if(events, [&](const EventView& event) { return !printer.wants(event); });
   const auto count = static_cast<std::size_t>(options.count);
@@ -157,11 +174,11 @@ int show_history(FleetClient& client, const Reach& reach, const EventOptions& op
   } else {
     for (const EventView& event : events) printer.show(event);
   }
-  if (boards.size() > 1 || answered->size() < boards.size()) {
-    say("answered " + std::to_string(answered->size()) + " of " + std::to_string(boards.size()));
+  if (boards.size() > 1 || answered.size() < boards.size()) {
+    say("answered " + std::to_string(answered.size()) + " of " + std::to_string(boards.size()));
   }
-  if (answered->size() == boards.size()) return 0;
-  return answered->empty() ? kTimedOut : kPartial;
+  if (answered.size() == boards.size()) return 0;
+  return answered.empty() ? kTimedOut : kPartial;
 }
 
 Result<DurationNs> duration_of(const std::string& text, const char* flag) {
@@ -197,15 +214,20 @@ int show_events(Reach reach, const EventOptions& options, bool live) {
   }
   Printer printer(reach, options);
   EventHistory history;
+  EventGaps gaps(unix_ms_now());
   int code = 0;
-  if (!live || !options.since.empty()) {
-    code = show_history(**client, reach, options, *since, where->timeout, printer, history);
+  if (live && options.since.empty()) {
+    for (const std::string& board : live_boards((*client)->view())) {
+      gaps.closed(board, unix_ms_now());
+    }
+  } else {
+    code = show_history(**client, reach, options, *since, where->timeout, printer, history, gaps);
   }
   if (!reach.watch || (code != 0 && code != kPartial && code != kTimedOut)) return code;
   if (live && options.duration.empty() && ::isatty(STDOUT_FILENO) != 0) {
     say("listening from now on (Ctrl-C ends it); --since 10m shows what was before");
   }
-  return follow(**client, printer, history, *until, where->timeout);
+  return follow(**client, printer, history, gaps, *until, where->timeout);
 }
 
 int show_logs(const Reach& reach, EventOptions options) {

@@ -1,6 +1,7 @@
 #include "control/fleet/event_history.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace laird::control {
 namespace {
@@ -10,6 +11,9 @@ using json::Value;
 
 // More than a board keeps. It bounds the memory of lairctl, whatever a board sends.
 constexpr std::size_t kEventsPerBoardMax = 4'096;
+// Allows for boards' clocks that differ and for the time until a lost link is noticed.
+constexpr std::int64_t kClockDoubtMs = 60'000;
+constexpr std::int64_t kAskAgainMs = 5'000;
 
 std::string time_of(const Value& event) {
   const Value* ts = event.find("ts", Kind::kString);
@@ -70,6 +74,46 @@ bool EventHistory::is_new(const EventView& event) {
   if (!known.emplace(*place, event.event).second) return false;
   if (known.size() > kEventsPerBoardMax) known.erase(known.begin());
   return true;
+}
+
+void EventGaps::closed(const std::string& board, std::int64_t now_ms) {
+  boards_[board] = {std::max(began_ms_, now_ms - kClockDoubtMs), false, 0};
+}
+
+void EventGaps::link_lost() {
+  for (auto& [board, heard] : boards_) {
+    heard.gap = true;
+    heard.ask_at_ms = 0;
+  }
+}
+
+std::set<std::string> EventGaps::to_ask(const std::set<std::string>& live, std::int64_t now_ms) {
+  for (auto& [board, heard] : boards_) {
+    if (live.count(board) != 0) continue;
+    heard.gap = true;
+    heard.ask_at_ms = 0;
+  }
+  std::set<std::string> out;
+  for (const std::string& board : live) {
+    const auto [at, is_new] = boards_.try_emplace(board, Heard{began_ms_, true, 0});
+    Heard& heard = at->second;
+    if (!heard.gap) {
+      heard.whole_until_ms = std::max(began_ms_, now_ms - kClockDoubtMs);
+    } else if (now_ms >= heard.ask_at_ms) {
+      heard.ask_at_ms = now_ms + kAskAgainMs;
+      out.insert(board);
+    }
+  }
+  return out;
+}
+
+std::int64_t EventGaps::since_ms(const std::set<std::string>& boards) const {
+  std::int64_t out = std::numeric_limits<std::int64_t>::max();
+  for (const std::string& board : boards) {
+    const auto found = boards_.find(board);
+    out = std::min(out, found == boards_.end() ? began_ms_ : found->second.whole_until_ms);
+  }
+  return out;
 }
 
 }  // namespace laird::control

@@ -31,4 +31,32 @@ class EventHistory {
   std::map<std::string, std::map<Place, json::Value>> events_;  // by board
 };
 
+// Until when each board's events are known without a gap. A lost link leaves a gap for every board,
+// a board that was away leaves one of its own, and a gap stays until that board has answered: after
+// a broker's restart the boards come back one by one, often later than lairctl.
+class EventGaps {
+ public:
+  // Nothing before that moment is asked for.
+  explicit EventGaps(std::int64_t began_ms) : began_ms_(began_ms) {}
+
+  // The board has told all that it knows of.
+  void closed(const std::string& board, std::int64_t now_ms);
+  void link_lost();
+  // Takes which boards are live, while the link is up, and returns those to ask now: a board that
+  // does not answer is asked again later.
+  [[nodiscard]] std::set<std::string> to_ask(const std::set<std::string>& live,
+                                             std::int64_t now_ms);
+  // From when on these boards' events may be missing.
+  [[nodiscard]] std::int64_t since_ms(const std::set<std::string>& boards) const;
+
+ private:
+  struct Heard {
+    std::int64_t whole_until_ms = 0;
+    bool gap = true;
+    std::int64_t ask_at_ms = 0;
+  };
+  std::int64_t began_ms_;
+  std::map<std::string, Heard> boards_;
+};
+
 }  // namespace laird::control

@@ -148,11 +148,20 @@ mqtt::Outgoing FleetClient::marker() const {
   return out;
 }
 
-// The retained messages come once more: what is not among them is gone.
+// The retained messages come once more: what is not among them is gone. They come from the first
+// acknowledged subscription on, while the link counts as up only after the last: so it is from the
+// loss of the link on that what comes is new.
+void FleetClient::on_link_lost() {
+  if (seen_connects_ == 0 || beginning_) return;
+  view_.begin_again();
+  beginning_ = true;
+  marked_ = false;
+}
+
 void FleetClient::on_link_up() {
   if (seen_connects_++ == 0) return;
-  view_.begin_again();
-  marked_ = false;
+  on_link_lost();  // unless it came and went between two looks, this was done before
+  beginning_ = false;
   publish(marker());
 }
 
@@ -189,7 +198,7 @@ bool FleetClient::wait(SteadyTime until, const std::function<bool()>& done) {
 void FleetClient::take() {
   mqtt::Client::Batch batch = client_->take();
   if (batch.link_changed) why_ = batch.why;
-  if (batch.link_changed && batch.connected) on_link_up();
+  if (batch.link_changed) batch.connected ? on_link_up() : on_link_lost();
   for (std::string& problem : batch.problems) {
     if (problems_.size() < kProblemsMax) problems_.push_back(std::move(problem));
   }

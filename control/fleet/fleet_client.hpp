@@ -117,6 +117,7 @@ class FleetClient {
 
  private:
   FleetClient(Access access, std::string name, ViewLimits limits);
+  void on_link_lost();
   void on_link_up();
   [[nodiscard]] Result<std::string> seal(const mqtt::Command& command);
   void take();
@@ -144,6 +145,7 @@ class FleetClient {
   std::vector<std::string> asks_;
   std::string marker_topic_;
   bool marked_ = false;
+  bool beginning_ = false;  // the link was lost, and what is there is told anew
   std::uint64_t seen_connects_ = 0;
   std::uint64_t published_ = 0;
 };

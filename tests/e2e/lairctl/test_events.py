@@ -111,6 +111,32 @@ class Events(OperatedFleet):
         self.assertEqual(len(seen), len(set(seen)), seen)
         self.assertTrue({(n, "succeeded") for n in ("there", "away", "back")} <= set(seen), seen)
 
+    def test_a_board_that_does_not_answer_at_first_is_asked_again(self):
+        watcher = subprocess.Popen([LAIRCTL, "get", "events", "-w", "-o", "json", "--kind", "task",
+                                    "--timeout", "2s"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+                                   env=self.environment())
+        self.addCleanup(watcher.wait)
+        self.addCleanup(watcher.kill)
+        self.submit(task("heard", target=100), "--node", "n-1")
+        seen = seen_until(watcher, ("heard", "succeeded"), 40)
+        # The board is back before the watcher: what it says then, the watcher does not hear.
+        watcher.send_signal(signal.SIGSTOP)
+        self.broker.kill()
+        self.broker.start()
+        self.wait_for_boards()
+        self.submit(task("unheard", target=100), "--node", "n-1")
+        self.wait_for_task("unheard", "succeeded")
+        self.agents["n-1"].signal(signal.SIGSTOP)
+        watcher.send_signal(signal.SIGCONT)
+        self.submit(task("other", target=100), "--node", "n-2")
+        seen += seen_until(watcher, ("other", "succeeded"), 40)
+        time.sleep(3)
+        self.agents["n-1"].signal(signal.SIGCONT)
+        seen += seen_until(watcher, ("unheard", "succeeded"), 40)
+        watcher.stdout.close()
+        self.assertEqual(len(seen), len(set(seen)), seen)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

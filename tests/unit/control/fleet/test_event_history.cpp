@@ -57,3 +57,33 @@ TEST(what_was_in_an_answer_is_not_new_when_it_comes_live) {
   TEST_ASSERT_FALSE(history.is_new({"a", event(1, 2, "10:00")}));
   TEST_ASSERT_TRUE(history.is_new({"b", event(1, 1, "10:00")}));
 }
+
+TEST(a_board_with_a_gap_is_asked_until_it_has_answered) {
+  EventGaps gaps(1'000'000);
+  gaps.closed("a", 1'000'000);
+  TEST_ASSERT_EQUAL_UINT(0, gaps.to_ask({"a"}, 1'200'000).size());
+  gaps.link_lost();
+  // The board is not back yet: nothing is asked of it, and the gap stays.
+  TEST_ASSERT_EQUAL_UINT(0, gaps.to_ask({}, 1'300'000).size());
+  TEST_ASSERT_EQUAL_UINT(1, gaps.to_ask({"a"}, 1'301'000).count("a"));
+  TEST_ASSERT_EQUAL_INT64(1'140'000, gaps.since_ms({"a"}));
+  TEST_ASSERT_EQUAL_UINT(0, gaps.to_ask({"a"}, 1'302'000).size());
+  TEST_ASSERT_EQUAL_UINT(1, gaps.to_ask({"a"}, 1'306'000).size());
+  TEST_ASSERT_EQUAL_INT64(1'140'000, gaps.since_ms({"a"}));
+  gaps.closed("a", 1'307'000);
+  TEST_ASSERT_EQUAL_UINT(0, gaps.to_ask({"a"}, 1'400'000).size());
+}
+
+TEST(a_board_that_was_away_alone_or_is_new_has_a_gap_of_its_own) {
+  EventGaps gaps(1'000'000);
+  gaps.closed("a", 1'000'000);
+  gaps.closed("b", 1'000'000);
+  TEST_ASSERT_EQUAL_UINT(0, gaps.to_ask({"a"}, 1'100'000).size());
+  TEST_ASSERT_EQUAL_UINT(1, gaps.to_ask({"a", "b"}, 1'200'000).count("b"));
+  TEST_ASSERT_EQUAL_INT64(1'000'000, gaps.since_ms({"b"}));
+  gaps.closed("b", 1'200'000);
+  const auto asked = gaps.to_ask({"a", "b", "c"}, 1'300'000);
+  TEST_ASSERT_EQUAL_UINT(1, asked.size());
+  TEST_ASSERT_EQUAL_UINT(1, asked.count("c"));
+  TEST_ASSERT_EQUAL_INT64(1'000'000, gaps.since_ms(asked));
+}
