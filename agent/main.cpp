@@ -6,6 +6,7 @@
 #include "agent/upgrade/board_upgrade.hpp"
 #include "cli/command.hpp"
 #include "config/units.hpp"
+#include "os/process_end.hpp"
 #include "power/commands/commands.hpp"
 
 int main(int argc, char** argv) {
@@ -99,6 +100,6 @@ int main(int argc, char** argv) {
       },
       laird::agent::selftest::run_gpu_check);
 
-  if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
-  return code == laird::agent::kRunAgain ? laird::agent::run_again(argv) : code;
+  if (const std::optional<int> ended = app.parse(argc, argv)) laird::end_process(*ended);
+  laird::end_process(code == laird::agent::kRunAgain ? laird::agent::run_again(argv) : code);
 }

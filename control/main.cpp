@@ -5,6 +5,7 @@
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
+#include "os/process_end.hpp"
 
 namespace {
 
@@ -58,10 +59,10 @@ int main(int argc, char** argv) {
   add_version(app, code);
   add_completion(app, code);
   try {
-    if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
+    if (const std::optional<int> ended = app.parse(argc, argv)) code = *ended;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "lairctl: a bug: %s\n", e.what());
-    return kBug;
+    code = kBug;
   }
-  return code;
+  laird::end_process(code);
 }

@@ -151,7 +151,7 @@ LAYERS = {
     "control/serve": PLAIN + ["http", "os", "plot", "mqtt/codec", "agent/settings/listen_address.hpp",
                               "control/commands/commands.hpp", "control/fleet", "control/screen",
                               "report/story/series.hpp"],
-    "control": ["cli", "control/commands", "control/fleet"],
+    "control": ["cli", "control/commands", "control/fleet", "os/process_end.hpp"],
     "packaging": [],  # names the mains of the agent and of lairctl
     # Experiments: the core and the models, never the agent's processes.
     "lab": PLAIN + ["cli", "datasets", "os", "plot", "estimators/model", "consensus", "consensus/voting",
