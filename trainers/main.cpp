@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "cli/command.hpp"
+#include "trainers/average/average_session.hpp"
 #include "trainers/check_command.hpp"
 #include "trainers/evaluate.hpp"
 #include "trainers/export_command.hpp"
@@ -71,6 +72,18 @@ void add_kind(laird::cli::Command& app, Kind kind, const char* what, StandaloneO
                  kind_name.c_str());
   }
   return kind;
+}
+
+int average() {
+  const char* fd_text = std::getenv("LAIRD_FD");
+  if (fd_text == nullptr) {
+    std::fprintf(stderr,
+                 "laird-train: average is started by a trainer that has an agent (LAIRD_FD), as "
+                 "laird_trainer.py does\n");
+    return kExitUsage;
+  }
+  const std::optional<int> fd = inherited_socket(fd_text);
+  return fd ? run_average_session(*fd) : kExitUsage;
 }
 
 void add_check(laird::cli::Command& app, std::string& kind_name, std::string& path, bool& no_data,
@@ -161,6 +174,10 @@ int main(int argc, char** argv) {
   add_kind(app, Kind::kSoftmax, "softmax regression, cross-entropy", options, code);
   add_kind(app, Kind::kMlp, "layers with ReLU, cross-entropy", options, code);
   bool no_data = false;
+  app.add_subcommand("average",
+                     "stand between the agent and a trainer of one's own that takes part in a "
+                     "co-training task.\nlaird_trainer.py starts it: trainer.average(tensors)")
+      ->callback([&code] { code = average(); });
   add_check(app, kind_name, path, no_data, code);
   std::string folder;
   add_evaluate(app, kind_name, path, folder, code);

@@ -18,6 +18,7 @@
 #include "trainers/export/export_model.hpp"
 #include "trainers/model/checkpoint.hpp"
 #include "trainers/model/cotrain.hpp"
+#include "trainers/model/group_words.hpp"
 #include "trainers/model/training.hpp"
 
 namespace laird::trainers {
@@ -282,13 +283,7 @@ class Session {
   void leave_parcels() {
     const std::vector<Bytes> parcels = training_->parcels();
     if (parcels.empty()) return;
-    Bytes file;
-    for (const Bytes& parcel : parcels) {
-      for (unsigned k = 0; k < 4; ++k) {
-        file.push_back(static_cast<std::uint8_t>(parcel.size() >> (8 * k)));
-      }
-      file.insert(file.end(), parcel.begin(), parcel.end());
-    }
+    const Bytes file = parcels_file(parcels);
     const std::string path = task_folder_ + "/" + std::string(protocol::kParcelsFile);
     const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
     if (const Status s = write_whole_file(path, text); !s) notes_.add(s.error().context);
@@ -339,10 +334,20 @@ class Session {
         [this](std::string_view payload) { return training_->restore(payload); }, passed_over);
     for (const std::string& why : passed_over) notes_.add(why);
     if (!resumed && !passed_over.empty()) notes_.add("starting afresh");
+    if (!resumed && !start.warm.empty()) begin_warm(start.warm);
     told_samples_ = training_->samples();
     send(protocol::ready_line(training_->samples(), training_->loss(), resumed,
                               training_->planned()));
     if (training_->finished()) finish();
+  }
+
+  void begin_warm(const std::string& folder) {
+    std::vector<std::string> passed_over;
+    const bool begun = CheckpointFolder(folder).load(
+        [this](std::string_view payload) { return training_->begin_with(payload); }, passed_over);
+    for (const std::string& why : passed_over) notes_.add(why);
+    notes_.add(begun ? "begins with the model of the run before"
+                     : "begins without the model of the run before");
   }
 
   void set_limit(std::uint64_t until) {

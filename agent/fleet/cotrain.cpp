@@ -266,6 +266,8 @@ PeerState GroupTracker::state_of(const std::string& task, const std::string& nod
 const trainer_protocol::GroupStatus* GroupTracker::group(const std::string& task) const {
   if (const auto found = groups_.find(task); found != groups_.end()) return &found->second.status;
   if (const auto found = ended_.find(task); found != ended_.end()) return &found->second;
+  // It has just ended, and refresh() did not look yet.
+  if (const auto found = last_.find(task); found != last_.end()) return &found->second;
   return nullptr;
 }
 

@@ -131,6 +131,11 @@ std::array<float, kDeltaLevels> levels_of(float scale, double rho) {
   return out;
 }
 
+tl::unexpected<Error> refused() {
+  return fail(Code::kInvalid,
+              "a co-training message that is cut, too long or no changes of this model");
+}
+
 // The smallest change that travels.
 float threshold_of(std::vector<float> sizes, double density, float least) {
   const auto keep = std::max<std::size_t>(
@@ -180,28 +185,44 @@ void put_delta(Bytes& out, std::span<const float> wanted, std::span<float> held,
   to.finish();
 }
 
-Status add_delta(std::string_view bytes, std::span<float> held, double rho) {
-  const auto refuse = [] {
-    return fail(Code::kInvalid,
-                "a co-training message that is cut, too long or no changes of this model");
-  };
-  if (bytes.size() < 4) return refuse();
+struct DeltaReader::Parts {
+  explicit Parts(std::string_view bytes) : from(bytes) {}
+  Decoder from;
+  Models models;
+  std::array<float, kDeltaLevels> level{};
+  unsigned context = 0;
+};
+
+DeltaReader::DeltaReader(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+DeltaReader::DeltaReader(DeltaReader&&) noexcept = default;
+DeltaReader& DeltaReader::operator=(DeltaReader&&) noexcept = default;
+DeltaReader::~DeltaReader() = default;
+
+Result<DeltaReader> DeltaReader::open(std::string_view bytes, double rho) {
+  if (bytes.size() < 4) return refused();
   std::uint32_t bits = 0;
   for (unsigned k = 0; k < 4; ++k) {
     bits |= std::uint32_t{static_cast<std::uint8_t>(bytes[k])} << (8 * k);
   }
   const auto scale = std::bit_cast<float>(bits);
-  if (!std::isfinite(scale) || scale < 0.0F) return refuse();
+  if (!std::isfinite(scale) || scale < 0.0F) return refused();
   bytes.remove_prefix(4);
-  if (scale == 0.0F) return bytes.empty() ? Status{} : Status(refuse());
-  const std::array<float, kDeltaLevels> level = levels_of(scale, rho);
-  Decoder from(bytes);
-  Models models;
-  unsigned context = 0;
-  for (float& v : held) {
+  if (scale == 0.0F) {
+    if (!bytes.empty()) return refused();
+    return DeltaReader(nullptr);
+  }
+  auto parts = std::make_unique<Parts>(bytes);
+  parts->level = levels_of(scale, rho);
+  return DeltaReader(std::move(parts));
+}
+
+bool DeltaReader::add_to(std::span<float> block) {
+  if (parts_ == nullptr) return true;
+  auto& [from, models, level, context] = *parts_;
+  for (float& v : block) {
     const bool changed = from.bit(models.changed[context]);
     context = (context << 1 | (changed ? 1U : 0U)) & 3U;
-    if (from.overrun()) return refuse();
+    if (from.overrun()) return false;
     if (!changed) continue;
     const bool negative = from.bit(models.negative);
     std::size_t node = 1;
@@ -210,10 +231,27 @@ Status add_delta(std::string_view bytes, std::span<float> held, double rho) {
     const float step = level[node & (kDeltaLevels - 1)];
     v += negative ? -step : step;
   }
-  if (!from.at_end() ||
-      !std::all_of(held.begin(), held.end(), [](float v) { return std::isfinite(v); })) {
-    return refuse();
+  return std::all_of(block.begin(), block.end(), [](float v) { return std::isfinite(v); });
+}
+
+bool DeltaReader::at_end() const { return parts_ == nullptr || parts_->from.at_end(); }
+
+Status add_delta(std::string_view bytes, std::span<float> held, double rho) {
+  Result<DeltaReader> reader = DeltaReader::open(bytes, rho);
+  LAIRD_TRY(reader);
+  if (!reader->add_to(held) || !reader->at_end()) return refused();
+  return {};
+}
+
+Status check_delta(std::string_view bytes, std::size_t dimension, double rho) {
+  Result<DeltaReader> reader = DeltaReader::open(bytes, rho);
+  LAIRD_TRY(reader);
+  std::vector<float> block;
+  for (std::size_t at = 0; at < dimension; at += kDeltaBlock) {
+    block.assign(std::min(kDeltaBlock, dimension - at), 0.0F);
+    if (!reader->add_to(block)) return refused();
   }
+  if (!reader->at_end()) return refused();
   return {};
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -32,5 +33,28 @@ void put_delta(Bytes& out, std::span<const float> wanted, std::span<float> held,
 // Reads changes that take up all of `bytes` and adds them to `held`. A refused message
 // may have changed a part of `held`: give a copy.
 [[nodiscard]] Status add_delta(std::string_view bytes, std::span<float> held, double rho);
+
+// The changes of a message, a block of coordinates at a time, so that those of many boards fit the
+// memory together.
+inline constexpr std::size_t kDeltaBlock = 65'536;
+class DeltaReader {
+ public:
+  [[nodiscard]] static Result<DeltaReader> open(std::string_view bytes, double rho);
+  DeltaReader(DeltaReader&&) noexcept;
+  DeltaReader& operator=(DeltaReader&&) noexcept;
+  ~DeltaReader();
+
+  // The next so many coordinates. False: the message is cut, or a number is no longer finite.
+  [[nodiscard]] bool add_to(std::span<float> block);
+  [[nodiscard]] bool at_end() const;
+
+ private:
+  struct Parts;
+  explicit DeltaReader(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;  // none: nothing changes
+};
+
+// Whether add_delta would take it, for that many coordinates.
+[[nodiscard]] Status check_delta(std::string_view bytes, std::size_t dimension, double rho);
 
 }  // namespace laird::consensus

@@ -9,8 +9,12 @@ namespace {
 constexpr std::uint8_t kVersion = 2;
 constexpr std::uint8_t kUrgentBit = 8;  // of the kind's nibble
 constexpr DurationNs kAnswerEvery = kSecond;
-// Of models under way: so many messages at once, so often.
-constexpr std::size_t kParcelsAtOnce = 8;
+// Of models under way: so many messages at once, so often. An agent takes 1.5 MB a second.
+constexpr std::size_t kParcelsAtOnce = 4;
+constexpr DurationNs kModelKept = kMinute;
+constexpr DurationNs kPartsLate = 500 * kMillisecond;
+constexpr DurationNs kPartsGivenUp = 20 * kSecond;
+constexpr std::size_t kMissingMost = 64;  // fragments that are asked for at once
 
 template <class Word>
 void put(Bytes& out, Word v) {
@@ -104,21 +108,32 @@ std::vector<Bytes> GroupRounds::parcels() const {
   return fragments_of(Kind::kModel, model_.round(), text(body), false);
 }
 
+GroupRounds::Fragments GroupRounds::model_fragments(TimeNs now) {
+  model_sent_at_ = now;
+  const bool same =
+      model_sent_ != nullptr && sent_round_ == model_.round() && sent_digest_ == model_.digest();
+  if (!same) model_sent_ = std::make_shared<const std::vector<Bytes>>(parcels());
+  sent_round_ = model_.round();
+  sent_digest_ = model_.digest();
+  return model_sent_;
+}
+
 void GroupRounds::send_model(const std::string& to, Peer& peer, TimeNs now) {
   if (now - peer.answered_at < kAnswerEvery) return;
   const bool under_way = std::any_of(parcels_.begin(), parcels_.end(),
-                                     [&](const ToPeer& parcel) { return parcel.to == to; });
+                                     [&](const Parcel& parcel) { return parcel.to == to; });
   if (under_way) return;
   peer.answered_at = now;
   if (const auto theirs = now_.find(to); theirs != now_.end()) {
     Bytes body;
     Archive ar = Archive::writer(body);
     ar(theirs->second);
-    for (Bytes& bytes : fragments_of(Kind::kYours, model_.round() + 1, text(body), false)) {
-      parcels_.push_back({to, std::move(bytes)});
-    }
+    const auto yours = std::make_shared<const std::vector<Bytes>>(
+        fragments_of(Kind::kYours, model_.round() + 1, text(body), false));
+    for (std::size_t k = 0; k < yours->size(); ++k) parcels_.push_back({to, yours, k});
   }
-  for (Bytes& bytes : parcels()) parcels_.push_back({to, std::move(bytes)});
+  const Fragments model = model_fragments(now);
+  for (std::size_t k = 0; k < model->size(); ++k) parcels_.push_back({to, model, k});
   send_parcels(now);
 }
 
@@ -126,9 +141,74 @@ void GroupRounds::send_parcels(TimeNs now) {
   if (now - parcels_at_ < kParcelsEvery) return;
   if (!parcels_.empty()) parcels_at_ = now;
   for (std::size_t k = 0; k < kParcelsAtOnce && !parcels_.empty(); ++k) {
-    outgoing_.push_back(std::move(parcels_.front()));
+    const Parcel& next = parcels_.front();
+    outgoing_.push_back({next.to, (*next.of)[next.index]});
     parcels_.pop_front();
   }
+  if (parcels_.empty() && now - model_sent_at_ > kModelKept) model_sent_.reset();
+}
+
+bool GroupRounds::is_arriving(const Peer& peer, Kind kind, TimeNs now) const {
+  const auto found = peer.assembling.find(kind);
+  return found != peer.assembling.end() && now - found->second.heard_at < kPartsGivenUp;
+}
+
+// What of a long message is missing is asked for when nothing more of it has come for a moment.
+void GroupRounds::ask_for_missing(TimeNs now) {
+  for (auto& [name, peer] : peers_) {
+    std::erase_if(peer.assembling,
+                  [&](const auto& a) { return now - a.second.heard_at >= kPartsGivenUp; });
+    for (auto& [kind, a] : peer.assembling) {
+      if (now - a.heard_at < kPartsLate || now - a.asked_at < kPartsLate) continue;
+      a.asked_at = now;
+      Bytes body;
+      put(body, static_cast<std::uint8_t>(kind));
+      put(body, a.head.lineage);
+      put(body, a.head.round);
+      put(body, a.head.digest);
+      std::size_t asked = 0;
+      for (std::size_t k = 0; k < a.have.size() && asked < kMissingMost; ++k) {
+        if (a.have[k]) continue;
+        put(body, static_cast<std::uint16_t>(k));
+        ++asked;
+      }
+      send(name, Kind::kAsk, model_.round(), text(body));
+    }
+  }
+}
+
+void GroupRounds::take_missing(const std::string& from, std::string_view body, TimeNs now) {
+  constexpr std::size_t kHead = 1 + 8 + 4 + 4;
+  if (body.size() < kHead || (body.size() - kHead) % 2 != 0 || !model_.known()) return;
+  const auto kind = static_cast<Kind>(get<std::uint8_t>(body));
+  const auto lineage = get<std::uint64_t>(body);
+  const auto round = get<std::uint32_t>(body);
+  const auto digest = get<std::uint32_t>(body);
+  if (lineage != model_.lineage() || body.size() / 2 > kMissingMost) return;
+  const bool under_way = std::any_of(parcels_.begin(), parcels_.end(),
+                                     [&](const Parcel& parcel) { return parcel.to == from; });
+  if (under_way) return;
+  Fragments of;
+  if (kind == Kind::kModel) {
+    if (model_sent_ == nullptr || sent_round_ != round || sent_digest_ != digest) {
+      return send_model(from, peers_[from], now);
+    }
+    model_sent_at_ = now;
+    of = model_sent_;
+  } else if (kind == Kind::kContribution) {
+    const bool is_now = round == model_.round() + 1 && digest == model_.digest();
+    const bool is_before = round == model_.round() && digest == digest_before_;
+    const std::string& own = is_now ? own_now_ : own_before_;
+    if (!(is_now || is_before) || own.empty()) return;
+    of = std::make_shared<const std::vector<Bytes>>(fragments_of(kind, round, own, false));
+  } else {
+    return;
+  }
+  while (!body.empty()) {
+    const std::size_t index = get<std::uint16_t>(body);
+    if (index < of->size()) parcels_.push_back({from, of, index});
+  }
+  send_parcels(now);
 }
 
 std::string GroupRounds::note() const {

@@ -172,8 +172,7 @@ Status GroupModel::check(const GroupConfig& config, const Contribution& from) co
       !is_sound(from.judged) || from.adds.size() > kAddsMax) {
     return fail(Code::kInvalid, "a co-training message with numbers no round can have");
   }
-  std::vector<float> scratch(x_.size(), 0.0F);
-  return add_delta(from.changes, scratch, config.coding.rho);
+  return check_delta(from.changes, x_.size(), config.coding.rho);
 }
 
 void GroupModel::apply(const GroupConfig& config, const std::map<std::string, Contribution>& from,
@@ -183,26 +182,17 @@ void GroupModel::apply(const GroupConfig& config, const std::map<std::string, Co
   if (!without.empty()) settled_ = round_ + kSettlesAfter;
   note_absences(without, left);
   std::erase_if(boards_, [&](const GroupBoard& b) { return is_in(without, b.name); });
-  std::vector<std::vector<float>> changes;
-  std::vector<double> weights;
   for (GroupBoard& board : boards_) {
     const auto found = from.find(board.name);
     LAIRD_REQUIRE(found != from.end(), "every board that takes part has contributed");
     board.weight = found->second.weight;
     board.judged = found->second.judged;
-    std::vector<float> fresh;
-    if (!config.tracks()) fresh.assign(x_.size(), 0.0F);
-    const Status added =
-        add_delta(found->second.changes, config.tracks() ? board.told : fresh, config.coding.rho);
+    if (!config.tracks()) continue;
+    const Status added = add_delta(found->second.changes, board.told, config.coding.rho);
     LAIRD_REQUIRE(added.has_value(), "a contribution was checked when it came");
-    if (!config.tracks()) {
-      changes.push_back(std::move(fresh));
-      weights.push_back(board.weight);
-    }
   }
   keep_best();
-  const RobustMean how{config.trim, config.clip};
-  const std::vector<float> z = config.tracks() ? mean_told(config) : mean_of(changes, weights, how);
+  const std::vector<float> z = config.tracks() ? mean_told(config) : mean_changed(config, from);
   take_step(config, before, z);
   ++round_;
   admit(from, config.tracks());
@@ -217,6 +207,60 @@ std::vector<float> GroupModel::mean_told(const GroupConfig& config) const {
     weights.push_back(board.weight);
   }
   return mean_of(told, weights, {config.trim, config.clip}, x_.size());
+}
+
+// A block of coordinates at a time: with millions of them and many boards, all boards' changes
+// would not fit a board's memory.
+std::vector<float> GroupModel::mean_changed(const GroupConfig& config,
+                                            const std::map<std::string, Contribution>& from) const {
+  const std::size_t n = boards_.size();
+  const auto readers = [&] {
+    std::vector<DeltaReader> out;
+    for (const GroupBoard& board : boards_) {
+      Result<DeltaReader> opened =
+          DeltaReader::open(from.at(board.name).changes, config.coding.rho);
+      LAIRD_REQUIRE(opened.has_value(), "a contribution was checked when it came");
+      out.push_back(std::move(*opened));
+    }
+    return out;
+  };
+  std::vector<std::vector<float>> blocks(n);
+  std::vector<const std::vector<float>*> pointers;
+  std::vector<double> weights;
+  for (std::size_t k = 0; k < n; ++k) {
+    pointers.push_back(&blocks[k]);
+    weights.push_back(boards_[k].weight);
+  }
+  const auto each_block = [&](const auto& use) {
+    std::vector<DeltaReader> all = readers();
+    for (std::size_t at = 0; at < x_.size(); at += kDeltaBlock) {
+      const std::size_t size = std::min(kDeltaBlock, x_.size() - at);
+      for (std::size_t k = 0; k < n; ++k) {
+        blocks[k].assign(size, 0.0F);
+        const bool read = all[k].add_to(blocks[k]);
+        LAIRD_REQUIRE(read, "a contribution was checked when it came");
+      }
+      use(at, size);
+    }
+  };
+  std::vector<double> lengths(n, 0.0);
+  if (config.clip > 0.0) {
+    each_block([&](std::size_t, std::size_t) {
+      for (std::size_t k = 0; k < n; ++k) {
+        for (const float v : blocks[k]) {
+          lengths[k] += static_cast<double>(v) * static_cast<double>(v);
+        }
+      }
+    });
+    for (double& length : lengths) length = std::sqrt(length);
+  }
+  const std::vector<double> factors = factors_of(lengths, config.clip);
+  std::vector<float> out(x_.size());
+  each_block([&](std::size_t at, std::size_t size) {
+    mean_into(std::span(out).subspan(at, size), pointers, weights, {config.trim, config.clip},
+              factors);
+  });
+  return out;
 }
 
 void GroupModel::take_step(const GroupConfig& config, const std::vector<float>& before,
@@ -342,7 +386,11 @@ void GroupModel::archive(Archive& ar, std::uint32_t dimension_max) {
   ar(lineage_);
   ar(round_);
   archive_floats(ar, x_, dimension_max);
-  archive_floats(ar, momentum_, dimension_max);
+  // Before the first step it is all zeros, which need not travel.
+  std::vector<float> none;
+  const bool moves =
+      std::any_of(momentum_.begin(), momentum_.end(), [](float m) { return m != 0.0F; });
+  archive_floats(ar, ar.reading() || moves ? momentum_ : none, dimension_max);
   archive_floats(ar, square_, dimension_max);
   ar(curvature_);
   ar(moved_);
@@ -369,8 +417,8 @@ void GroupModel::archive(Archive& ar, std::uint32_t dimension_max) {
 Bytes GroupModel::save() const {
   Bytes out;
   Archive ar = Archive::writer(out);
-  GroupModel copy = *this;
-  copy.archive(ar, kGroupDimensionMax);
+  // Writing changes nothing, and a copy would be as large as the model.
+  const_cast<GroupModel*>(this)->archive(ar, kGroupDimensionMax);
   return out;
 }
 
@@ -381,6 +429,7 @@ Result<GroupModel> GroupModel::load(const GroupConfig& config, std::string_view 
   const auto refuse = [](const char* what) { return fail(Code::kInvalid, what); };
   if (ar.failed() || !ar.at_end()) return refuse("a group's model that is cut or too long");
   const std::size_t n = config.dimension;
+  if (read.momentum_.empty()) read.momentum_.assign(n, 0.0F);
   bool sound = read.lineage_ != 0 && read.round_ <= kRoundMax && read.x_.size() == n &&
                read.momentum_.size() == n && all_finite(read.x_) && all_finite(read.momentum_) &&
                all_finite(read.square_) && all_finite(read.best_) &&
@@ -405,6 +454,16 @@ Result<GroupModel> GroupModel::load(const GroupConfig& config, std::string_view 
   }
   read.seal();
   return read;
+}
+
+std::uint32_t GroupModel::dimension_of(std::string_view saved) {
+  GroupModel head;
+  std::uint32_t dimension = 0;
+  Archive ar = Archive::reader(saved);
+  ar(head.lineage_);
+  ar(head.round_);
+  ar(dimension);
+  return ar.failed() ? 0 : dimension;
 }
 
 }  // namespace laird::consensus

@@ -137,9 +137,13 @@ class GroupModel {
   // All or nothing; of another dimension, or with numbers no group has: refused.
   [[nodiscard]] static Result<GroupModel> load(const GroupConfig& config, std::string_view bytes);
   void archive(Archive& ar, std::uint32_t dimension_max);
+  // How many parameters a saved model has; 0 for what is none.
+  [[nodiscard]] static std::uint32_t dimension_of(std::string_view saved);
 
  private:
   [[nodiscard]] std::vector<float> mean_told(const GroupConfig& config) const;
+  [[nodiscard]] std::vector<float> mean_changed(
+      const GroupConfig& config, const std::map<std::string, Contribution>& from) const;
   void take_step(const GroupConfig& config, const std::vector<float>& before,
                  const std::vector<float>& z);
   void note_absences(const std::vector<std::string>& without, const std::vector<std::string>& left);

@@ -23,6 +23,9 @@ constexpr DurationNs kSettled = 2 * kSecond;
 constexpr DurationNs kFoundAnyway = 10 * kSecond;
 // A board that says it is done has the model. If it does not send it, it has lost it.
 constexpr DurationNs kDoneAnswers = 30 * kSecond;
+constexpr std::size_t kAheadMax = 256;  // fragments
+// Another board's message takes so long if nothing is lost: as fast as an agent takes it.
+constexpr double kBytesPerSecond = 512 * 1024;
 constexpr std::size_t kVotedOutMax = kGroupBoardsMax;
 
 std::string_view text(const Bytes& bytes) {
@@ -94,8 +97,6 @@ std::vector<std::string> GroupRounds::waits_for() const {
   return missing();
 }
 
-// The link keeps the order, so a fragment that is out of order means that one was lost, and with it
-// the message.
 Status GroupRounds::hear(const std::string& from, std::string_view bytes, TimeNs now) {
   now_at_ = now;
   const auto peer = peers_.find(from);
@@ -104,23 +105,32 @@ Status GroupRounds::hear(const std::string& from, std::string_view bytes, TimeNs
   LAIRD_TRY(head);
   if (head->kind == Kind::kModel) model_heard_at_ = now;
   if (head->fragments == 1) return take_whole(from, *head, bytes, now);
-  auto& [before, assembled] = peer->second.assembling[head->kind];
-  if (head->fragment == 0) {
-    assembled.clear();
-  } else if (assembled.empty() || head->fragment != before.fragment + 1 ||
-             head->fragments != before.fragments || head->round != before.round ||
-             head->lineage != before.lineage) {
-    assembled.clear();
-    return {};
+  Assembly& a = peer->second.assembling[head->kind];
+  const bool same = !a.have.empty() && a.head.lineage == head->lineage &&
+                    a.head.round == head->round && a.head.digest == head->digest &&
+                    a.head.fragments == head->fragments;
+  if (!same) {
+    if ((head->fragments - 1) * kFragmentBytesMax > bytes_max(config_.model)) {
+      return fail(Code::kInvalid, "a co-training message too long: is the model the same there?");
+    }
+    a = {};
+    a.head = *head;
+    a.have.assign(head->fragments, false);
   }
-  if (assembled.size() + bytes.size() > bytes_max(config_.model)) {
-    assembled.clear();
-    return fail(Code::kInvalid, "a co-training message too long: is the model the same there?");
+  a.heard_at = now;
+  const std::size_t at = head->fragment;
+  // Far ahead of what has come, it would be kept in memory that nothing was sent for.
+  if (a.have[at] || at > a.count + kAheadMax) return {};
+  if (at + 1 < a.have.size() && bytes.size() != kFragmentBytesMax) {
+    return fail(Code::kInvalid, "a part of a co-training message of another length");
   }
-  before = *head;
-  assembled += bytes;
-  if (head->fragment + 1 < head->fragments) return {};
-  const std::string whole = std::exchange(assembled, {});
+  a.bytes.resize(std::max(a.bytes.size(), at * kFragmentBytesMax + bytes.size()));
+  std::copy(bytes.begin(), bytes.end(),
+            a.bytes.begin() + static_cast<std::ptrdiff_t>(at * kFragmentBytesMax));
+  a.have[at] = true;
+  if (++a.count < a.have.size()) return {};
+  const std::string whole = std::move(a.bytes);
+  peer->second.assembling.erase(head->kind);
   return take_whole(from, *head, whole, now);
 }
 
@@ -129,7 +139,9 @@ Status GroupRounds::take_whole(const std::string& from, const Head& head, std::s
   switch (head.kind) {
     case Kind::kModel: return take_model(from, body, now);
     case Kind::kYours: return take_yours(head, body);
-    case Kind::kAsk: take_ask(from, head, now); return {};
+    case Kind::kAsk:
+      body.empty() ? take_ask(from, head, now) : take_missing(from, body, now);
+      return {};
     case Kind::kContribution:
     case Kind::kVote: break;
   }
@@ -300,6 +312,7 @@ void GroupRounds::adopt(GroupModel model, bool final, TimeNs now) {
   const bool next =
       model_.known() && model.lineage() == model_.lineage() && model.round() == model_.round() + 1;
   model_ = std::move(model);
+  start_ = {};
   final_ = final;
   now_ = next ? std::move(next_) : Contributions{};
   next_.clear();
@@ -438,7 +451,8 @@ void GroupRounds::vote(TimeNs now) {
 
 void GroupRounds::ask(const std::string& to, Peer& peer, bool urgent, TimeNs now) {
   if (urgent) {
-    const bool arriving = now - model_heard_at_ < kModelArrives;
+    const bool arriving =
+        now - model_heard_at_ < kModelArrives || is_arriving(peer, Kind::kModel, now);
     if (arriving || now - model_asked_at_ < kModelAskedEvery) return;
     model_asked_at_ = now;
     peer.asked_at = now;
@@ -446,8 +460,16 @@ void GroupRounds::ask(const std::string& to, Peer& peer, bool urgent, TimeNs now
   }
   if (now - peer.asked_at < std::max(peer.ask_every, kAskFirst)) return;
   peer.asked_at = now;
-  peer.ask_every = std::min(kAskMost, std::max(kAskFirst, peer.ask_every + peer.ask_every / 2));
+  peer.ask_every =
+      std::min(kAskMost, std::max(kAskFirst, peer.ask_every + peer.ask_every / 2)) + 2 * takes();
   send(to, Kind::kAsk, model_.round(), {}, urgent);
+}
+
+DurationNs GroupRounds::takes() const {
+  const std::size_t bytes = std::max(own_now_.size(), own_before_.size());
+  if (bytes <= kFragmentBytesMax) return 0;
+  return static_cast<DurationNs>(static_cast<double>(bytes) / kBytesPerSecond *
+                                 static_cast<double>(kSecond));
 }
 
 void GroupRounds::found(TimeNs now) {
@@ -465,11 +487,12 @@ void GroupRounds::found(TimeNs now) {
   }
   if (boards.size() < config_.quorum.value_or(2)) return;
   if (now - peers_since_ < (all ? kSettled : kFoundAnyway)) return;
-  model_ = GroupModel(config_.model, name_hash(self_, attempt_), start_, boards);
+  model_ = GroupModel(config_.model, name_hash(self_, attempt_), std::exchange(start_, {}), boards);
   waiting_since_ = now;
   // Once for all of them.
   for (auto& [name, peer] : peers_) peer.answered_at = now;
-  for (Bytes& bytes : parcels()) parcels_.push_back({{}, std::move(bytes)});
+  const Fragments model = model_fragments(now);
+  for (std::size_t k = 0; k < model->size(); ++k) parcels_.push_back({{}, model, k});
   send_parcels(now);
 }
 
@@ -500,6 +523,7 @@ TimeNs GroupRounds::look_for_group(TimeNs now) {
 TimeNs GroupRounds::tick(TimeNs now) {
   now_at_ = now;
   send_parcels(now);
+  ask_for_missing(now);
   TimeNs next = parcels_.empty() ? kNever : parcels_at_ + kParcelsEvery;
   if (finished()) return next;
   if (!model_.known() || !takes_part()) {
@@ -514,11 +538,13 @@ TimeNs GroupRounds::tick(TimeNs now) {
     const auto found = peers_.find(name);
     if (found == peers_.end() || found->second.state == GroupPeer::kLeft) continue;
     Peer& peer = found->second;
-    if (now - waiting_since_ >= kAskFirst) {
+    if (is_arriving(peer, Kind::kContribution, now)) continue;
+    if (now - waiting_since_ >= kAskFirst + takes()) {
       if (peer.ask_every == 0) peer.asked_at = std::min(peer.asked_at, now - kAskFirst);
       ask(name, peer, false, now);
     }
-    next = std::min(next, std::max(waiting_since_ + kAskFirst, peer.asked_at + peer.ask_every));
+    next = std::min(next,
+                    std::max(waiting_since_ + kAskFirst + takes(), peer.asked_at + peer.ask_every));
   }
   next = std::min(next, now + kVoteEvery);
   return std::max(next, now + kMillisecond);

@@ -5,7 +5,8 @@
 // contribution to all; who has every board's contribution applies them and is at the next round.
 // So no round is made without a board that takes part, and a board that lags or lost something is
 // at most one round behind the others.
-//  - A lost contribution is asked for, and sent again. A board that is further behind, begins anew
+//  - A lost contribution is asked for, and sent again; of a long message only the fragments that
+//    are missing. A board that is further behind, begins anew
 //    or comes late asks for the model and gets it whole; it then says that it is there, the others'
 //    contributions name it, and from the next round on it takes part.
 //  - A board that left for good, or was silent for longer than `wait`, is left out by a vote: each
@@ -26,6 +27,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,7 +72,10 @@ class GroupRounds {
               std::uint64_t attempt);
 
   // Goes on from a checkpoint.
-  void restore(GroupModel model) { model_ = std::move(model); }
+  void restore(GroupModel model) {
+    model_ = std::move(model);
+    start_ = {};
+  }
   void set_peers(std::map<std::string, GroupPeer> peers, TimeNs now);
   // Refuses a message that is malformed; the round goes on undisturbed.
   [[nodiscard]] Status hear(const std::string& from, std::string_view bytes, TimeNs now);
@@ -109,6 +114,22 @@ class GroupRounds {
     std::uint16_t fragment = 0;
     std::uint16_t fragments = 1;
   };
+  // A message of which some fragments have come.
+  struct Assembly {
+    Head head;
+    std::string bytes;
+    std::vector<bool> have;
+    std::size_t count = 0;
+    TimeNs heard_at = 0;
+    TimeNs asked_at = 0;
+  };
+  // A fragment that waits for its turn; those of one message are shared by all who get it.
+  using Fragments = std::shared_ptr<const std::vector<Bytes>>;
+  struct Parcel {
+    std::string to;
+    Fragments of;
+    std::size_t index = 0;
+  };
   struct Vote {
     std::uint32_t round = 0;
     std::vector<std::string> without;
@@ -123,7 +144,7 @@ class GroupRounds {
     TimeNs answered_at = -kHour;  // with a model
     TimeNs resent_at = -kHour;    // a contribution
     Vote vote;
-    std::map<Kind, std::pair<Head, std::string>> assembling;
+    std::map<Kind, Assembly> assembling;
   };
   using Contributions = std::map<std::string, Contribution>;
 
@@ -138,6 +159,12 @@ class GroupRounds {
   [[nodiscard]] Status take_yours(const Head& head, std::string_view body);
   void use_yours();
   void take_ask(const std::string& from, const Head& head, TimeNs now);
+  void take_missing(const std::string& from, std::string_view body, TimeNs now);
+  void ask_for_missing(TimeNs now);
+  [[nodiscard]] bool is_arriving(const Peer& peer, Kind kind, TimeNs now) const;
+  // How long the others' contributions may take, by the length of its own.
+  [[nodiscard]] DurationNs takes() const;
+  [[nodiscard]] Fragments model_fragments(TimeNs now);
   void take_other_lineage(const std::string& from, const Head& head, TimeNs now);
   [[nodiscard]] bool is_preferred(std::uint64_t lineage, std::uint32_t round,
                                   std::size_t boards) const;
@@ -185,7 +212,11 @@ class GroupRounds {
   TimeNs peers_since_ = 0;
   TimeNs now_at_ = 0;
   std::vector<ToPeer> outgoing_;
-  std::deque<ToPeer> parcels_;  // models under way, a little at a time
+  std::deque<Parcel> parcels_;  // models under way, a little at a time
+  Fragments model_sent_;        // kept for who lost a part of it
+  std::uint32_t sent_round_ = 0;
+  std::uint32_t sent_digest_ = 0;
+  TimeNs model_sent_at_ = 0;
   TimeNs parcels_at_ = -kHour;
   // Models are long: one is asked for at a time, and none while one is arriving.
   TimeNs model_asked_at_ = -kHour;

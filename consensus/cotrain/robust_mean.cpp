@@ -12,37 +12,36 @@ double length_of(const std::vector<float>& v) {
   return std::sqrt(sum);
 }
 
-// What each vector is shortened by.
-std::vector<double> shortened(std::span<const std::vector<float>* const> vectors, double clip) {
-  std::vector<double> lengths;
-  for (const auto* v : vectors) lengths.push_back(length_of(*v));
+}  // namespace
+
+std::vector<double> factors_of(const std::vector<double>& lengths, double clip) {
+  std::vector<double> out(lengths.size(), 1.0);
+  if (!(clip > 0.0)) return out;
   std::vector<double> sorted = lengths;
   std::sort(sorted.begin(), sorted.end());
   // The lower of the two middle ones: with half of the boards wrong there is no right answer.
   const double limit = sorted.empty() ? 0.0 : clip * sorted[(sorted.size() - 1) / 2];
-  for (double& length : lengths) length = length > limit && length > 0.0 ? limit / length : 1.0;
-  return lengths;
+  for (std::size_t k = 0; k < lengths.size(); ++k) {
+    if (lengths[k] > limit && lengths[k] > 0.0) out[k] = limit / lengths[k];
+  }
+  return out;
 }
 
-}  // namespace
-
-std::vector<float> mean_of(std::span<const std::vector<float>* const> vectors,
-                           std::span<const double> weights, const RobustMean& how,
-                           std::size_t dimension) {
-  std::vector<float> out(dimension, 0.0F);
+void mean_into(std::span<float> out, std::span<const std::vector<float>* const> vectors,
+               std::span<const double> weights, const RobustMean& how,
+               std::span<const double> factors) {
   const std::size_t n = vectors.size();
-  if (n == 0) return out;
+  std::fill(out.begin(), out.end(), 0.0F);
+  if (n == 0) return;
   const bool robust = how.trim > 0 || how.clip > 0.0;
   const std::size_t trim = std::min<std::size_t>(how.trim, (n - 1) / 2);
-  std::vector<double> factor(n, 1.0);
-  if (how.clip > 0.0) factor = shortened(vectors, how.clip);
   double total = 0.0;
   for (std::size_t k = 0; k < n; ++k) total += weights[k];
-  if (!robust && !(total > 0.0)) return out;
+  if (!robust && !(total > 0.0)) return;
   std::vector<double> column(n);
-  for (std::size_t i = 0; i < dimension; ++i) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
     for (std::size_t k = 0; k < n; ++k) {
-      column[k] = factor[k] * static_cast<double>((*vectors[k])[i]);
+      column[k] = factors[k] * static_cast<double>((*vectors[k])[i]);
     }
     double sum = 0.0;
     if (!robust) {
@@ -54,6 +53,15 @@ std::vector<float> mean_of(std::span<const std::vector<float>* const> vectors,
     for (std::size_t k = trim; k < n - trim; ++k) sum += column[k];
     out[i] = static_cast<float>(sum / static_cast<double>(n - 2 * trim));
   }
+}
+
+std::vector<float> mean_of(std::span<const std::vector<float>* const> vectors,
+                           std::span<const double> weights, const RobustMean& how,
+                           std::size_t dimension) {
+  std::vector<double> lengths;
+  for (const auto* v : vectors) lengths.push_back(how.clip > 0.0 ? length_of(*v) : 0.0);
+  std::vector<float> out(dimension, 0.0F);
+  mean_into(out, vectors, weights, how, factors_of(lengths, how.clip));
   return out;
 }
 

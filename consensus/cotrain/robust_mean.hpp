@@ -25,4 +25,10 @@ struct RobustMean {
 [[nodiscard]] std::vector<float> mean_of(std::span<const std::vector<float>> vectors,
                                          std::span<const double> weights, const RobustMean& how);
 
+// The same for a part of the coordinates: `factors` is what each vector is shortened by.
+[[nodiscard]] std::vector<double> factors_of(const std::vector<double>& lengths, double clip);
+void mean_into(std::span<float> out, std::span<const std::vector<float>* const> vectors,
+               std::span<const double> weights, const RobustMean& how,
+               std::span<const double> factors);
+
 }  // namespace laird::consensus

@@ -9,6 +9,7 @@
 #include "json/value.hpp"
 #include "lab/cotrain/cotrain_run.hpp"
 #include "lab/cotrain/group_sim.hpp"
+#include "lab/cotrain/split_run.hpp"
 #include "lab/ledger/page.hpp"
 #include "plot/svg_plot.hpp"
 
@@ -21,6 +22,10 @@ struct Options {
   CotrainConfig config;
   bool sweep = false;
   int groups = 0;
+  bool skewed = false;
+  bool poisoned = false;
+  int boards = 8;
+  int local_steps = 20;
   bool json = false;
   std::string html;
 };
@@ -101,6 +106,96 @@ int run_groups(int runs, bool as_json) {
   return hung ? 1 : 0;
 }
 
+struct Line {
+  const char* what;
+  SplitConfig config;
+};
+
+json::Value run_line(const Line& line, const ImageSet& train, const ImageSet& test, double target,
+                     bool as_json) {
+  const SplitResult r = run_split(line.config, train, test, target);
+  if (!as_json) {
+    std::printf("%-52s %6.2f%%  %s  %.2f MB\n", line.what, r.accuracy,
+                r.rounds_to < 0 ? "never" : ("round " + std::to_string(r.rounds_to)).c_str(),
+                r.bytes / 1e6);
+    std::fflush(stdout);
+  }
+  return json::Value::object()
+      .set("what", line.what)
+      .set("accuracy", r.accuracy)
+      .set("rounds_to_target", r.rounds_to)
+      .set("bytes_per_board", r.bytes);
+}
+
+// Gradients of whole passes beside averaged local steps, with and without a wrong board.
+int run_splits(const Options& o, const ImageSet& train, const ImageSet& test) {
+  SplitConfig base;
+  base.boards = o.boards;
+  base.rounds = o.config.rounds;
+  base.samples = o.config.samples;
+  base.seed = o.config.seed;
+  SplitConfig pooled = base;
+  pooled.boards = 1;
+  pooled.density = 1.0;
+  pooled.rounds = 3 * base.rounds;
+  const double central = run_split(pooled, train, test, 100.0).accuracy;
+  const double target = central - 0.5;
+  if (!o.json) {
+    std::printf("pooled rows on one board: %.2f%%; target %.2f%%\n", central, target);
+  }
+  std::vector<Line> lines;
+  const auto both = [&](const char* passes, const char* steps, const auto& change) {
+    for (const bool local : {false, true}) {
+      SplitConfig config = base;
+      config.local_steps = local ? o.local_steps : 0;
+      change(config);
+      lines.push_back({local ? steps : passes, config});
+    }
+  };
+  if (o.skewed) {
+    both("sorted: gradients of whole passes", "sorted: local steps, momentum 0.9",
+         [](SplitConfig&) {});
+    SplitConfig plain = base;
+    plain.local_steps = o.local_steps;
+    plain.momentum = 0.0;
+    lines.push_back({"sorted: local steps, no momentum", plain});
+    both("even: gradients of whole passes", "even: local steps, momentum 0.9",
+         [](SplitConfig& c) { c.sorted = false; });
+  }
+  if (o.poisoned) {
+    for (const bool trimmed : {false, true}) {
+      const auto with = [trimmed](Poison poison) {
+        return [trimmed, poison](SplitConfig& c) {
+          c.sorted = false;
+          c.poison = poison;
+          c.trim = trimmed ? 1 : 0;
+        };
+      };
+      both(trimmed ? "even, none wrong, trim 1: whole passes" : "even, none wrong: whole passes",
+           trimmed ? "even, none wrong, trim 1: local steps" : "even, none wrong: local steps",
+           with(Poison::kNone));
+      both(trimmed ? "even, labels shuffled, trim 1: whole passes"
+                   : "even, labels shuffled: whole passes",
+           trimmed ? "even, labels shuffled, trim 1: local steps"
+                   : "even, labels shuffled: local steps",
+           with(Poison::kLabels));
+      both(trimmed ? "even, times 100, trim 1: whole passes" : "even, times 100: whole passes",
+           trimmed ? "even, times 100, trim 1: local steps" : "even, times 100: local steps",
+           with(Poison::kScaled));
+    }
+  }
+  json::Value all = json::Value::array();
+  for (const Line& line : lines) all.add(run_line(line, train, test, target, o.json));
+  if (o.json) {
+    std::printf(
+        "%s\n",
+        json::to_text(
+            json::Value::object().set("central_accuracy", central).set("runs", std::move(all)))
+            .c_str());
+  }
+  return 0;
+}
+
 int run(Options o) {
   if (o.groups > 0) return run_groups(o.groups, o.json);
   o.config.model = o.model == "svm"      ? Model::kSvm
@@ -112,6 +207,7 @@ int run(Options o) {
     std::fprintf(stderr, "%s\n", (train ? test.error() : train.error()).text().c_str());
     return 1;
   }
+  if (o.skewed || o.poisoned) return run_splits(o, *train, *test);
   if (o.sweep) return run_sweep(o, *train, *test);
   const CotrainResult r = run_cotrain(o.config, *train, *test, true);
   const Reach ours = reach_of(r.quantized, r.target_accuracy);
@@ -152,6 +248,7 @@ void add_cotrain(cli::Command& app, ExitCode& code) {
       "  laird-lab cotrain --model softmax --rounds 300 --json\n"
       "  laird-lab cotrain --model svm --leave-at 100 --join-at 200\n"
       "  laird-lab cotrain --model softmax --alpha-sweep --rounds 100\n"
+      "  laird-lab cotrain --skewed --poisoned --boards 8 --samples 8000 --rounds 100\n"
       "  laird-lab cotrain --groups 500\n");
   cmd->add_option("--data", o->data, "folder of gzipped IDX files");
   cmd->add_option("--model", o->model, "svm, linear or softmax")
@@ -170,6 +267,14 @@ void add_cotrain(cli::Command& app, ExitCode& code) {
   cmd->add_option("--groups", o->groups,
                   "instead: so many whole groups in virtual time with each kind of trouble")
       ->check(cli::range(1, 100'000));
+  cmd->add_flag("--skewed", o->skewed,
+                "instead: gradients of whole passes beside averaged local steps, softmax, on rows "
+                "sorted by label and even ones");
+  cmd->add_flag("--poisoned", o->poisoned,
+                "instead, or too: with one wrong board, plain mean and trimmed");
+  cmd->add_option("--boards", o->boards, "with these two")->check(cli::range(2, 64));
+  cmd->add_option("--local-steps", o->local_steps, "with these two: of a board in a round")
+      ->check(cli::range(1, 1000));
   cmd->add_option("--seed", o->config.seed, "of the graph");
   cmd->add_flag("--alpha-sweep", o->sweep, "sweep the step against its stability bound");
   cmd->add_option("--html", o->html, "write a page with the curves");

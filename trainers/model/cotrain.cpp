@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/require.hpp"
+#include "trainers/model/group_words.hpp"
 #include "trainers/model/load_data.hpp"
 #include "trainers/model/training.hpp"
 
@@ -11,7 +12,6 @@ namespace laird::trainers {
 namespace {
 
 constexpr std::uint32_t kHeldOutMost = 2000;  // rows that are looked at in a round
-constexpr std::size_t kSmallModel = 16'384;   // weights
 constexpr double kCurvatureStep = 0.35;       // of what would be the longest stable step
 constexpr std::size_t kGroupBytesMax = std::size_t{1} << 30;
 
@@ -24,8 +24,7 @@ consensus::GroupConfig model_config(const Params& params, std::size_t dimension)
   consensus::GroupConfig out;
   out.dimension = static_cast<std::uint32_t>(dimension);
   out.momentum = params.momentum;
-  out.coding.rho = fleet.rho;
-  out.coding.density = fleet.density.value_or(dimension <= kSmallModel ? 0.5 : 0.25);
+  out.coding = coding_of(fleet, dimension);
   out.trim = fleet.trim;
   out.clip = fleet.clip;
   out.rate = params.learning_rate;
@@ -37,26 +36,6 @@ consensus::GroupConfig model_config(const Params& params, std::size_t dimension)
     out.rate = kCurvatureStep;
   }
   return out;
-}
-
-consensus::GroupPeer state_of(trainer_protocol::PeerState state) {
-  using From = trainer_protocol::PeerState;
-  switch (state) {
-    case From::kAtWork: return consensus::GroupPeer::kAtWork;
-    case From::kAway: return consensus::GroupPeer::kAway;
-    case From::kDone: return consensus::GroupPeer::kDone;
-    case From::kLeft: return consensus::GroupPeer::kLeft;
-  }
-  return consensus::GroupPeer::kAway;
-}
-
-// What a target is about: the group's training loss, or what it is on all rows held out.
-std::optional<double> metric_of(const consensus::GroupModel& model, TargetMetric metric) {
-  if (metric == TargetMetric::kTrainingLoss) return model.loss();
-  const std::optional<consensus::Judgement> held = model.held_out();
-  if (!held) return std::nullopt;
-  if (metric == TargetMetric::kHeldOutLoss) return held->held_loss;
-  return 1.0 - static_cast<double>(held->held_right) / static_cast<double>(held->held_rows);
 }
 
 }  // namespace
@@ -251,22 +230,15 @@ Status CotrainRun::restore(std::string_view bytes) {
 
 Status CotrainRun::set_peers(const Peers& peers) {
   if (rounds_ == nullptr) {
-    consensus::RoundsConfig config;
-    config.model = model_;
-    config.rounds = params_.fleet->rounds;
-    config.quorum = params_.fleet->quorum;
-    config.wait = params_.fleet->wait;
     std::vector<float> start(state_.parameters.begin(), state_.parameters.end());
-    rounds_ =
-        std::make_unique<consensus::GroupRounds>(config, peers.self, std::move(start), peers.life);
+    rounds_ = std::make_unique<consensus::GroupRounds>(rounds_of(*params_.fleet, model_),
+                                                       peers.self, std::move(start), peers.life);
     if (!state_.group.empty()) {
       Result<consensus::GroupModel> model = consensus::GroupModel::load(model_, state_.group);
       if (model) rounds_->restore(std::move(*model));
     }
   }
-  std::map<std::string, consensus::GroupPeer> states;
-  for (const auto& [node, state] : peers.peers) states[node] = state_of(state);
-  rounds_->set_peers(std::move(states), now_);
+  rounds_->set_peers(states_of(peers), now_);
   follow();
   return {};
 }
@@ -297,26 +269,7 @@ std::vector<Share> CotrainRun::take_shares() {
 
 std::optional<GroupStatus> CotrainRun::group() const {
   if (rounds_ == nullptr) return std::nullopt;
-  const consensus::GroupModel& model = rounds_->model();
-  GroupStatus out;
-  out.round = model.round();
-  out.rounds = params_.fleet->rounds;
-  out.note = rounds_->note();
-  out.waits_for = rounds_->waits_for();
-  for (const consensus::GroupBoard& board : model.boards()) {
-    GroupStatus::Board row{board.name, static_cast<std::uint64_t>(board.weight), std::nullopt};
-    const consensus::Judgement& judged = board.judged;
-    if (judged.held_rows > 0 && data_.classes > 0) {
-      row.accuracy = static_cast<double>(judged.held_right) / judged.held_rows;
-    }
-    out.boards.push_back(std::move(row));
-  }
-  const std::optional<consensus::Judgement> held = model.held_out();
-  if (held && data_.classes > 0) {
-    out.accuracy = static_cast<double>(held->held_right) / held->held_rows;
-    out.note += "; the best on the rows held out, of round " + std::to_string(model.best_round());
-  }
-  return out;
+  return status_of(*rounds_, params_.fleet->rounds, data_.classes > 0);
 }
 
 std::vector<Bytes> CotrainRun::parcels() const {

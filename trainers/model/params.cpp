@@ -15,7 +15,6 @@ using json::Value;
 
 constexpr std::string_view kFormats[] = {"idx", "csv", "synthetic"};
 constexpr std::string_view kTargets[] = {"one-hot", "label"};
-constexpr std::string_view kTargetMetrics[] = {"loss", "held-out-loss", "held-out-error"};
 
 constexpr Field kDataFields[] = {
     {.name = "format", .type = Type::kChoice, .why = "What the data is.", .choices = kFormats},
@@ -98,63 +97,6 @@ constexpr Field kDataFields[] = {
 constexpr Schema kData{"data", "Where the rows come from. Inputs are standardised on loading.",
                        kDataFields};
 
-constexpr Field kFleetFields[] = {
-    {.name = "rounds",
-     .type = Type::kInteger,
-     .why = "Planned rounds; each is a pass over the board's own rows and a message to its "
-            "neighbours. 0: no end.",
-     .fallback = "200",
-     .max = 1e9},
-    {.name = "quorum",
-     .type = Type::kInteger,
-     .why =
-         "How many boards make a round at least; 1: a board goes on alone. If not given: all that "
-         "ever took part, but for those that left for good; with \"wait\" more than half of them.",
-     .fallback = kOptional,
-     .min = 1,
-     .max = 64},
-    {.name = "wait",
-     .type = Type::kDuration,
-     .why =
-         "How long a board that takes part is waited for before the group goes on without it. If "
-         "not given: until it is back or leaves for good; with \"quorum\" 10 s.",
-     .fallback = kOptional,
-     .min = 1e8,
-     .max = 8.64e13,
-     .unit = "time"},
-    {.name = "density",
-     .type = Type::kNumber,
-     .why = "Part of the coordinates that a message carries, the most changed first. If not given: "
-            "0.5 up to 16384 weights, 0.25 above.",
-     .fallback = kOptional,
-     .min = 0.001,
-     .max = 1},
-    {.name = "rho",
-     .type = Type::kNumber,
-     .why = "Step of the logarithmic quantizer.",
-     .fallback = "0.25",
-     .min = 0.05,
-     .max = 1},
-    {.name = "trim",
-     .type = Type::kInteger,
-     .why = "Contributions left out at either end of each coordinate: so many wrong boards the "
-            "model withstands, if the boards' rows are alike. Every board then counts the same.",
-     .fallback = "0",
-     .max = 31},
-    {.name = "clip",
-     .type = Type::kNumber,
-     .why = "A contribution is shortened to so many times the median length of all; 0: not. Every "
-            "board then counts the same.",
-     .fallback = "0",
-     .max = 1e6},
-};
-constexpr Schema kFleet{
-    "fleet",
-    "Makes the task train one model together with every board of the fleet that "
-    "has a task of this name; `\"fleet\": true` in the task does the same with "
-    "these defaults.",
-    kFleetFields};
-
 constexpr Field kParamsFields[] = {
     {.name = "data", .type = Type::kObject, .why = "The data set.", .of = &kData},
     {.name = "learning_rate",
@@ -236,7 +178,7 @@ constexpr Field kParamsFields[] = {
      .type = Type::kObject,
      .why = "Train one model with the other boards of the fleet.",
      .fallback = kOptional,
-     .of = &kFleet},
+     .of = &kFleetSchema},
 };
 constexpr Schema kParams{"params", "The `params` of a task for a built-in trainer.", kParamsFields};
 
@@ -304,18 +246,6 @@ DataParams read_data(const Value& data) {
   out.class_count = to_u32(data.find("class_count"), 0);
   if (const Value* v = data.find("shift")) out.shift = v->as_double();
   if (const Value* v = data.find("scale")) out.scale = v->as_double();
-  return out;
-}
-
-FleetParams read_fleet(const Value& fleet) {
-  FleetParams out;
-  out.rounds = to_u32(fleet.find("rounds"), 0);
-  if (const Value* quorum = fleet.find("quorum")) out.quorum = to_u32(quorum, 0);
-  if (const Value* wait = fleet.find("wait")) out.wait = wait->as_integer();
-  if (const Value* density = fleet.find("density")) out.density = density->as_double();
-  out.rho = fleet.find("rho")->as_double();
-  out.trim = to_u32(fleet.find("trim"), 0);
-  out.clip = fleet.find("clip")->as_double();
   return out;
 }
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/time.hpp"
 #include "config/schema.hpp"
 #include "models/metric.hpp"
+#include "trainers/model/fleet_params.hpp"
 
 namespace laird::trainers {
 
@@ -36,24 +36,6 @@ struct DataParams {
   std::uint32_t class_count = 0;  // 0: as many as the data shows
   // Inputs enter as (x - shift) * scale; none: standardised by the data itself.
   std::optional<double> shift, scale;
-};
-
-// Of a task that trains one model with the other boards of the fleet.
-struct FleetParams {
-  std::uint32_t rounds = 200;  // 0: no end
-  std::optional<std::uint32_t> quorum;
-  std::optional<DurationNs> wait;
-  std::optional<double> density;  // by the size of the model
-  double rho = 0.25;
-  std::uint32_t trim = 0;
-  double clip = 0.0;
-};
-
-// What is reported as the loss, and so what a task's target is about.
-enum class TargetMetric : std::uint8_t {
-  kTrainingLoss,
-  kHeldOutLoss,
-  kHeldOutError,  // 1 - accuracy
 };
 
 struct Params {

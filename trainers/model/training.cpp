@@ -204,6 +204,27 @@ Bytes Training::save() const {
   return out;
 }
 
+Status Training::begin_with(std::string_view bytes) {
+  const Result<Payload> payload = read_info(bytes);
+  LAIRD_TRY(payload);
+  if (!payload->info) return fail(Code::kRefused, "does not say what its model is");
+  const ModelInfo& info = *payload->info;
+  if (info.kind != info_.kind || info.sizes != info_.sizes || info.classes != info_.classes) {
+    return fail(Code::kRefused, "is of a model with other layers or classes");
+  }
+  bytes.remove_prefix(payload->state_at);
+  TrainingState read;
+  read.parameters = FloatVector::Zero(network_.parameters().size());
+  read.velocity = FloatVector::Zero(network_.parameters().size());
+  Archive ar = Archive::reader(bytes);
+  read.archive(ar);
+  if (ar.failed() || !ar.at_end() || !read.parameters.allFinite()) {
+    return fail(Code::kCorrupt, "is damaged");
+  }
+  network_.parameters() = read.parameters;
+  return {};
+}
+
 Status Training::restore(std::string_view bytes) {
   const Result<Payload> payload = read_info(bytes);
   LAIRD_TRY(payload);

@@ -63,6 +63,8 @@ class Training final : public TrainingRun {
 
   [[nodiscard]] Bytes save() const override;
   [[nodiscard]] Status restore(std::string_view bytes) override;
+  // Of a run with the same layers and classes, whatever its data was.
+  [[nodiscard]] Status begin_with(std::string_view bytes) override;
 
   [[nodiscard]] const ModelInfo& info() const override { return info_; }
   void read_weights(std::uint64_t first, std::span<float> out) const override;

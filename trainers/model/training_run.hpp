@@ -53,6 +53,12 @@ class TrainingRun {
   // All or nothing: a state that is damaged, hostile or of another run changes nothing.
   [[nodiscard]] virtual Status restore(std::string_view bytes) = 0;
 
+  // Begins with the model of such a state of an earlier run, and with nothing else of it. Before
+  // the first batch.
+  [[nodiscard]] virtual Status begin_with(std::string_view) {
+    return fail(Code::kRefused, "is not what a task of many boards can begin with");
+  }
+
   // For an export: the model, and rows to check it with.
   [[nodiscard]] virtual const ModelInfo& info() const = 0;
   virtual void read_weights(std::uint64_t first, std::span<float> out) const = 0;

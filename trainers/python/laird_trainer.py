@@ -27,6 +27,17 @@ after it takes a half-trained model for a finished one. What should happen once 
 done belongs after the loop and inside the `with`: trainer.export("model.onnx"), say, which uses the
 function given as export= (see laird_model.py, to be copied along for it).
 
+In a co-training task (docs/cotraining.md) all boards train one model, each on its own rows:
+
+    trainer.average(model)                            # first it only takes the group's model over
+    for batch in trainer.batches(loader):
+        trainer.report(loss=step(batch))
+        if trainer.steps % 20 == 0:
+            trainer.average(model)                    # the mean of what the boards have learnt
+
+`model` is a PyTorch module, a dict, or a list of arrays, tensors or lists of numbers, changed in
+place. See Trainer.average; copy laird_average.py along for it.
+
 Without an agent (no LAIRD_FD) the same script is a plain loop that prints its progress. An exception
 inside the `with` is told to the agent as the task's error. Protocol: docs/trainer-protocol.md.
 """
@@ -82,19 +93,19 @@ def connect(save=None, load=None, planned_samples=None, export=None, **alone):
 class Trainer(object):
     def __init__(self, save, load, planned_samples, export=None, params=None, folder=None,
                  report_every=0, seed=1):
-        self.params = dict(params or {})
-        self.task, self.seed, self.threads = "", seed, 1
+        self.params, self.task, self.seed, self.threads = dict(params or {}), "", seed, 1
         self.samples = 0  # since the start of the task, over all its restarts
-        self.epoch, self.resumed = 0, False
-        self._batch = 0  # batches done in this epoch
+        self.steps = 0  # reports since this process began
+        self.epoch, self.resumed, self.warm, self._warm = 0, False, False, None
+        self.round = 0  # of a co-training task
+        self._group = None  # laird_average.Group, of a co-training task
+        self._batch, self._notes = 0, 0  # batches done in this epoch; notes written
         self._save, self._load, self._planned, self._export = save, load, planned_samples, export
         self._store = _Store(folder)
         self._report_every = report_every  # standing alone, 0 is once a second
         self._limit = None  # no allowance yet; standing alone there is no limit
-        self._pending_loss, self._pending_samples = 0.0, 0
-        self._loss = None  # as last reported
+        self._pending_loss, self._pending_samples, self._loss = 0.0, 0, None
         self._ready = self._done = self._warned = False
-        self._notes = 0
         self._rows = (0, 0, True)  # last batch, all since the last report, whether all are known
         fd = os.environ.get("LAIRD_FD")
         self._channel = _Channel(fd, self._note) if fd is not None else None
@@ -204,6 +215,9 @@ class Trainer(object):
             raise ValueError("the loss is %r after %d samples: the training diverged; lower its "
                              "learning rate" % (loss, self.samples))
         self.samples += samples
+        self.steps += 1
+        if self._group is not None:
+            self._group.learnt(samples, loss)
         self._pending_loss += loss * samples
         self._pending_samples += samples
         at_limit = self._limit is not None and self.samples >= self._limit
@@ -216,6 +230,30 @@ class Trainer(object):
         """Writes the model to `path` (NAME.onnx) by the function given as export=, and model.json."""
         import laird_model
         return laird_model.export(self, self._export, path)
+
+    def average(self, tensors, personal=(), rows=None, judge=None):
+        """Makes a round with the other boards of a co-training task: puts the group's model in
+        place of `tensors`, moved by the mean of what all boards have learnt since their last call.
+        Returns `tensors`. Copy laird_average.py along for it.
+
+        The first call of a process only takes the group's model over, so call it once before the
+        loop. It waits for the other boards. In a task that is none of co-training, and without an
+        agent, it does nothing. When the group has ended, batches() ends too, and the tensors are
+        the model of the task.
+
+        tensors   a PyTorch module, a dict, a list or a tuple of tensors, arrays or lists of
+                  numbers, the same on all boards; what is no floating-point number is left alone
+        personal  names of layers or tensors that stay this board's ("head" is "head.weight" too);
+                  in a list, the tensor's number. So do statistics of batch normalisation
+        rows      how much this board counts; if not given, the samples since the last call
+        judge     function that looks at rows this board holds out and returns (right, rows, loss)
+                  or (right, rows); it is called when the group's model is in place
+        """
+        if not self._ready:
+            self.resume()
+        if self._group is not None:
+            self._group.average(tensors, personal, rows, judge)
+        return tensors
 
     def finish(self):
         """The work is done: says so and waits to be told to stop. Leaving `with` calls it."""
@@ -265,12 +303,13 @@ class Trainer(object):
         if self._channel is None:
             return
         start = self._channel.first()
-        self.task = start["task"]
-        self.params = start["params"]
-        self.seed = start["seed"]
+        self.task, self.params, self.seed = start["task"], start["params"], start["seed"]
         self.threads = start.get("threads", 1)
         self._report_every = start["report_every"]
-        self._store = _Store(start["dir"])
+        self._store, self._warm = _Store(start["dir"]), start.get("warm")
+        if "fleet" in self.params:
+            import laird_average
+            self._group = laird_average.Group(self, start)
 
     def _take(self, line):
         kind = line["type"]
@@ -286,6 +325,7 @@ class Trainer(object):
             self._write_checkpoint()
             self._channel.send({"type": "checkpointed", "samples": self.samples, "loss": self.loss})
             if kind == "stop":
+                self._end_group()
                 raise _Stopped(0)
         elif kind == "export":
             import laird_model
@@ -293,7 +333,13 @@ class Trainer(object):
         elif kind == "start":
             self._note('ignored a second "start"')
 
+    def _end_group(self):
+        if self._group is not None:
+            self._group.end()
+
     def _finished(self):
+        if self._group is not None and self._group.ended:
+            return True
         return self._planned is not None and self.samples >= self._planned
 
     def _take_mean(self):
@@ -312,6 +358,7 @@ class Trainer(object):
         if self._channel is not None:
             try:
                 self._channel.send_error(text)
+                self._end_group()
             except SystemExit:
                 pass
 
@@ -327,25 +374,29 @@ class Trainer(object):
         self._store.write(position, self._save)
 
     def _load_checkpoint(self):
-        for path, position, why in self._store.candidates():
-            if position is not None:
-                try:
-                    self._load(os.path.join(self._store.folder, position["state"]))
-                except Exception as error:  # any format of the caller's, any way to fail
-                    position = None
-                    why = "could not be loaded (%s: %s)" % (type(error).__name__, error)
-            if position is None:
-                self._note("%s %s; not used" % (path, why))
-                self._store.set_aside(path)
-                continue
-            self.samples, self.epoch = position["samples"], position["epoch"]
-            self._batch, self._loss = position["batch"], position["loss"]
-            self._pending_loss = position["pending_loss"]
-            self._pending_samples = position["pending_samples"]
-            self.resumed = True
-            return
-        if self._notes > 0:
+        self.resumed = self._load_from(self._store)
+        if not self.resumed and self._notes > 0:
             self._note("starting afresh")
+        if not self.resumed and self._warm is not None:  # what another run learnt, not its counts
+            self.warm = self._load_from(_Store(self._warm), counts=False)
+            self._note("begins with%s the model of the run before" % ("" if self.warm else "out"))
+
+    def _load_from(self, store, counts=True):
+        for path, position, why in store.candidates():
+            try:
+                if position is not None:
+                    self._load(os.path.join(store.folder, position["state"]))
+                    if counts:
+                        self.samples, self.epoch, self._batch, self._loss = (
+                            position[key] for key in ("samples", "epoch", "batch", "loss"))
+                        self._pending_loss, self._pending_samples = (
+                            position[key] for key in ("pending_loss", "pending_samples"))
+                    return True
+            except Exception as error:  # any format of the caller's, any way to fail
+                why = "could not be loaded (%s: %s)" % (type(error).__name__, error)
+            self._note("%s %s; not used" % (path, why))
+            store.set_aside(path)
+        return False
 
     # Standing alone.
 
@@ -400,9 +451,18 @@ def _has_members(part):
 
 
 class _Channel(object):
-    """Lines of JSON over the inherited socket."""
+    """Lines of JSON over the inherited socket, or over the pipes to the helper."""
 
-    def __init__(self, fd_text, note):
+    def __init__(self, fd_text, note, helper=None):
+        self._buffer = b""
+        self._note = note
+        self._socket = None
+        if helper is not None:
+            self._in, self._out = helper.stdout.fileno(), helper.stdin.fileno()
+            self._pipes = (helper.stdin, helper.stdout)
+            os.set_blocking(self._in, False)
+            os.set_blocking(self._out, False)
+            return
         try:
             fd = int(fd_text)
             if not stat.S_ISSOCK(os.fstat(fd).st_mode):
@@ -414,11 +474,25 @@ class _Channel(object):
             raise SystemExit(EXIT_USAGE)
         self._socket.setblocking(False)
         os.set_inheritable(self._socket.fileno(), False)
-        self._buffer = b""
-        self._note = note
+        self._in = self._out = self._socket.fileno()
+
+    def fileno(self):
+        return self._in
+
+    def close(self):
+        for end in (self._socket,) if self._socket is not None else self._pipes[:1]:
+            try:
+                end.close()
+            except OSError:
+                pass
 
     def first(self):
-        """The start message, checked."""
+        """The start message, checked. What comes behind it stays in the socket, which may be given
+        away (laird_average.py)."""
+        while not self._buffer.endswith(b"\n"):
+            select.select([self._in], [], [])
+            ahead = self._peek()
+            self._fill(True, ahead.find(b"\n") + 1 or len(ahead))
         line = self.receive(wait=True)
         if line["type"] != "start":
             raise ProtocolError('the first message must be "start"')
@@ -458,7 +532,7 @@ class _Channel(object):
         except (ValueError, KeyError, TypeError, RecursionError):
             self._note("ignored a line from the agent: not an object with a \"type\"")
             return None
-        if kind not in ("start", "run", "pause", "checkpoint", "stop", "export"):
+        if kind not in ("start", "run", "pause", "checkpoint", "stop", "export", "averaged"):
             self._note("ignored a line from the agent: unknown type %.40r" % (kind,))
             return None
         if kind == "run" and not _is_count(message.get("until")):
@@ -466,15 +540,32 @@ class _Channel(object):
             return None
         return message
 
-    def _fill(self, wait):
+    def receive_raw(self, size):
+        """So many bytes behind the last line."""
+        parts, have = [self._buffer[:size]], min(size, len(self._buffer))
+        self._buffer = self._buffer[size:]
+        while have < size:
+            self._fill(True)
+            part, self._buffer = self._buffer[:size - have], self._buffer[size - have:]
+            parts.append(part)
+            have += len(part)
+        return b"".join(parts)
+
+    def _peek(self):
+        try:
+            return self._socket.recv(LINE_FROM_AGENT_MAX, socket.MSG_PEEK)
+        except OSError:
+            return b""
+
+    def _fill(self, wait, most=LINE_FROM_AGENT_MAX):
         """Reads what is there; false when there is nothing. Raises AgentGone at the end."""
         while True:
             try:
-                data = self._socket.recv(LINE_FROM_AGENT_MAX)
+                data = os.read(self._in, most)
             except (BlockingIOError, InterruptedError):
                 if not wait:
                     return False
-                select.select([self._socket], [], [])
+                select.select([self._in], [], [])
                 continue
             except OSError:
                 data = b""
@@ -483,17 +574,28 @@ class _Channel(object):
             self._buffer += data
             return True
 
-    def send(self, message):
+    def send(self, message, raw=None):
         data = json.dumps(message, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
-        if len(data) > LINE_TO_AGENT_MAX:
+        if len(data) > (LINE_TO_AGENT_MAX if self._socket is not None else LINE_FROM_AGENT_MAX):
             raise ProtocolError("a message of %d bytes" % len(data))
-        while data:
+        self._write(data)
+        if raw is not None:
+            self._write(memoryview(raw).cast("B"))
+
+    def _write(self, data):
+        data = memoryview(data)
+        while len(data) > 0:
             try:
-                data = data[self._socket.send(data):]
+                data = data[self._send_some(data):]
             except (BlockingIOError, InterruptedError):
-                select.select([], [self._socket], [])
+                select.select([], [self._out], [])
             except OSError:
                 raise AgentGone(EXIT_AGENT_GONE)
+
+    def _send_some(self, data):
+        if self._socket is not None:
+            return self._socket.send(data)
+        return os.write(self._out, data)
 
     def send_error(self, text):
         while len(json.dumps(text)) > LINE_TO_AGENT_MAX - 64:

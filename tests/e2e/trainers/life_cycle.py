@@ -58,6 +58,42 @@ class LifeCycle(object):
                                      "resumed": False, "planned_samples": self.short_samples})
             self.assertTrue(peer.silent(0.3), "it worked without an allowance")
 
+    def test_it_begins_with_the_model_of_a_run_before_and_counts_from_none(self):
+        with self.peer() as peer:
+            self.ready(peer)
+            self.run_until(peer, 20 * self.grid)
+            peer.stop()
+        next_run = tempfile.mkdtemp(prefix="laird-e2e-")
+        self.addCleanup(shutil.rmtree, next_run)
+        losses = {}
+        for warm in (None, self.folder):
+            with self.peer() as peer:
+                more = {} if warm is None else {"warm": warm}
+                ready = self.ready(peer, folder=next_run, **more)
+                self.assertEqual((ready["samples"], ready["resumed"]), (0, False))
+                losses[warm] = self.run_until(peer, self.grid)["loss"]
+                peer.kill()
+                if warm is not None:
+                    self.assertIn("begins with the model of the run before", peer.errors())
+        self.assertNotEqual(losses[None], losses[self.folder])
+        # A checkpoint of its own counts more than another's model.
+        with self.peer() as peer:
+            self.ready(peer, folder=next_run)
+            self.run_until(peer, self.grid)
+            peer.stop()
+        with self.peer() as peer:
+            ready = self.ready(peer, folder=next_run, warm=self.folder)
+            self.assertEqual((ready["samples"], ready["resumed"]), (self.grid, True))
+            peer.kill()
+        # One that is not there, or of no use, is left out.
+        empty = tempfile.mkdtemp(prefix="laird-e2e-")
+        self.addCleanup(shutil.rmtree, empty)
+        with self.peer() as peer:
+            ready = self.ready(peer, folder=empty, warm=empty + "/nothing")
+            self.assertEqual((ready["samples"], ready["resumed"]), (0, False))
+            peer.kill()
+            self.assertIn("begins without the model of the run before", peer.errors())
+
     def test_reports_and_keeps_the_limit(self):
         with self.peer() as peer:
             self.ready(peer)

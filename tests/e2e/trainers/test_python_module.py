@@ -239,11 +239,91 @@ print(trainer.samples)
             self.assertIn(why, err)
 
 
+class Averaging(unittest.TestCase):
+    """What average() exchanges of a model; the rounds are in tests/e2e/fleet/test_averaging.py."""
+
+    @classmethod
+    def setUpClass(cls):
+        sys.path.insert(0, MODULE)
+        cls.addClassCleanup(sys.path.remove, MODULE)
+        import laird_average
+        cls.module = laird_average
+
+    def moved(self, tensors, by, personal=()):
+        """The tensors after each exchanged number has grown by `by`; and how many there are."""
+        values = self.module.array.array("f")
+        slots = self.module.slots_of(tensors, personal)
+        for slot in slots:
+            slot.read_into(values)
+        fresh = self.module.array.array("f", [v + by for v in values])
+        at = 0
+        for slot in slots:
+            at = slot.write_from(fresh, at)
+        return tensors, len(values)
+
+    def test_lists_are_changed_in_place_as_deep_as_they_are(self):
+        inner = [[1.0, 2.0], [3.0, 4.0]]
+        model = {"weights": inner, "bias": 0.5}
+        self.assertEqual(self.moved(model, 1), ({"weights": [[2.0, 3.0], [4.0, 5.0]], "bias": 1.5}, 5))
+        self.assertIs(model["weights"], inner)
+        self.assertEqual(self.moved([1.0, 2.0], 1), ([2.0, 3.0], 2))
+        self.assertEqual(self.moved([[1.0], [2.0, 3.0]], 1), ([[2.0], [3.0, 4.0]], 3))
+
+    def test_personal_layers_counters_and_statistics_of_batches_stay(self):
+        model = {"body.weight": [1.0], "head.weight": [1.0], "header": [1.0], "steps": 3,
+                 "norm.running_mean": [1.0], "norm.num_batches_tracked": 7}
+        self.assertEqual(self.moved(model, 1, ["head"]), (
+            {"body.weight": [2.0], "head.weight": [1.0], "header": [2.0], "steps": 3,
+             "norm.running_mean": [1.0], "norm.num_batches_tracked": 7}, 2))
+        self.assertEqual(self.moved([[1.0], [1.0]], 1, [1])[0], [[2.0], [1.0]])
+
+    def test_the_order_of_a_dict_does_not_matter(self):
+        values = [self.module.array.array("f"), self.module.array.array("f")]
+        for out, model in zip(values, ({"b": [2.0], "a": [1.0]}, {"a": [1.0], "b": [2.0]})):
+            for slot in self.module.slots_of(model, ()):
+                slot.read_into(out)
+        self.assertEqual(values[0], values[1])
+
+    def test_without_laird_train_the_error_says_what_to_do(self):
+        script = ("import sys; sys.path.insert(0, %r)\nimport laird_trainer\n"
+                  "with laird_trainer.connect() as trainer:\n    pass\n" % MODULE)
+        with tempfile.TemporaryDirectory() as folder:
+            with Peer([sys.executable, "-c", script], {"LAIRD_TRAIN": "/nowhere/laird-train"}) as peer:
+                peer.start(folder, {"fleet": {}})
+                message = peer.receive()
+                self.assertEqual(message["type"], "error")
+                self.assertIn("/nowhere/laird-train cannot be started", message["message"])
+                self.assertIn("LAIRD_TRAIN in the trainer's env", message["message"])
+
+    def test_standing_alone_it_changes_nothing(self):
+        script = ("import sys; sys.path.insert(0, %r)\nimport laird_trainer\nmodel = [[1.0]]\n"
+                  "with laird_trainer.connect() as trainer:\n    trainer.average(model)\n"
+                  "print(model)\n" % MODULE)
+        run = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=30)
+        self.assertEqual(run.stdout, b"[[1.0]]\n")
+
+    def test_arrays_of_numpy_keep_their_shape_and_kind(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("no numpy")
+        model = {"w": numpy.ones((2, 3)), "half": numpy.ones(2, "f2"), "n": numpy.ones(2, "i4"),
+                 "scalar": numpy.float32(1)}
+        found, count = self.moved(model, 1)
+        self.assertEqual(count, 9)
+        self.assertEqual((found["w"].dtype, found["w"].tolist()), (numpy.float64, [[2.0] * 3] * 2))
+        self.assertEqual((found["half"].dtype, found["half"].tolist()), (numpy.float16, [2.0, 2.0]))
+        self.assertEqual((found["n"].tolist(), float(found["scalar"])), ([1, 1], 2.0))
+
+
 class OneFile(unittest.TestCase):
     def test_it_is_python_3_6_and_needs_only_the_standard_library(self):
-        library = {"array", "hashlib", "json", "math", "os", "select", "socket", "stat", "sys", "time"}
-        # The second file is needed by scripts that export their model, and imported only then.
-        for name, more in (("laird_trainer.py", {"laird_model"}), ("laird_model.py", set())):
+        library = {"array", "hashlib", "json", "math", "os", "select", "shutil", "socket", "stat",
+                   "subprocess", "sys", "time"}
+        # The others are needed by scripts that export their model or have it averaged, and imported
+        # only then.
+        for name, more in (("laird_trainer.py", {"laird_model", "laird_average"}),
+                           ("laird_model.py", set()), ("laird_average.py", {"laird_trainer"})):
             with open(os.path.join(MODULE, name)) as file:
                 tree = ast.parse(file.read(), feature_version=(3, 6))
             imported = set()
@@ -254,7 +334,7 @@ class OneFile(unittest.TestCase):
             self.assertLessEqual(imported, library | more)
             first = {alias.name for node in tree.body if isinstance(node, ast.Import)
                      for alias in node.names}
-            self.assertNotIn("laird_model", first)
+            self.assertFalse({"laird_model", "laird_average"} & first)
 
 
 class Examples(unittest.TestCase):

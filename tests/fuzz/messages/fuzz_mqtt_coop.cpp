@@ -2,18 +2,35 @@
 // bodies of each kind, and base64.
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "mqtt/codec/base64.hpp"
 #include "mqtt/codec/coop.hpp"
+#include "mqtt/codec/limits.hpp"
 
 namespace {
 
 using namespace laird::mqtt;
 
+// The tags of a packet for many are about a hash, and stand before the body.
+void try_many(std::string_view bytes, const CoopPacket& packet) {
+  const auto many = parse_many_packet(bytes);
+  if (!many || many->counter != packet.counter || many->body != packet.body) std::abort();
+  const std::size_t count = many->recipients.size() / kManyRecipientBytes;
+  if (count == 0 || count > kManyRecipientsMax) std::abort();
+  std::string again = unsealed_packet(packet.kind, many->counter, {});
+  again += static_cast<char>(count);
+  again.append(many->recipients).append(many->body);
+  if (again != bytes || many->covered != covered_of_many(many->counter, many->body)) std::abort();
+  const std::string_view tag = many->tag_for("n-1");
+  if (!tag.empty() && tag.size() != kPeerTagBytes) std::abort();
+}
+
 void try_packet(std::string_view bytes) {
   const auto packet = parse_packet(bytes);
   if (!packet) return;
+  if (packet->sealed && packet->kind == CoopKind::kModelToAll) return try_many(bytes, *packet);
   std::string again;
   if (packet->sealed) {
     again = unsealed_packet(packet->kind, packet->counter, packet->body);

@@ -198,6 +198,30 @@ TEST(a_damaged_or_foreign_state_changes_nothing) {
   TEST_ASSERT_TRUE(training.save() == good);
 }
 
+TEST(a_run_begins_with_the_model_of_one_on_other_data_and_with_nothing_else_of_it) {
+  for (const Kind kind : kKinds) {
+    Training earlier = make(params_for(kind));
+    run_to(earlier, 1000);
+    Params params = params_for(kind);
+    params.data.rows = 640;  // another night's data
+    Training warm = make(params, 9);
+    TEST_ASSERT_TRUE(warm.begin_with(view(earlier.save())).has_value());
+    TEST_ASSERT_TRUE(same_weights(warm, earlier));
+    TEST_ASSERT_EQUAL_UINT64(0, warm.samples());
+    TEST_ASSERT_FALSE(warm.loss().has_value());
+    run_to(warm, 640);
+    TEST_ASSERT_EQUAL_UINT64(640, warm.samples());
+  }
+  Training softmax = make(params_for(Kind::kSoftmax));
+  Params wider = params_for(Kind::kSoftmax);
+  wider.data.features = 14;
+  Training other = make(wider);
+  const Bytes before = other.save();
+  TEST_ASSERT_FALSE(other.begin_with(view(softmax.save())).has_value());
+  TEST_ASSERT_FALSE(other.begin_with(view(before).substr(0, before.size() / 2)).has_value());
+  TEST_ASSERT_TRUE(other.save() == before);
+}
+
 TEST(a_model_that_would_not_fit_is_refused) {
   Params params = params_for(Kind::kMlp);
   params.hidden = {8192, 8192};
