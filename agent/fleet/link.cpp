@@ -49,6 +49,7 @@ FleetLink::FleetLink(Loop& loop, Agent& agent, Machine& machine, const Settings&
       state_dir_(settings.state_dir),
       version_(std::move(version)),
       model_(settings.board.title),
+      about_(facts_of(settings.board)),
       coop_expiry_s_(static_cast<std::uint32_t>(
           std::max<DurationNs>(1, 2 * settings.core.fleet.tick / kSecond))),
       publish_every_(settings.fleet.publish_every),

@@ -42,6 +42,8 @@ class FleetLink {
   [[nodiscard]] bool connected() const { return client_->connected(); }
   [[nodiscard]] const EventLog& events() const { return events_; }
   [[nodiscard]] mqtt::Counters counters() const { return client_->counters(); }
+  // How the group of that co-training task is; none when it does not take part.
+  [[nodiscard]] const trainer_protocol::GroupStatus* group(const std::string& task) const;
   // What became of peers' packets.
   [[nodiscard]] const PeerGuard& peers() const { return peers_->guard(); }
 
@@ -70,6 +72,7 @@ class FleetLink {
   void publish_status();
   void publish_info();
   void publish_report();
+  void publish_task(const std::string& name, json::Value text);
   void publish_tasks();
   void open_groups();
   void refresh_groups();
@@ -92,6 +95,7 @@ class FleetLink {
   const std::string state_dir_;
   const std::string version_;
   const std::string model_;
+  const mqtt::BoardFacts about_;
   const std::uint32_t coop_expiry_s_;
   const DurationNs publish_every_;
   Log log_;
@@ -108,6 +112,7 @@ class FleetLink {
   TimeNs shares_at_ = 0;
   std::uint64_t epoch_ = 0;  // of this run of the agent
   std::uint64_t seq_ = 0;
+  bool info_due_ = false;  // a task has ended, so the board may have learned of a work
   bool seen_before_ = false;
   bool was_connected_ = false;
   bool joined_ = false;

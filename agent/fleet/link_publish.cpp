@@ -11,6 +11,7 @@ using mqtt::TopicKind;
 
 constexpr DurationNs kReportEvery = 5 * kSecond;
 constexpr DurationNs kTaskEvery = 2 * kSecond;
+constexpr DurationNs kRecurringEvery = 10 * kSecond;
 constexpr std::size_t kTasksPerSecond = 32;
 constexpr DurationNs kTaskKeptAfterEnd = 10 * kMinute;
 
@@ -50,6 +51,7 @@ void FleetLink::publish_all() {
   commands_->look_again();
   if (!joined_) return;
   publish_status();
+  if (info_due_) publish_info();
   publish_report();
   refresh_groups();
   publish_tasks();
@@ -79,9 +81,10 @@ void FleetLink::publish_status() {
 }
 
 void FleetLink::publish_info() {
+  info_due_ = false;
   mqtt::NodeInfo info = info_of(agent_.state(), model_, version_);
   if (revocations_) info.crl_number = revocations_->list().number();
-  publish_state(TopicKind::kInfo, {}, mqtt::to_text(info));
+  publish_state(TopicKind::kInfo, {}, mqtt::to_text(info, facts_of(agent_.state(), about_)));
 }
 
 void FleetLink::publish_report() {
@@ -104,6 +107,18 @@ void FleetLink::publish_report() {
   publish_state(TopicKind::kReport, {}, mqtt::to_text(report));
 }
 
+const trainer_protocol::GroupStatus* FleetLink::group(const std::string& task) const {
+  return groups_->group(task);
+}
+
+void FleetLink::publish_task(const std::string& name, Value text) {
+  text.set("s", "laird.task/1.0");
+  text.set("epoch", epoch_);
+  text.set("seq", ++seq_);
+  text.set("ts", mqtt::time_text(wall_ms()));
+  publish_state(TopicKind::kTask, name, json::to_text(text));
+}
+
 void FleetLink::publish_tasks() {
   const TimeNs now = agent_.now();
   std::size_t sent = 0;
@@ -121,12 +136,19 @@ void FleetLink::publish_tasks() {
     last.state = row.state;
     last.at = now;
     last.clear_at = row.ended ? now + kTaskKeptAfterEnd : kNever;
-    Value text = task_json(row);
-    text.set("s", "laird.task/1.0");
-    text.set("epoch", epoch_);
-    text.set("seq", ++seq_);
-    text.set("ts", mqtt::time_text(wall_ms()));
-    publish_state(TopicKind::kTask, row.name, json::to_text(text));
+    publish_task(row.name, task_json(row));
+  }
+  for (const core::Recurring& recurring : agent_.state().recurring) {
+    PublishedTask& last = tasks_[recurring.spec.name];
+    last.known = true;
+    const std::string state(core::name(recurring.state));
+    const bool changed = last.state != state;
+    if (!changed && now - last.at < kRecurringEvery) continue;
+    last.state = state;
+    last.at = now;
+    last.clear_at = kNever;
+    Value text = recurring_json(agent_.state(), recurring, now);
+    publish_task(recurring.spec.name, std::move(text));
   }
   for (auto task = tasks_.begin(); task != tasks_.end();) {
     const bool kept = std::exchange(task->second.known, false);
@@ -177,15 +199,27 @@ void FleetLink::publish_event(std::string kind, std::string text, Value more) {
 
 void FleetLink::task_changed(const core::Task& task, const core::TaskChanged& change) {
   groups_->touch();
+  if (change.state == core::TaskState::kEnded) info_due_ = true;
   if (change.state != core::TaskState::kQueued && change.outcome == core::Outcome::kNone) return;
   if (change.outcome != core::Outcome::kNone && change.state != core::TaskState::kEnded) return;
   const bool missed = change.outcome == core::Outcome::kMissed;
   const std::string state(change.outcome == core::Outcome::kNone ? core::name(change.state)
                                                                  : core::name(change.outcome));
-  const std::string why =
-      task.spec.cotrain && !task.reason.empty() ? " (" + task.reason + ")" : std::string();
+  const bool ended = change.outcome != core::Outcome::kNone;
+  const bool told = ended || task.spec.cotrain;
+  const std::string why = told && !task.reason.empty() ? " (" + task.reason + ")" : std::string();
+  Value more = Value::object().set("task", task.spec.name).set("state", state);
+  if (ended) {
+    more.set("reason", task.reason)
+        .set("loss", task.loss_known ? Value::number(task.loss) : Value())
+        .set("target_loss", task.spec.target_loss)
+        .set("samples", task.samples)
+        .set("energy_j", task.energy_uj < 0
+                             ? Value()
+                             : Value::number(static_cast<double>(task.energy_uj) * 1e-6));
+  }
   publish_event(missed ? "deadline-miss" : "task", task.spec.name + ": " + state + why,
-                Value::object().set("task", task.spec.name).set("state", state));
+                std::move(more));
 }
 
 }  // namespace laird::agent

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "agent/core/step/time_sheet.hpp"
+#include "agent/placement/measured_works.hpp"
 #include "agent/view/shares.hpp"
 
 namespace laird::agent {
@@ -57,6 +58,32 @@ mqtt::NodeInfo info_of(const core::State& state, const std::string& model,
   info.ledger_epoch = state.fleet.budget.founding_epoch;
   if (state.fleet.ledger) info.incarnation = state.fleet.ledger->account().incarnation;
   return info;
+}
+
+mqtt::BoardFacts facts_of(const power::Board& board) {
+  mqtt::BoardFacts out;
+  out.module = board.name;
+  out.hardware = {board.cpu_cores,
+                  board.cpu_clock_mhz_max,
+                  board.gpu_cuda_cores,
+                  board.gpu_clock_mhz_max,
+                  board.memory_bandwidth_gb_s,
+                  board.model.idle_mw,
+                  board.model.gpu_dynamic_mw,
+                  board.model.cpu_dynamic_mw};
+  return out;
+}
+
+mqtt::BoardFacts facts_of(const core::State& state, mqtt::BoardFacts about) {
+  mqtt::BoardFacts out = std::move(about);
+  for (const core::Lane& lane : state.lanes) {
+    out.lane_kinds.emplace_back(name(lane.config.kind));
+  }
+  for (const placement::MeasuredWork& of : placement::measured_works(state)) {
+    out.works.push_back({of.trainer, of.work, std::string(name(of.lane)), of.samples_per_s,
+                         of.samples, of.target_loss, of.runs});
+  }
+  return out;
 }
 
 mqtt::NodeReport report_of(const core::State& state, TimeNs now) {

@@ -6,12 +6,16 @@
 
 #include "agent/core/state/state.hpp"
 #include "json/value.hpp"
-#include "mqtt/codec/messages.hpp"
+#include "mqtt/codec/board_facts.hpp"
+#include "power/model/board.hpp"
 
 namespace laird::agent {
 
 [[nodiscard]] mqtt::NodeInfo info_of(const core::State& state, const std::string& model,
                                      const std::string& version);
+// What others plan with: `about` with what the state adds to it.
+[[nodiscard]] mqtt::BoardFacts facts_of(const power::Board& board);
+[[nodiscard]] mqtt::BoardFacts facts_of(const core::State& state, mqtt::BoardFacts about);
 [[nodiscard]] mqtt::NodeReport report_of(const core::State& state, TimeNs now);
 // The parts of a report whose change cannot wait.
 [[nodiscard]] std::string brief_of(const mqtt::NodeReport& report);

@@ -76,9 +76,11 @@ Bid bid_for(const core::State& state, const core::TaskSpec& spec, Status admits,
       static_cast<double>(spec.lane == core::LaneKind::kGpu ? state.config.meter.gpu_weight
                                                             : state.config.meter.cpu_weight);
   bid.energy_j = lane_mw * 1e-3 * busy_s;
+  const DurationNs after =
+      spec.deadline_after > 0 ? spec.deadline_after : spec.every.window.length();
   const double left = spec.deadline_wall > 0
                           ? seconds(spec.deadline_wall - state.wall_minus_agent - now)
-                          : seconds(spec.deadline_after);
+                          : seconds(after);
   // A simple odds: half as much time as needed leaves little hope, twice as much little doubt.
   const double ratio = std::max(left, 0.0) / std::max(bid.finish_in_s, 1e-3);
   bid.probability = ratio * ratio / (1.0 + ratio * ratio);

@@ -14,6 +14,7 @@
 #include "cli/command.hpp"
 #include "config/schema.hpp"
 #include "config/units.hpp"
+#include "lab/placement/first_any.hpp"
 #include "lab/placement/gap.hpp"
 #include "lab/placement/instances.hpp"
 #include "lab/placement/runs.hpp"
@@ -351,6 +352,30 @@ void add_study(cli::Command& parent, ExitCode& code) {
   cmd->callback([o, &code] { code.value = run_the_study(*o); });
 }
 
+void add_first_any(cli::Command& parent, ExitCode& code) {
+  const auto o = std::make_shared<FirstAnyOptions>();
+  const auto as_json = std::make_shared<bool>(false);
+  cli::Command* cmd = parent.add_subcommand(
+      "first-any",
+      "Where the first task of an idle mixed fleet goes: by the planner, and by bids.\n"
+      "Example: laird-lab placement first-any --trials 1000 --seed 7");
+  cmd->add_option("--trials", o->trials, "Fleets and tasks of each kind")
+      ->check(cli::range(1, 1'000'000))
+      ->show_default();
+  cmd->add_option("--seed", o->seed, "Seed of all of them")->show_default();
+  cmd->add_flag("--json", *as_json, "JSON instead of a table");
+  cmd->callback([o, as_json, &code] {
+    const auto rows = run_first_any(*o);
+    if (!rows) {
+      code.value = complain(rows.error());
+      return;
+    }
+    const std::string text =
+        *as_json ? json::to_text(first_any_json(*rows)) + "\n" : first_any_text(*rows);
+    std::fputs(text.c_str(), stdout);
+  });
+}
+
 }  // namespace
 
 void add_placement(cli::Command& app, ExitCode& code) {
@@ -364,6 +389,7 @@ void add_placement(cli::Command& app, ExitCode& code) {
   add_instance(*cmd, code);
   add_gap(*cmd, code);
   add_study(*cmd, code);
+  add_first_any(*cmd, code);
 }
 
 }  // namespace laird::lab

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/require.hpp"
+#include "mqtt/codec/board_facts.hpp"
 #include "mqtt/codec/limits.hpp"
 
 namespace laird::mqtt {
@@ -205,7 +206,7 @@ Result<NodeStatus> parse_status(std::string_view payload) {
   return fail(Code::kInvalid, "an unknown \"state\" in a status");
 }
 
-std::string to_text(const NodeInfo& info) {
+Value to_json(const NodeInfo& info) {
   Value out = headed("laird.info");
   out.set("model", info.model);
   out.set("version", info.version);
@@ -216,8 +217,10 @@ std::string to_text(const NodeInfo& info) {
   out.set("ledger_epoch", count(info.ledger_epoch));
   out.set("crl_number", count(info.crl_number));
   out.set("incarnation", count(info.incarnation));
-  return json::to_text(out);
+  return out;
 }
+
+std::string to_text(const NodeInfo& info) { return json::to_text(to_json(info)); }
 
 Value to_json(const NodeReport& report) {
   Value out = headed("laird.report");

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "agent/placement/fleet/new_task.hpp"
 #include "agent/settings/settings.hpp"
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
@@ -17,6 +18,7 @@
 #include "control/fleet/local_client.hpp"
 #include "control/fleet/place.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/plan/fleet_facts.hpp"
 #include "control/screen/output.hpp"
 
 namespace laird::control {
@@ -116,6 +118,23 @@ std::vector<Offer> shown(const std::map<std::string, mqtt::Reply>& bids, bool js
   return offers;
 }
 
+// Where the planner would have the task, by what the boards publish.
+Result<placement::NewPlaces> places_of(FleetClient& client, const Value& task) {
+  std::vector<config::Problem> problems;
+  const core::TaskSpec spec = agent::parse_task(task, "the task", problems);
+  if (!problems.empty()) return fail(Code::kInvalid, problems.front().text());
+  return placement::places_for(fleet_facts(client.view(), client.access().fleet),
+                               placement::task_fact(spec, unix_ms_now() * kMillisecond));
+}
+
+std::string because(const placement::NewPlace& place) {
+  std::string out = "done in " + span_text(static_cast<double>(place.done_in_s));
+  if (!place.in_time) out += ", too late,";
+  if (place.energy_j > 0) out += ", " + std::to_string(place.energy_j) + " J";
+  return out + " by " + std::string(placement::name(place.time_by)) + "; speed " +
+         std::string(placement::name(place.speed_by));
+}
+
 class Placement {
  public:
   Placement(FleetClient& client, const Value& task, DurationNs timeout)
@@ -132,24 +151,18 @@ class Placement {
       say("'" + name_ + "' is on " + known + " already; asking that board");
       return submit_to(known).value_or(kRefused);
     }
-    const auto bids = client_.ask_all("bid", Value::object().set("task", task_), boards, timeout_);
-    if (!bids) return complain(bids.error());
-    const std::vector<Offer> offers = ranked(*bids);
-    say("answered " + std::to_string(bids->size()) + " of " + std::to_string(boards.size()));
-    bool offered = false;
-    for (const Offer& offer : offers) {
-      if (!offer.admits) {
-        say(offer.board + " cannot take it: " + harmless(offer.why));
-        continue;
-      }
-      offered = true;
-      say("offering it to " + offer.board + ": met with " + percent(offer.probability) +
-          (offer.energy_j ? ", " + fixed(offer.energy_j, 1, " J") : ", energy not known yet"));
-      if (const auto done = submit_to(offer.board)) return *done;
+    const auto places = places_of(client_, task_);
+    if (!places) return complain(places.error());
+    for (const placement::NewPlaces::Not& no : places->cannot) {
+      say(harmless(no.board) + " cannot take it: " + harmless(no.why));
     }
-    if (bids->empty()) return complain({Code::kUnavailable, "no board answered"});
-    return complain({Code::kRefused, offered ? "every board that could take the task refused it"
-                                             : "no board can take the task"});
+    for (const placement::NewPlace& place : places->places) {
+      say("offering it to " + place.board + ": " + because(place));
+      if (const auto done = submit_to(place.board)) return *done;
+    }
+    return complain({Code::kRefused, places->places.empty()
+                                         ? "no board can take the task"
+                                         : "every board that could take the task refused it"});
   }
 
  private:
@@ -290,8 +303,17 @@ int dry_run(FleetClient& client, const Value& task, const Reach& reach, const Wh
     say("no board can take the task");
     return kRefused;
   }
-  say("it would go to " + offers.front().board);
-  return 0;
+  if (!reach.node.empty()) return 0;
+  const auto places = places_of(client, task);
+  if (!places) return complain(places.error());
+  for (const placement::NewPlace& place : places->places) {
+    const auto bid = bids->find(place.board);
+    if (bid == bids->end() || !offer_of(bid->second).admits) continue;
+    say("it would go to " + place.board + ": " + because(place));
+    return 0;
+  }
+  say("no board can take the task");
+  return kRefused;
 }
 
 std::set<std::string> split(const std::string& names) {
@@ -407,7 +429,7 @@ void add_submit(cli::Command& app, int& code) {
   command->add_flag("--all", reach->all,
                     "Every live board: one model, trained on all their data (a co-training task)");
   command->add_flag("--any", options->any,
-                    "The board that meets the deadline with least energy; never two");
+                    "The board where it is done first without making others late; never two");
   command->add_flag("--dry-run", options->dry_run,
                     "Only ask: who would take it, by when, with what likelihood and energy");
   command->add_flag("--replace", options->replace,

@@ -1,0 +1,35 @@
+#include "control/plan/fleet_facts.hpp"
+
+namespace laird::control {
+
+placement::FleetFacts fleet_facts(const FleetView& view, const std::string& fleet) {
+  placement::FleetFacts out;
+  out.fleet = fleet;
+  for (const auto& [name, board] : view.boards()) {
+    out.boards.push_back(placement::board_fact(name, board.state, board.info));
+  }
+  for (const auto& [place, task] : view.tasks()) {
+    auto fact = placement::task_fact(place.first, task.task);
+    if (fact) out.tasks.push_back(std::move(*fact));
+  }
+  return out;
+}
+
+placement::BoardFact board_of_module(const power::Board& module) {
+  placement::BoardFact out;
+  out.module = module.name;
+  out.hardware.cpu_cores = module.cpu_cores;
+  out.hardware.cpu_mhz = module.cpu_clock_mhz_max;
+  out.hardware.cuda_cores = module.gpu_cuda_cores;
+  out.hardware.gpu_mhz = module.gpu_clock_mhz_max;
+  out.hardware.memory_gb_s = module.memory_bandwidth_gb_s;
+  out.hardware.gpu_w = static_cast<double>(module.model.gpu_dynamic_mw) / 1e3;
+  out.hardware.cpu_w = static_cast<double>(module.model.cpu_dynamic_mw) / 1e3;
+  for (const power::Lane& lane : module.lanes) {
+    out.lanes.push_back({lane.name, lane.kind == power::LaneKind::kGpu});
+  }
+  out.memory_bytes = module.memory_for_tasks_bytes(0);
+  return out;
+}
+
+}  // namespace laird::control
