@@ -16,21 +16,36 @@
 #include <string>
 #include <string_view>
 
+#include "cell/agent_groups.hpp"
 #include "cell/from_settings.hpp"
 #include "cell/warden.hpp"
 
 namespace {
 
 constexpr const char* kUsage =
-    "usage: laird-cell [--config FILE] [--agent USER]\n\n"
+    "usage: laird-cell [--config FILE] [--agent USER]\n"
+    "       laird-cell --make-groups [--agent USER]\n\n"
     "Starts one trainer for the agent that is connected to standard input, in a cell of its own.\n"
     "--config FILE  start only trainers of this file, which is root's; obey only --agent\n"
     "--agent USER   the agent's user (default: laird)\n"
-    "It is started by laird, or by laird-cell.socket; not by hand.\n";
+    "--make-groups  make the agent's control groups where they are of version 1, and end\n"
+    "It is started by laird, by laird-cell.socket or by laird.service; not by hand.\n";
 
 int refuse(const char* why) {
   std::fprintf(stderr, "laird-cell: %s\n", why);
   return 2;
+}
+
+// Before an agent starts that is not root. Version 2 needs none of it, and an agent works without.
+int make_groups(const std::string& agent) {
+  const passwd* known = ::getpwnam(agent.c_str());
+  if (known == nullptr) return refuse("the agent's user does not exist");
+  const auto made =
+      laird::cell::make_agent_groups("/sys/fs/cgroup", {known->pw_uid, known->pw_gid});
+  if (!made) return refuse(made.error().context.c_str());
+  if (!made->empty())
+    std::printf("control groups of version 1 for %s: %s\n", agent.c_str(), made->c_str());
+  return 0;
 }
 
 bool is_raised() {
@@ -42,6 +57,7 @@ bool is_raised() {
 int main(int argc, char** argv) {
   std::string config;
   std::string agent = "laird";
+  bool groups = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     const bool has_value = i + 1 < argc;
@@ -53,11 +69,14 @@ int main(int argc, char** argv) {
       config = argv[++i];
     } else if (argument == "--agent" && has_value) {
       agent = argv[++i];
+    } else if (argument == "--make-groups") {
+      groups = true;
     } else {
       return refuse("unknown argument; see --help");
     }
   }
   if (is_raised()) return refuse("must not be setuid or have capabilities of its own");
+  if (groups) return make_groups(agent);
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {

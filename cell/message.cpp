@@ -38,6 +38,7 @@ void Request::archive(Archive& ar) {
   ar.text(task, kNameBytesMax);
   ar(memory_bytes);
   ar(fresh);
+  ar(warm_from);
   ar(spec);
 }
 

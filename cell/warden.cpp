@@ -152,7 +152,11 @@ class Warden {
     Result<Fd> folder = take_folder(spec_.tasks_folder, spec_.task, keeping_.agent, to);
     LAIRD_TRY(folder);
     folder_ = std::move(*folder);
-    if (request->fresh) LAIRD_TRY(empty_folder(folder_.get(), kModelsKept));
+    if (request->fresh && request->warm_from != 0) {
+      LAIRD_TRY(keep_warm(folder_.get(), request->warm_from));
+    } else if (request->fresh) {
+      LAIRD_TRY(empty_folder(folder_.get(), {kModelsKept}));
+    }
     return {};
   }
 

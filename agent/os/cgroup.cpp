@@ -131,8 +131,10 @@ class TreeV1 final : public CgroupTree {
   TreeV1(const std::string& root, const std::string& self, const std::string& node) {
     for (std::size_t i = 0; i < kControllers.size(); ++i) {
       const std::string at = root + "/" + kControllers[i];
-      // A path that names another namespace's group is not below the mount we see.
-      for (const std::string& own : {path_of(self, kControllers[i]), std::string("/")}) {
+      // A path that names another namespace's group is not below the mount we see. /laird is the
+      // group that root makes for an agent that is not root (cell/agent_groups.hpp).
+      for (const std::string& own :
+           {path_of(self, kControllers[i]), std::string("/laird"), std::string("/")}) {
         const std::string parent = at + (own == "/" ? "" : own);
         const std::string folder = parent + "/laird-" + node;
         std::error_code error;

@@ -21,6 +21,7 @@ struct ProcessSpec {
   std::string task;               // names the folder
   std::int64_t memory_bytes = 0;  // limit without a control group
   bool fresh = false;             // what is in the folder is another's, and goes first
+  std::uint64_t warm_from = 0;    // but stays, as the model of that run, to begin with; 0: no
 };
 
 struct Process {

@@ -238,10 +238,12 @@ Status put_join(const Rootfs& rootfs, const std::string& join) {
 
 }  // namespace
 
-Status check_join(const Rootfs& rootfs, const std::string& folder) {
+Result<std::map<std::string, std::string>> join_files(const std::string& folder) {
+  std::map<std::string, std::string> out;
   for (const JoinFile& file : kJoinFiles) {
-    const auto content = config::read_file(folder + "/" + file.name, kRootfsFileMax);
+    auto content = config::read_file(folder + "/" + file.name, kRootfsFileMax);
     LAIRD_TRY(content);
+    out[file.name] = std::move(*content);
   }
   // A folder of certificates given by mistake would bring the fleet's keys into every image.
   std::error_code failed;
@@ -255,6 +257,11 @@ Status check_join(const Rootfs& rootfs, const std::string& folder) {
                                       "the folder");
     }
   }
+  return out;
+}
+
+Status check_join(const Rootfs& rootfs, const std::string& folder) {
+  LAIRD_TRY(join_files(folder));
   LAIRD_TRY(stays_inside(rootfs, "etc/laird/join"));
   if (!rootfs.holds_identity) return {};
   return fail(Code::kRefused, rootfs.path +

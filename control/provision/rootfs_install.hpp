@@ -2,6 +2,7 @@
 // to it, without emulation, and without changing this machine.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,11 @@ struct RootfsPlan {
 inline constexpr const char* kJoinUnits[] = {"laird-join.service", "laird-join-install.path"};
 // How the boards get other versions of the package when an operator says so.
 inline constexpr const char* kUpgradeUnits[] = {"laird-upgrade.path", "laird-upgrade-back.service"};
-// Refuses a folder that is none of `lairctl join image`, one that holds more than it makes, and a
-// root folder with a board's config in it, whose boards would never ask.
+// What a folder of `lairctl join image` holds, by name. Refuses one that holds less than that
+// makes, or more.
+[[nodiscard]] Result<std::map<std::string, std::string>> join_files(const std::string& folder);
+// Refuses such a folder too, and a root folder with a board's config in it, whose boards would
+// never ask.
 [[nodiscard]] Status check_join(const Rootfs& rootfs, const std::string& folder);
 
 // Refuses a package of another architecture, one that needs what the root folder does not have, and

@@ -8,7 +8,7 @@ OLDEST = 237
 # Came with 237 or before; 0: older than anybody runs.
 SINCE = {
     "Accept": 0, "After": 0, "Before": 0, "CapabilityBoundingSet": 0, "ConditionPathExists": 0, "Description": 0,
-    "Documentation": 0, "ExecStart": 0, "ExecStartPost": 0, "Group": 0, "KillMode": 0, "ListenSequentialPacket": 0, "ListenStream": 0,
+    "Documentation": 0, "ExecStart": 0, "ExecStartPost": 0, "ExecStartPre": 0, "Group": 0, "KillMode": 0, "ListenSequentialPacket": 0, "ListenStream": 0,
     "MaxConnections": 0, "OOMScoreAdjust": 0, "PrivateNetwork": 0, "PrivateTmp": 0, "Restart": 0,
     "RestartSec": 0, "SocketMode": 0, "StandardError": 0, "StandardInput": 0, "StandardOutput": 0,
     "TimeoutStopSec": 0, "Type": 0, "UMask": 0, "User": 0, "WantedBy": 0, "Wants": 0, "WatchdogSec": 0,

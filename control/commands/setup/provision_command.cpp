@@ -1,10 +1,13 @@
-// provision: laird in a board's root folder, before the board is flashed.
+// provision: laird in a board's root folder, before the board is flashed, or on a board that runs.
 #include <unistd.h>
 
+#include "base/sha256.hpp"
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
+#include "control/commands/setup/over_ssh.hpp"
 #include "control/fleet/exit.hpp"
 #include "control/provision/rootfs_install.hpp"
+#include "control/provision/running/running_board.hpp"
 #include "control/screen/output.hpp"
 
 namespace laird::control {
@@ -12,6 +15,7 @@ namespace {
 
 struct ProvisionOptions {
   std::string rootfs;
+  std::string ssh;
   std::string package;
   std::string join;
   bool power_control = false;
@@ -39,20 +43,25 @@ void tell_what_else(const Rootfs& rootfs) {
   }
 }
 
+// Those that start with the board.
+std::vector<std::string> units_of(const ProvisionOptions& options) {
+  std::vector<std::string> out = {"laird.service", "laird-cell.socket"};
+  if (options.power_control) out.emplace_back("laird-priv.socket");
+  if (options.upgrades) {
+    out.insert(out.end(), std::begin(kUpgradeUnits), std::end(kUpgradeUnits));
+  }
+  if (!options.join.empty()) out.insert(out.end(), std::begin(kJoinUnits), std::end(kJoinUnits));
+  return out;
+}
+
 int provision(const ProvisionOptions& options, const Rootfs& rootfs) {
   const auto package = read_board_package(options.package);
   if (!package) return complain(package.error());
   if (const Status fits = check_fits(rootfs, *package); !fits) return complain(fits.error());
-  std::vector<std::string> units = {"laird.service", "laird-cell.socket"};
-  if (options.power_control) units.emplace_back("laird-priv.socket");
-  if (options.upgrades) {
-    units.insert(units.end(), std::begin(kUpgradeUnits), std::end(kUpgradeUnits));
-  }
   if (!options.join.empty()) {
     if (const Status may = check_join(rootfs, options.join); !may) return complain(may.error());
-    units.insert(units.end(), std::begin(kJoinUnits), std::end(kJoinUnits));
   }
-  const auto plan = plan_install(rootfs, *package, units, options.join);
+  const auto plan = plan_install(rootfs, *package, units_of(options), options.join);
   if (!plan) return complain(plan.error());
   const char* would = options.dry_run ? "would " : "";
   if (plan->install) {
@@ -94,12 +103,111 @@ int undo(const ProvisionOptions& options, const Rootfs& rootfs) {
   return 0;
 }
 
+Result<BoardWish> wish_of(const ProvisionOptions& options, const BoardPackage& package) {
+  BoardWish out;
+  const auto sums = control_file(package.file, "md5sums");
+  LAIRD_TRY(sums);
+  out.package_sums = sha256_of(*sums);
+  out.units = units_of(options);
+  if (!options.join.empty()) {
+    const auto files = join_files(options.join);
+    LAIRD_TRY(files);
+    for (const auto& [name, content] : *files) out.join[name] = sha256_of(content);
+  }
+  return out;
+}
+
+Status carry_out(const ProvisionOptions& options, const BoardPlan& plan) {
+  const std::string& at = options.ssh;
+  const bool dry_run = options.dry_run;
+  if (plan.install) {
+    LAIRD_TRY(run_visibly({"scp", "--", options.package, at + ":laird-provision.deb"}, dry_run));
+    LAIRD_TRY(run_visibly({"ssh", "--", at, install_package_script()}, dry_run));
+  }
+  if (plan.join) {
+    // What was cut short has left there would be copied into.
+    LAIRD_TRY(run_visibly({"ssh", "--", at, "rm -rf laird-provision-join"}, dry_run));
+    LAIRD_TRY(
+        run_visibly({"scp", "-rp", "--", options.join, at + ":laird-provision-join"}, dry_run));
+    LAIRD_TRY(run_visibly({"ssh", "--", at, put_join_script()}, dry_run));
+  }
+  if (plan.enable.empty()) return {};
+  return run_visibly({"ssh", "--", at, enable_script(plan.enable)}, dry_run);
+}
+
+Result<RunningBoard> look_at(const std::string& at) {
+  const auto answer = ask_over_ssh(at, probe_script());
+  LAIRD_TRY(answer);
+  return parse_probe(*answer);
+}
+
+int provision_over_ssh(const ProvisionOptions& options, const RunningBoard& board) {
+  const auto package = read_board_package(options.package);
+  if (!package) return complain(package.error());
+  const auto wish = wish_of(options, *package);
+  if (!wish) return complain(wish.error());
+  if (const Status fits = check_fits(board, *package, *wish); !fits) return complain(fits.error());
+  const BoardPlan plan = plan_for(board, *wish);
+  if (plan.empty()) {
+    print("%s has laird %s; nothing to do\n", options.ssh.c_str(), package->version.c_str());
+    return 0;
+  }
+  if (const Status done = carry_out(options, plan); !done) return complain(done.error());
+  if (options.dry_run) return 0;
+  const auto after = look_at(options.ssh);
+  if (!after) return complain(after.error());
+  if (!plan_for(*after, *wish).empty()) {
+    return complain({Code::kIo, options.ssh +
+                                      " is still not as it should be: lairctl provision "
+                                      "--ssh " +
+                                      options.ssh + " --verify says what differs"});
+  }
+  print("%s has laird %s\n", options.ssh.c_str(), package->version.c_str());
+  if (!after->configured && options.join.empty()) {
+    say("Next: its config and keys: lairctl enroll, then lairctl fleet push; or --join");
+  }
+  return 0;
+}
+
+int over_ssh(const ProvisionOptions& options) {
+  if (!options.rootfs.empty()) {
+    return complain({Code::kInvalid, "give a root folder or --ssh, not both"});
+  }
+  if (!is_destination(options.ssh)) {
+    return complain({Code::kInvalid,
+                     "--ssh: write where the board is, as ssh takes it: "
+                     "user@192.0.2.7"});
+  }
+  const auto board = look_at(options.ssh);
+  if (!board) return complain(board.error());
+  if (options.verify) {
+    const std::vector<std::string> findings = findings_of(*board);
+    for (const std::string& finding : findings) print("%s\n", finding.c_str());
+    if (!findings.empty()) return kFailed;
+    print("%s is as the package left it\n", options.ssh.c_str());
+    return 0;
+  }
+  if (!options.undo) return provision_over_ssh(options, *board);
+  if (board->installed.empty()) {
+    print("%s has no laird; nothing to do\n", options.ssh.c_str());
+    return 0;
+  }
+  const Status done = run_visibly({"ssh", "--", options.ssh, purge_script()}, options.dry_run);
+  if (!done) return complain(done.error());
+  if (!options.dry_run) print("%s has no laird any more; its users stay\n", options.ssh.c_str());
+  return 0;
+}
+
 int run(const ProvisionOptions& options) {
   if (options.verify && options.undo) {
     return complain({Code::kInvalid, "give --verify or --undo, not both"});
   }
   if (options.package.empty() && !options.verify && !options.undo) {
     return complain({Code::kInvalid, "name the package: --package laird_VERSION_arm64.deb"});
+  }
+  if (!options.ssh.empty()) return over_ssh(options);
+  if (options.rootfs.empty()) {
+    return complain({Code::kInvalid, "name the board's root folder, or a board that runs: --ssh"});
   }
   const auto rootfs = open_rootfs(options.rootfs);
   if (!rootfs) return complain(rootfs.error());
@@ -116,9 +224,14 @@ void add_provision(cli::Command& app, int& code) {
   const auto options = std::make_shared<ProvisionOptions>();
   cli::Command* command = app.add_subcommand(
       "provision",
-      "Put laird into a board's root folder before it is flashed; this machine is not changed.\n"
-      "Example: sudo lairctl provision Linux_for_Tegra/rootfs --package laird_0.1.0_arm64.deb");
-  command->add_option("rootfs", options->rootfs, "The board's root folder")->required();
+      "Put laird into a board's root folder before it is flashed, or on a board that runs; this "
+      "machine is not changed.\n"
+      "Examples:\n"
+      "  sudo lairctl provision Linux_for_Tegra/rootfs --package laird_0.1.0_arm64.deb\n"
+      "  lairctl provision --ssh user@192.0.2.7 --package laird_0.1.0_arm64.deb --dry-run");
+  command->add_option("rootfs", options->rootfs, "The board's root folder");
+  command->add_option("--ssh", options->ssh,
+                      "A board that runs, where its user may use sudo: user@192.0.2.7");
   command->add_option("--package", options->package, "The Debian package for the board");
   command->add_flag("--power-control", options->power_control,
                     "Also enable laird-priv.socket, by which the agent may lower clocks");

@@ -1,16 +1,12 @@
 // fleet push: brings the boards' files to boards that run, over ssh.
-#include <sys/wait.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <filesystem>
 
 #include "control/commands/commands.hpp"
+#include "control/commands/setup/over_ssh.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/provision/enroll.hpp"
 #include "control/screen/output.hpp"
 #include "mqtt/codec/topics.hpp"
-#include "os/child_process.hpp"
 
 namespace laird::control {
 namespace {
@@ -26,14 +22,6 @@ struct Target {
   std::string id;
   std::string at;  // USER@ADDRESS, as ssh takes it
 };
-
-// Plain characters only, and none in front that ssh would take for an option.
-bool is_destination(const std::string& text) {
-  return !text.empty() && text.size() <= 255 && text.front() != '-' &&
-         text.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@") ==
-             std::string::npos;
-}
 
 Result<Target> target_of(const std::string& text, const PushOptions& options) {
   const std::size_t equals = text.find('=');
@@ -53,40 +41,21 @@ Result<Target> target_of(const std::string& text, const PushOptions& options) {
   return out;
 }
 
-// With our terminal, environment and agent of keys, for passwords and host keys.
-Status run(const std::vector<std::string>& argv, bool dry_run) {
-  std::string all;
-  for (const std::string& word : argv) all += (all.empty() ? "" : " ") + word;
-  if (dry_run) {
-    print("would run: %s\n", all.c_str());
-    return {};
-  }
-  ChildSpec spec;
-  spec.argv = argv;
-  spec.input = spec.output = spec.error = ChildSpec::kInherit;
-  spec.dies_with_parent = true;
-  const Result<pid_t> pid = start_child(spec);
-  LAIRD_TRY(pid);
-  int status = 0;
-  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return fail(Code::kUnavailable, all + " failed");
-}
-
 Status push_one(const Target& target, const PushOptions& options) {
   const std::string folder = "laird-" + target.id;
   if (!options.package.empty()) {
     const std::string deb = folder + ".deb";
-    LAIRD_TRY(run({"scp", "--", options.package, target.at + ":" + deb}, options.dry_run));
-    LAIRD_TRY(run({"ssh", "--", target.at, "sudo apt-get install -y ./" + deb + " && rm " + deb},
-                  options.dry_run));
+    LAIRD_TRY(run_visibly({"scp", "--", options.package, target.at + ":" + deb}, options.dry_run));
+    LAIRD_TRY(
+        run_visibly({"ssh", "--", target.at, "sudo apt-get install -y ./" + deb + " && rm " + deb},
+                    options.dry_run));
   }
   // What a push that was cut short has left there would be copied into.
-  LAIRD_TRY(run({"ssh", "--", target.at, "rm -rf " + folder}, options.dry_run));
-  LAIRD_TRY(run({"scp", "-rp", "--", options.out + "/" + target.id, target.at + ":" + folder},
-                options.dry_run));
-  return run({"ssh", "--", target.at, install_script(target.id)}, options.dry_run);
+  LAIRD_TRY(run_visibly({"ssh", "--", target.at, "rm -rf " + folder}, options.dry_run));
+  LAIRD_TRY(
+      run_visibly({"scp", "-rp", "--", options.out + "/" + target.id, target.at + ":" + folder},
+                  options.dry_run));
+  return run_visibly({"ssh", "--", target.at, install_script(target.id)}, options.dry_run);
 }
 
 int push(const PushOptions& options) {

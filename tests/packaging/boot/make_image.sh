@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Makes a Debian to boot, for the tests beside this file.
 #
-#   make_image.sh FOLDER MIRROR [vm]     as root; MIRROR is a Debian archive, as in apt's sources
+#   make_image.sh FOLDER MIRROR [vm|old]     as root; MIRROR is a Debian archive, as in apt's sources
 #
-# FOLDER gets root/, for a container; with "vm" also root.ext4, vmlinuz and initrd.img, for qemu.
+# FOLDER gets root/, for a container; with "vm" also root.ext4, vmlinuz and initrd.img, for qemu. With
+# "old" the root is Debian 11's, for a container: systemd 247.
 # What is there is left as it is. Nothing of laird is in it: the tests install the package.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -12,8 +13,9 @@ folder=$(cd "$1" && pwd) mirror=$2 kind=${3:-container} suite=bookworm
 root=$folder/root log=$folder/make.log
 # There is no way out of what boots: libraries that the package asks for are here before.
 packages=systemd,systemd-sysv,dbus,adduser,procps,iproute2,openssl,man-db,python3
-packages+=,mosquitto,mosquitto-clients,libpaho-mqtt1.3,libpaho-mqttpp3-1,libspdlog1.10
-packages+=,libsqlite3-0,libssl3
+packages+=,mosquitto,mosquitto-clients
+if [ "$kind" = old ]; then suite=bullseye
+else packages+=,libpaho-mqtt1.3,libpaho-mqttpp3-1,libspdlog1.10,libsqlite3-0,libssl3; fi
 quietly() { "$@" >> "$log" 2>&1 || { tail -n 20 "$log" >&2; exit 1; }; }
 
 if ! [ -e "$root/etc/boot-complete" ]; then

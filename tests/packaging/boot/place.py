@@ -1,4 +1,4 @@
-"""Where the tests boot: a container unless LAIRD_BOOT says machine. And how their steps run."""
+"""Where the tests boot: a container unless LAIRD_BOOT says machine, or old: one of an older Debian. And how their steps run."""
 
 import base64
 import contextlib
@@ -30,9 +30,11 @@ def put_package(board):
 def boot(**more):
     if KIND == "machine":
         return Machine(IMAGE)
-    # Version 2 whatever the machine around it has: that is what boards have from JetPack 6 on.
-    return Container(os.path.join(IMAGE, "root"),
-                     environment={"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}, **more)
+    # Whatever the machine around it has, version 2 is what boards have from JetPack 6 on, and version 1
+    # what those before have.
+    version = os.environ.get("LAIRD_BOOT_GROUPS", "2")
+    return Container(os.path.join(IMAGE, "root"), environment={
+        "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1" if version == "2" else "0"}, **more)
 
 
 class Stepwise(unittest.TestCase):
@@ -41,7 +43,7 @@ class Stepwise(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.board = boot(arguments=["--private-network"]) if KIND == "container" else boot()
+        cls.board = boot(arguments=["--private-network"]) if KIND != "machine" else boot()
         cls.addClassCleanup(cls.board.close)
         put_package(cls.board)
 

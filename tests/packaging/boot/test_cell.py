@@ -100,8 +100,9 @@ class Cell(Stepwise):
                               if line.startswith(("Uid", "CapBnd", "NoNew", "Seccomp:", "NSpid"))))
         for words in (r"CapEff:\s0{16}", r"CapBnd:\s0{16}", r"NoNewPrivs:\s1", r"Seccomp:\s2"):
             self.assertRegex(status, words)
-        self.assertEqual(self.board.run("stat -c '%%A %%U' %s/tasks/neighbour" % STATE),
-                         "drwx------ laird-trainer")
+        # The agent's group takes models from it.
+        self.assertEqual(self.board.run("stat -c '%%A %%U %%G' %s/tasks/neighbour" % STATE),
+                         "drwxr-x--- laird-trainer laird")
         if self.board.run("test -e /sys/fs/cgroup/cgroup.controllers").code == 0:
             self.assertRegex(self.board.run("cat /proc/%s/cgroup" % pid),
                              r"0::/laird.slice/laird.service/laird-b-1-[0-9a-f]+/neighbour")

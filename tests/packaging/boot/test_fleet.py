@@ -1,9 +1,15 @@
 """docs/operations.md, "Found a fleet", step by step: an operator's machine, three boards."""
 
+import base64
+import io
 import json
+import os
+import subprocess
+import tarfile
+import tempfile
 import unittest
 
-from place import Stepwise, boot, put, put_package
+from place import DEB, Stepwise, boot, put, put_package
 
 # Not n-1: tests outside tidy up after boards of that name, control groups in here included.
 BOARDS = ("b-1", "b-2", "b-3")
@@ -12,6 +18,47 @@ LAIRCTL = {"fleet": "lab", "brokers": ["mqtts://broker.local:8883"],
 TASK = {"name": "t-1", "trainer": "softmax", "deadline": "30m", "target_loss": 0.05,
         "memory": "40MB",
         "params": {"data": {"format": "synthetic", "rows": 4000, "features": 16}, "epochs": 0}}
+
+
+VERSION = "0.1.0"
+NEWER, BROKEN = "0.1.1", "0.1.2"
+
+
+def another_version(folder, version, change):
+    """The package under test as another version: `change` makes its laird of the one that is there."""
+    root = os.path.join(folder, version)
+    subprocess.run(["dpkg-deb", "-R", DEB, root], check=True)
+    program = root + "/usr/bin/laird"
+    with open(program, "rb") as file:
+        content = file.read()
+    with open(program, "wb") as file:
+        file.write(change(content))
+    control = root + "/DEBIAN/control"
+    with open(control, encoding="utf-8") as file:
+        text = file.read()
+    with open(control, "w", encoding="utf-8") as file:
+        file.write(text.replace("Version: %s\n" % VERSION, "Version: %s\n" % version))
+    subprocess.run(["dpkg-deb", "-Zgzip", "--root-owner-group", "--build", root,
+                    "%s/laird_%s_amd64.deb" % (folder, version)], check=True, stdout=subprocess.DEVNULL)
+
+
+def repository():
+    """A folder that apt takes packages from, with all three versions, as a tar in base64."""
+    with tempfile.TemporaryDirectory(prefix="laird-repo-") as folder:
+        named = (VERSION + "\0").encode()
+        another_version(folder, VERSION, lambda program: program)
+        another_version(folder, NEWER, lambda program: program.replace(named, (NEWER + "\0").encode()))
+        another_version(folder, BROKEN, lambda program: b"#!/bin/sh\nexit 3\n")
+        index = subprocess.run(["apt-ftparchive", "packages", "."], cwd=folder, check=True, capture_output=True)
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for version in (VERSION, NEWER, BROKEN):
+                name = "laird_%s_amd64.deb" % version
+                tar.add(os.path.join(folder, name), name)
+            info = tarfile.TarInfo("Packages")
+            info.size = len(index.stdout)
+            tar.addfile(info, io.BytesIO(index.stdout))
+        return base64.b64encode(out.getvalue()).decode()
 
 
 class Fleet(Stepwise):
@@ -96,6 +143,62 @@ class Fleet(Stepwise):
         self.boards["b-3"].reboot()
         self.operator.until("su - alice -c 'lairctl fleet status'", 120,
                             lambda said: "ok: 3 of 3 boards live" in said)
+
+    def test_07_a_board_of_an_image_asks_for_its_place_and_is_admitted(self):
+        self.alice("lairctl join image --days 2")
+        board = type(self).newcomer = boot(arguments=["--hostname=newcomer", "--network-namespace-path=" +
+                                                self.operator.network()])
+        self.addClassCleanup(board.close)
+        put_package(board)
+        board.run("dpkg -i /srv/laird.deb", wait_s=300, code=0)
+        files = self.operator.run("tar -C /srv/alice -c join | base64 -w0", code=0)
+        board.run("cd /srv && base64 -d | tar -x", stdin=str(files), code=0)
+        # What `lairctl provision --join` does.
+        board.run("install -d -o root -g laird -m 0750 /etc/laird/join && "
+                  "install -o root -g laird -m 0644 /srv/join/ca.crt /srv/join/join.crt /srv/join/join.json /etc/laird/join/ && "
+                  "install -o root -g laird -m 0640 /srv/join/join.key /etc/laird/join/ && rm -r /srv/join && "
+                  "systemctl enable --now laird.service laird-cell.socket laird-join.service laird-join-install.path", code=0)
+        self.assertEqual(board.run("systemctl is-active laird"), "inactive")
+        said = str(board.until("journalctl -u laird-join -o cat --no-pager | grep -o 'its key [0-9a-f]*'", 60))
+        fingerprint = said.split()[-1]
+        board.reboot()  # in the middle of asking
+        self.operator.until("su - alice -c 'lairctl join approve %s --prefix b- --floor 5W --wait 20s'" % fingerprint[:16], 90)
+        board.until("systemctl is-active laird", 60, lambda said: said == "active")
+        self.assertEqual(board.run("stat -c '%A %U %G' /etc/laird/laird.json /etc/laird/tls/node.key"),
+                         "-rw-r----- root laird\n-rw-r----- root laird")
+        self.assertNotEqual(board.run("test -e /etc/laird/join/join.key").code, 0)
+        self.assertEqual(board.run("systemctl --failed --no-legend"), "")
+        self.operator.until("su - alice -c 'lairctl fleet status'", 90, lambda said: "ok: 4 of 4 boards live" in said)
+
+    def versions(self):
+        return [str(board.run("dpkg-query -W -f '${Version}' laird")) for board in self.boards.values()]
+
+    def test_08_an_upgrade_goes_through_the_fleet_in_waves(self):
+        files = repository()
+        for board in self.boards.values():
+            board.run("mkdir -p /srv/repo && cd /srv/repo && base64 -d | tar -x && chmod -R a+rX /srv/repo && "
+                      "rm -f /etc/apt/sources.list && echo 'deb [trusted=yes] file:/srv/repo ./' > "
+                      "/etc/apt/sources.list.d/laird.list", stdin=files, wait_s=120, code=0)
+            board.run("systemctl enable --now laird-upgrade.path && systemctl enable laird-upgrade-back.service", code=0)
+        self.newcomer.run("systemctl stop laird", wait_s=70, code=0)  # it has no repository
+        self.newcomer.close()
+        self.alice("lairctl purge b-4 --yes")
+        said = self.operator.run("su - alice -c 'lairctl upgrade %s --waves 1,all'" % NEWER, wait_s=420)
+        self.report(said)
+        for board in self.boards.values():
+            self.report(board.run("journalctl -u laird-upgrade -u laird-upgrade-back -o cat --no-pager | tail -n 4"))
+        self.assertEqual(said.code, 0)
+        self.assertEqual(self.versions(), [NEWER] * 3)
+
+    def test_09_a_broken_version_stops_at_the_first_board_which_goes_back_by_itself(self):
+        said = self.operator.run("su - alice -c 'lairctl upgrade %s --waves 1,all'" % BROKEN, wait_s=420)
+        self.report(said)
+        self.assertNotEqual(said.code, 0)
+        for board in self.boards.values():
+            board.until("systemctl is-active laird", 120, lambda said: said == "active")
+            self.assertEqual(board.run("dpkg-query -W -f '${Version}' laird"), NEWER)
+        self.operator.until("su - alice -c 'lairctl get tasks -o json' 2>/dev/null", 60,
+                            lambda said: said.code == 0 and "succeeded" in said)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,8 @@ class OneBoard(Stepwise):
         said = self.board.run("systemd-analyze verify laird.service laird-priv.socket laird.slice "
                               "laird-priv@.service laird-cell.socket laird-cell@.service", code=0)
         self.assertNotIn("laird", said)
+        if "--threshold" not in self.board.run("systemd-analyze --help"):
+            self.skipTest("this systemd-analyze knows no threshold; it takes the units")
         for unit, most in (("laird.service", 24), ("laird-priv@x.service", 22),
                            ("laird-cell@x.service", 56)):
             said = self.board.run("systemd-analyze security --no-pager --threshold=%d %s" %

@@ -51,6 +51,19 @@ TEST(version_1_controllers_are_used_each_on_its_own) {
   TEST_ASSERT_FALSE(group->limit_memory(1000));
 }
 
+TEST(version_1_groups_that_root_made_for_the_agent_are_used) {
+  const laird::test::TemporaryFolder root;
+  fs::create_directories(root.path() + "/cpu/laird");
+  fs::create_directories(root.path() + "/memory");
+  const auto tree = CgroupTree::find(root.path(), "2:cpu:/gone\n", "n1");
+  TEST_ASSERT_NOT_NULL(tree.get());
+  const auto group = tree->create("task");
+  TEST_ASSERT_EQUAL_STRING((root.path() + "/cpu/laird/laird-n1/task").c_str(),
+                           group->folders()[0].c_str());
+  TEST_ASSERT_EQUAL_STRING((root.path() + "/memory/laird-n1/task").c_str(),
+                           group->folders()[1].c_str());
+}
+
 TEST(version_2_is_recognised_by_its_controllers_file) {
   const laird::test::TemporaryFolder root;
   touch(root.path() + "/cgroup.controllers", "cpu memory");
