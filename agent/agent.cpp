@@ -167,6 +167,7 @@ void Agent::boot(const core::CoreConfig& config, const Machine& machine) {
   }
   booted.wall_ns = wall;
   booted.machine_ns = since_boot;
+  booted.zone = zone_at(wall);
   post_at(base_ns_ + since_boot, std::move(booted));
 }
 
@@ -184,6 +185,11 @@ Agent::Clocks Agent::read_clocks() const {
     best = {wall, before + least / 2};
   }
   return best;
+}
+
+core::Zone Agent::zone_at(TimeNs wall) const {
+  const LocalTime local = clock_.local_time(wall);
+  return {local.offset, local.change_wall, local.offset_after};
 }
 
 TimeNs Agent::now() const { return std::max(base_ns_ + clock_.boot_ns(), state_.now); }
@@ -496,9 +502,14 @@ void Agent::look_at_clock() {
   const auto [wall, machine] = read_clocks();
   const TimeNs at = std::max(base_ns_ + machine, state_.now);
   const DurationNs off = wall - at - state_.wall_minus_agent;
-  if (off > kClockStepMin || off < -kClockStepMin) {
+  const bool jumped = off > kClockStepMin || off < -kClockStepMin;
+  if (jumped) {
     log_(LogLevel::kWarning, "the wall clock jumped by " + std::to_string(off / kSecond) + " s");
-    const core::EventBody stepped = core::ClockStepped{wall};
+  }
+  const core::Zone zone = zone_at(wall);
+  // Another also when a change has passed, or has come into sight.
+  if (jumped || zone != state_.zone) {
+    const core::EventBody stepped = core::ClockStepped{wall, zone};
     if (!merge_into_queue(stepped)) post_at(at, stepped);
   }
 }
@@ -508,7 +519,9 @@ void Agent::carry_out(const core::Effect& command) {
     Agent& a;
     void operator()(const core::StartTrainer& c) {
       const core::Task* task = a.state_.find_live(c.key);
-      if (task != nullptr) a.pool_->start(c, task->spec, task->begins_afresh());
+      if (task != nullptr) {
+        a.pool_->start(c, task->spec, task->begins_afresh(), task->warm_from);
+      }
     }
     void operator()(const core::RunTrainer& c) { a.pool_->run(c); }
     void operator()(const core::PreemptTrainer& c) { a.pool_->preempt(c); }
@@ -527,7 +540,15 @@ void Agent::carry_out(const core::Effect& command) {
     void operator()(const core::TaskChanged& c) {
       const core::Task* task = a.state_.find_any(c.key);
       if (task == nullptr) return;
-      if (c.state == core::TaskState::kEnded) a.models_->take(*task);
+      if (c.state == core::TaskState::kEnded) {
+        a.models_->take(*task);
+        const bool bad = c.outcome == core::Outcome::kFailed;
+        a.log_(bad ? LogLevel::kWarning : LogLevel::kInfo,
+               "task " + task->spec.name + ": " + std::string(core::name(c.outcome)) + ": " +
+                   task->reason +
+                   (bad ? "; its trainer's output is in " + a.pool_->log_of(task->spec.log_name())
+                        : std::string()));
+      }
       if (a.changed_) a.changed_(*task, c);
     }
     void operator()(const core::SendToPeer& c) {

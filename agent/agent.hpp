@@ -120,6 +120,7 @@ class Agent {
     TimeNs machine = 0;
   };
   [[nodiscard]] Clocks read_clocks() const;
+  [[nodiscard]] core::Zone zone_at(TimeNs wall) const;
   void boot(const core::CoreConfig& config, const Machine& machine);
   void offer_rungs(power::GovernorConfig& governor) const;
   void post(core::EventBody body);

@@ -35,8 +35,11 @@ int main(int argc, char** argv) {
   laird::cli::Command* check =
       app.add_subcommand("check",
                          "Check a config, board or task file; every problem at "
-                         "once.\nExample: laird check laird.json");
+                         "once. Of a task also what its trainer finds in params and data.\n"
+                         "Example: laird check laird.json");
   check->add_option("file", file, "The file to check");
+  bool no_data = false;
+  check->add_flag("--no-data", no_data, "Do not look at a task's data: it is on the boards");
   check->add_flag("--reference", reference, "Print the reference of all settings instead");
   check->callback([&] {
     if (reference) {
@@ -45,7 +48,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "laird check: name a file\n");
       code = 2;
     } else {
-      code = laird::agent::check_file(file);
+      code = laird::agent::check_file(file, no_data);
     }
   });
 

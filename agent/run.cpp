@@ -26,8 +26,10 @@
 #include "agent/os/notify.hpp"
 #include "agent/running_agent.hpp"
 #include "agent/settings/settings_loader.hpp"
+#include "agent/trainer_check.hpp"
 #include "agent/trainer_host/cell_processes.hpp"
 #include "agent/view/display.hpp"
+#include "os/child_process.hpp"
 #include "os/clock.hpp"
 #include "power/boards/catalogue.hpp"
 
@@ -281,7 +283,24 @@ class AgentProcess {
 
 }  // namespace
 
-int check_file(const std::string& path) {
+namespace {
+
+// A task's file names no allow-list: its trainer is the built-in one of that name, if there is one.
+void check_task(const core::TaskSpec& spec, bool no_data, const std::string& path,
+                std::vector<config::Problem>& problems) {
+  TrainerProgram program;
+  program.argv = {program_beside("laird-train"), spec.trainer};
+  if (program.argv[0].empty()) return;
+  std::vector<std::string> notes;
+  check_with_trainer(spec, program, no_data, path, problems, notes);
+  for (const std::string& note : notes) {
+    std::fprintf(stderr, "%s: note: %s\n", path.c_str(), note.c_str());
+  }
+}
+
+}  // namespace
+
+int check_file(const std::string& path, bool no_data) {
   std::vector<config::Problem> problems;
   const Result<std::string> text = config::read_file(path, 4 * 1000 * 1000);
   std::string kind;
@@ -298,7 +317,8 @@ int check_file(const std::string& path) {
     }
   }
   if (kind == "task") {
-    static_cast<void>(load_task(path, problems));
+    const core::TaskSpec spec = load_task(path, problems);
+    if (problems.empty()) check_task(spec, no_data, path, problems);
   } else if (kind == "board") {
     if (const auto board = power::load_board(path); !board) {
       std::fprintf(stderr, "%s\n", board.error().context.c_str());

@@ -21,7 +21,8 @@ inline constexpr int kRunAgain = -1;
 // Puts a fresh copy of this program in its place; returns only when that failed.
 [[nodiscard]] int run_again(char** argv);
 
-// `laird check`: every problem of a config, task or board file at once. 0 fine, 2 problems.
-[[nodiscard]] int check_file(const std::string& path);
+// `laird check`: every problem of a config, task or board file at once; of a task also what its
+// trainer finds, `no_data`: in its params alone. 0 fine, 2 problems.
+[[nodiscard]] int check_file(const std::string& path, bool no_data);
 
 }  // namespace laird::agent

@@ -34,6 +34,12 @@ MetricsInput metrics_of(const Agent& agent, const FleetLink* fleet, const Footpr
     in.connected = fleet->connected();
     in.link = fleet->counters();
     add_peers(fleet->peers(), in);
+    for (const core::Task& task : agent.state().live) {
+      const auto* group = task.spec.cotrain ? fleet->group(task.spec.name) : nullptr;
+      if (group != nullptr && in.groups.size() < kTasksLabelledMax) {
+        in.groups.emplace_back(task.spec.name, *group);
+      }
+    }
   }
   in.resident_bytes = used.resident_kb * 1024;
   in.cpu_s = static_cast<double>(used.cpu_ms) * 1e-3;

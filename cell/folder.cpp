@@ -125,16 +125,20 @@ Result<Fd> take_folder(const std::string& tasks_folder, const std::string& task,
 
 namespace {
 
-Status remove_below(int folder, const std::string& kept, int depth) {
+bool is_among(const std::vector<std::string>& names, const char* name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Status remove_below(int folder, const std::vector<std::string>& kept, int depth) {
   if (depth > kDepthMax) return fail(Code::kFull, "the task's folder is too deep to be emptied");
   const Dir dir = list(folder);
   if (dir == nullptr) return fail_errno(errno, "cannot list the task's folder");
   while (const dirent* entry = ::readdir(dir.get())) {
-    if (is_dot(entry->d_name) || kept == entry->d_name) continue;
+    if (is_dot(entry->d_name) || is_among(kept, entry->d_name)) continue;
     if (::unlinkat(folder, entry->d_name, 0) == 0) continue;
     const Fd below(
         ::openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (below) LAIRD_TRY(remove_below(below.get(), "", depth + 1));
+    if (below) LAIRD_TRY(remove_below(below.get(), {}, depth + 1));
     if (::unlinkat(folder, entry->d_name, AT_REMOVEDIR) != 0) {
       return fail_errno(errno, "cannot empty the task's folder");
     }
@@ -142,9 +146,71 @@ Status remove_below(int folder, const std::string& kept, int depth) {
   return {};
 }
 
+constexpr const char* kWarmNext = "warm.next";
+
+// Everything but `kept` goes into the folder `into` of the same folder.
+Status move_into(int folder, const char* into, const std::vector<std::string>& kept) {
+  if (::mkdirat(folder, into, 0700) != 0 && errno != EEXIST) return fail_errno(errno, into);
+  const Fd to(::openat(folder, into, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!to) return fail_errno(errno, into);
+  // As the folder itself: its trainer's.
+  struct stat info {};
+  if (::fstat(folder, &info) != 0 || ::fchown(to.get(), info.st_uid, info.st_gid) != 0) {
+    return fail_errno(errno, into);
+  }
+  const Dir dir = list(folder);
+  if (dir == nullptr) return fail_errno(errno, "cannot list the task's folder");
+  while (const dirent* entry = ::readdir(dir.get())) {
+    if (is_dot(entry->d_name) || is_among(kept, entry->d_name)) continue;
+    if (::renameat(folder, entry->d_name, to.get(), entry->d_name) != 0) {
+      return fail_errno(errno, "cannot keep the earlier run's files");
+    }
+  }
+  return {};
+}
+
+// What has the name of one of our folders and is none, as a trainer may have left it.
+void drop_if_no_folder(int folder, const char* name) {
+  struct stat info {};
+  if (::fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode)) {
+    ::unlinkat(folder, name, 0);
+  }
+}
+
 }  // namespace
 
-Status empty_folder(int folder, const std::string& kept) { return remove_below(folder, kept, 0); }
+Status empty_folder(int folder, const std::vector<std::string>& kept) {
+  return remove_below(folder, kept, 0);
+}
+
+Status keep_warm(int folder, std::uint64_t from) {
+  drop_if_no_folder(folder, kWarmFolder);
+  drop_if_no_folder(folder, kWarmNext);
+  const std::string mark = ".of-" + std::to_string(from);
+  const auto is_of_it = [&](const char* in) {
+    struct stat info {};
+    return ::fstatat(folder, (std::string(in) + "/" + mark).c_str(), &info, AT_SYMLINK_NOFOLLOW) ==
+           0;
+  };
+  // In this order: what is interrupted after any of these steps goes on at the same one.
+  if (!is_of_it(kWarmFolder)) {
+    if (!is_of_it(kWarmNext)) {
+      LAIRD_TRY(move_into(folder, kWarmNext, {kModelsKept, kWarmFolder, kWarmNext}));
+      const Fd made(::openat(folder, (std::string(kWarmNext) + "/" + mark).c_str(),
+                             O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+      if (!made || ::fsync(made.get()) != 0) return fail_errno(errno, "cannot mark the model");
+    }
+    const Fd old(::openat(folder, kWarmFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (old) LAIRD_TRY(remove_below(old.get(), {}, 1));
+    if (::unlinkat(folder, kWarmFolder, AT_REMOVEDIR) != 0 && errno != ENOENT) {
+      return fail_errno(errno, "cannot remove the model before");
+    }
+    if (::renameat(folder, kWarmNext, folder, kWarmFolder) != 0 || ::fsync(folder) != 0) {
+      return fail_errno(errno, "cannot keep the earlier run's files");
+    }
+  }
+  return empty_folder(folder, {kModelsKept, kWarmFolder});
+}
 
 Used folder_used(const std::string& folder) {
   Used out;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "os/fd.hpp"
@@ -26,8 +27,15 @@ inline constexpr const char* kModelsKept = "promoted";
 [[nodiscard]] Result<Fd> take_folder(const std::string& tasks_folder, const std::string& task,
                                      Owner from, Owner to);
 
-// Removes all that the folder holds, links not followed, but for the folder `kept`.
-[[nodiscard]] Status empty_folder(int folder, const std::string& kept);
+// What a run left, for the next one to begin with.
+inline constexpr const char* kWarmFolder = "warm";
+
+// Removes all that the folder holds, links not followed, but for the folders `kept`.
+[[nodiscard]] Status empty_folder(int folder, const std::vector<std::string>& kept);
+// Empties the folder for another run, but for the models and for what the run `from` left: that is
+// in the folder "warm" then. Asked for again, also after it was interrupted, it does what is left
+// to do: which run "warm" is of stands in it.
+[[nodiscard]] Status keep_warm(int folder, std::uint64_t from);
 
 struct Used {
   std::uint64_t bytes = 0;

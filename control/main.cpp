@@ -5,6 +5,7 @@
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
+#include "control/plan/plan_command.hpp"
 #include "os/process_end.hpp"
 
 namespace {
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
   add_get(app, code);
   add_describe(app, code);
   add_submit(app, code);
+  add_plan(app, code);
   add_task_verbs(app, code);
   add_models(app, code);
   add_pull(app, code);

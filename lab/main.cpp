@@ -5,6 +5,7 @@
 #include "lab/governor/command.hpp"
 #include "lab/ledger/command.hpp"
 #include "lab/placement/command.hpp"
+#include "lab/titles/command.hpp"
 
 int main(int argc, char** argv) {
   laird::cli::Command app{
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   laird::lab::add_laira(app, code);
   laird::lab::add_placement(app, code);
   laird::lab::add_robustness(app, code);
+  laird::lab::add_titles(app, code);
   laird::lab::add_watts(app, code);
   if (const std::optional<int> ended = app.parse(argc, argv)) return *ended;
   return code.value;

@@ -50,8 +50,10 @@ Result<FromAgent> parse_start(const Value& message) {
   if (!report_every) return bad("start: " + report_every.error().context);
   const Value* seed = message.find("seed", Kind::kInteger);
   if (seed == nullptr) return bad("start: \"seed\" must be a whole number");
+  const Value* warm = message.find("warm", Kind::kString);
   return FromAgent(Start{task->as_string(), folder->as_string(), *params, *report_every,
-                         static_cast<std::uint64_t>(seed->as_integer()), threads_of(message)});
+                         static_cast<std::uint64_t>(seed->as_integer()), threads_of(message),
+                         warm == nullptr ? std::string() : warm->as_string()});
 }
 
 Result<FromAgent> parse_peers(const Value& message) {
@@ -102,6 +104,7 @@ std::string line_of(const Start& start) {
   message.set("report_every", start.report_every);
   message.set("seed", static_cast<std::int64_t>(start.seed));
   message.set("threads", start.threads);
+  if (!start.warm.empty()) message.set("warm", start.warm);
   return json::to_text(message) + "\n";
 }
 

@@ -22,6 +22,9 @@ struct Start {
   std::uint64_t report_every = 0;
   std::uint64_t seed = 0;
   int threads = 1;
+  // Since 1.2: a folder with what an earlier run left, whose model is to be the beginning; empty:
+  // none.
+  std::string warm;
 };
 struct Run {
   std::uint64_t until = 0;

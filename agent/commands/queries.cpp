@@ -39,6 +39,10 @@ struct Answerer {
     for (const TaskRow& row : task_rows(from.agent->state(), from.agent->now())) {
       tasks.add(task_json(row));
     }
+    const core::State& state = from.agent->state();
+    for (const core::Recurring& recurring : state.recurring) {
+      tasks.add(recurring_json(state, recurring, from.agent->now()));
+    }
     return QueryAnswer{"tasks", Value::object().set("tasks", std::move(tasks))};
   }
 
@@ -103,7 +107,9 @@ struct Answerer {
     if (query.task.find('/') != std::string::npos || query.task.front() == '.') {
       return tl::make_unexpected(none);
     }
-    const Result<LogPage> page = read_log_page(from.agent->trainer_log(query.task), query.from);
+    const core::Task* known = from.agent->state().find_named(query.task);
+    const std::string log = known == nullptr ? query.task : known->spec.log_name();
+    const Result<LogPage> page = read_log_page(from.agent->trainer_log(log), query.from);
     if (!page && page.error().code == Code::kNotFound) return tl::make_unexpected(none);
     LAIRD_TRY(page);
     return QueryAnswer{"logs", Value::object()
@@ -126,9 +132,13 @@ struct Answerer {
 
   Result<QueryAnswer> operator()(const PullQuery& query) const {
     ModelStore& models = from.agent->models();
+    // Runs of a recurring task have one folder, and one model.
+    const core::Task* known = from.agent->state().find_named(query.name);
+    const bool is_run = known != nullptr && !known->spec.run_of.empty();
+    const std::string name = is_run ? known->spec.folder() : query.name;
     Result<Value> data = query.file.empty()
-                             ? models.files(query.name)
-                             : models.piece(query.name, query.file, query.version, query.from);
+                             ? models.files(name)
+                             : models.piece(name, query.file, query.version, query.from);
     LAIRD_TRY(data);
     return QueryAnswer{"pull", std::move(*data)};
   }

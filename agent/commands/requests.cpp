@@ -105,6 +105,12 @@ constexpr Field kEditFields[] = {
      .fallback = config::kOptional,
      .min = 0.1,
      .max = 100},
+    {.name = "every",
+     .type = Type::kText,
+     .why = "other windows for a task that recurs: \"22:00-06:00 daily\"",
+     .fallback = config::kOptional,
+     .min = 11,
+     .max = 60},
 };
 constexpr Schema kEdit{"the body", "What to change of a task.", kEditFields};
 
@@ -319,8 +325,14 @@ Result<Request> edit(const Value& body) {
   out.task = body.find("task")->as_string();
   const Value* deadline = body.find("deadline", Kind::kString);
   const Value* weight = body.find("weight");
-  if (deadline == nullptr && weight == nullptr) {
-    return fail(Code::kInvalid, "nothing to change; give \"deadline\" or \"weight\"");
+  const Value* every = body.find("every", Kind::kString);
+  if (deadline == nullptr && weight == nullptr && every == nullptr) {
+    return fail(Code::kInvalid, "nothing to change; give \"deadline\", \"weight\" or \"every\"");
+  }
+  if (every != nullptr) {
+    const Result<core::WeeklyWindow> window = core::parse_weekly_window(every->as_string());
+    if (!window) return fail(Code::kInvalid, "every: " + window.error().context);
+    out.window = *window;
   }
   if (deadline != nullptr) LAIRD_TRY(read_deadline(deadline->as_string(), out));
   if (weight != nullptr) {
@@ -400,7 +412,7 @@ constexpr Verb kVerbs[] = {
      "lets a paused task go on"},
     {"edit", kBoth, true, &kEdit, &edit, R"({"task":"<name>","deadline":"+2h","weight":3})",
      "another deadline (`+2h` later, `2h` from now, or a time) or weight for a task that is not "
-     "over"},
+     "over; `every`: other windows for one that recurs"},
     {"rm", kBoth, true, &kTaskName, &on_task<core::RemoveRequested>, R"({"task":"<name>"})",
      "puts a task away that is over: nobody is shown it any more, and its name is free"},
     {"explain", kBoth, false, &kTaskName, &explain, R"({"task":"<name>"})",

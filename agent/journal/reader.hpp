@@ -22,7 +22,8 @@ namespace laird::journal {
 //   2  what the meter knows of the time between two readings
 //   3  the ledger's questions and answers; which build of the agent ran; boards that have parted
 //   4  parts of the state are hashed by themselves (base/part.hpp)
-inline constexpr std::int64_t kFormat = 5;
+//   6  recurring tasks and local time
+inline constexpr std::int64_t kFormat = 6;
 inline constexpr std::int64_t kFormatOldest = 1;
 
 // One event and, where it was recorded, what the core answered then.

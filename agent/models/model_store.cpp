@@ -175,7 +175,7 @@ void ModelStore::take(const core::Task& task) {
   if (task.spec.promotes.empty() || task.outcome != core::Outcome::kSucceeded) return;
   if (promoter_.empty() || jobs_.size() >= kJobsMax) return;
   jobs_.push_back(
-      {task.spec.promotes, std::to_string(task.key) + "-" + std::to_string(task.accepted_at)});
+      {task.spec.folder(), std::to_string(task.key) + "-" + std::to_string(task.accepted_at)});
   if (child_ == 0) start_next();
 }
 

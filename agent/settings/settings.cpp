@@ -88,6 +88,28 @@ core::PromoteSpec promote_of(const Value& v, std::string_view source, const std:
   return out;
 }
 
+void read_every(const Value& given, const Value& v, std::string_view source,
+                const std::string& path, core::TaskSpec& spec, std::vector<Problem>& problems) {
+  const auto report = [&](const char* key, const std::string& what) {
+    problems.push_back(Problem{std::string(source), given.line(), path + "/" + key, what});
+  };
+  spec.every.warm_start = boolean(v, "warm_start");
+  const std::string every = text(v, "every");
+  if (every.empty()) {
+    if (spec.every.warm_start)
+      report("warm_start", "is for a task that recurs; give \"every\" too");
+    return;
+  }
+  if (const Result<core::WeeklyWindow> window = core::parse_weekly_window(every)) {
+    spec.every.window = *window;
+  } else {
+    report("every", window.error().context);
+  }
+  if (spec.cotrain) {
+    report("every", "a task that is trained with other boards cannot recur; leave one of them out");
+  }
+}
+
 // From a value that has passed the schema.
 core::TaskSpec task_of(const Value& given, const Value& v, std::string_view source,
                        const std::string& path, std::vector<Problem>& problems) {
@@ -116,11 +138,19 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
   const auto weight = static_cast<std::uint32_t>(std::lround(number(v, "weight") * 1000.0));
   spec.weight_milli = std::clamp(weight, core::kWeightMilliMin, core::kWeightMilliMax);
   spec.promote = promote_of(field(v, "promote"), source, path + "/promote", problems);
+  read_every(given, v, source, path, spec, problems);
   const std::string deadline = text(v, "deadline");
-  if (deadline.empty()) return spec;
   const auto report = [&](const std::string& what) {
     problems.push_back(Problem{std::string(source), given.line(), path + "/deadline", what});
   };
+  if (deadline.empty()) {
+    if (given.find("deadline") == nullptr && given.find("every") == nullptr) {
+      report(
+          "missing; so long after acceptance (\"90s\", \"2h\"), or a time like "
+          "2027-01-31T18:00:00Z");
+    }
+    return spec;
+  }
   if (const Result<DurationNs> after = config::parse_duration(deadline)) {
     spec.deadline_after = *after;
     if (*after <= 0 || *after > core::kDeadlineMax) report("give more than nothing and up to 366d");

@@ -1,6 +1,6 @@
 #include "agent/policies/policy.hpp"
-#include "agent/settings/promote_task.hpp"
 #include "agent/settings/schema/estimator.hpp"
+#include "agent/settings/schema/task.hpp"
 #include "agent/settings/settings.hpp"
 
 namespace laird::agent {
@@ -16,81 +16,6 @@ constexpr double kSecondNs = 1e9 * kNs;
 constexpr std::string_view kLaneKinds[] = {"gpu", "cpu"};
 constexpr std::string_view kProtocols[] = {"v1", "lines"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error"};
-
-constexpr Field kTaskFields[] = {
-    {.name = "name",
-     .type = Type::kName,
-     .why = "Names the task on this board and in the fleet; unique."},
-    {.name = "trainer",
-     .type = Type::kName,
-     .why = "Which trainer of the board's allow-list runs it."},
-    {.name = "params",
-     .type = Type::kMap,
-     .why = "Handed to the trainer as it is.",
-     .fallback = "{}"},
-    {.name = "deadline",
-     .type = Type::kText,
-     .why = "So long after acceptance (\"90s\", \"2h\"), or a time like 2027-01-31T18:00:00Z.",
-     .min = 2,
-     .max = 40},
-    {.name = "target_loss",
-     .type = Type::kNumber,
-     .why = "The task succeeds when a reported loss is at or below it.",
-     .min = -1e300,
-     .max = 1e300},
-    {.name = "memory",
-     .type = Type::kSize,
-     .why = "What its trainer needs; a board that does not have it refuses the task.",
-     .min = 1e6,
-     .max = 1e12},
-    {.name = "lane",
-     .type = Type::kChoice,
-     .why = "Which kind of lane of the board it runs on.",
-     .fallback = "\"cpu\"",
-     .choices = kLaneKinds},
-    {.name = "report_every",
-     .type = Type::kInteger,
-     .why = "Samples between two loss reports (B in the papers).",
-     .fallback = "1000",
-     .min = 1,
-     .max = 1e9,
-     .unit = "samples"},
-    {.name = "planned_samples",
-     .type = Type::kInteger,
-     .why = "How long its author means it to train (epochs times data); helps forecasts, 0 if "
-            "unknown.",
-     .fallback = "0",
-     .max = 9007199254740992.0,
-     .unit = "samples"},
-    {.name = "seed",
-     .type = Type::kInteger,
-     .why = "For the trainer's random numbers.",
-     .fallback = "1",
-     .max = 9007199254740992.0},
-    {.name = "splittable",
-     .type = Type::kBool,
-     .why = "Whether placement may split it over boards.",
-     .fallback = "false"},
-    {.name = "weight",
-     .type = Type::kNumber,
-     .why = "What its success is worth beside that of other tasks: where there is not enough time "
-            "or power for all, on its board and in the fleet, the more valuable ones come first.",
-     .fallback = "1",
-     .min = 0.1,
-     .max = 100},
-    {.name = "fleet",
-     .type = Type::kBool,
-     .why = "Train one model together with every board of the fleet that has a task of this name, "
-            "each on its own data; details under \"fleet\" in params.",
-     .fallback = "false"},
-    {.name = "promote",
-     .type = Type::kObject,
-     .why = "When the target is reached, make an engine of the model, check it, and keep it as "
-            "current ([models](models.md)); {} for the defaults.",
-     .fallback = kOptional,
-     .of = &kPromoteSchema},
-};
-constexpr Schema kTask{"task", "What to train, how well, and by when.", kTaskFields};
 
 constexpr Field kLaneFields[] = {
     {.name = "name", .type = Type::kName, .why = "For people and logs."},
@@ -587,7 +512,7 @@ std::string settings_reference() {
          "with `//` and\n`/* */` comments. Durations, sizes and powers carry their unit: \"90s\", "
          "\"512MB\", \"15W\". An unknown key is an\nerror that names the nearest known one. A key "
          "`comment` is allowed everywhere and ignored.\n\n"
-         "Check a file without running anything: `laird check FILE`.\n\n## laird.json\n\n" +
+         "Check a file without starting an agent: `laird check FILE`.\n\n## laird.json\n\n" +
          config::reference(settings_schema());
 }
 

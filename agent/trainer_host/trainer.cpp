@@ -70,8 +70,10 @@ void Trainer::leave_group() {
   if (frozen_) host_.processes.signal_all(handle_.id, SIGSTOP);
 }
 
-void Trainer::begin(const std::string& folder) {
+void Trainer::begin(const std::string& folder, const std::string& warm) {
   folder_ = folder;
+  // Runs of a recurring task share a log.
+  if (!spec_.run_of.empty()) log_.write("laird: " + spec_.name + " begins\n");
   watch_output();
   if (group_ != nullptr && spec_.memory_bytes > 0) {
     static_cast<void>(group_->limit_memory(spec_.memory_bytes));
@@ -87,7 +89,7 @@ void Trainer::begin(const std::string& folder) {
   Result<json::Value> params = json::parse(spec_.params, "params");
   send(line_of(trainer_protocol::Start{spec_.name, folder,
                                        params ? std::move(*params) : json::Value::object(),
-                                       spec_.report_every, spec_.seed}));
+                                       spec_.report_every, spec_.seed, 1, warm}));
 }
 
 void Trainer::run(const core::RunTrainer& command) {

@@ -31,8 +31,8 @@ class Trainer {
   ~Trainer();
   // It could not be put into its control group: from now on it is held by signals.
   void leave_group();
-  // `folder` is the task's own.
-  void begin(const std::string& folder);
+  // `folder` is the task's own; `warm` that with an earlier model to begin with, or empty.
+  void begin(const std::string& folder, const std::string& warm = {});
   void run(const core::RunTrainer& command);
   void limit(std::uint32_t cpu_milli);
   // The part of the duty cycle in which nothing runs. One frozen between grants stays so.
@@ -51,12 +51,14 @@ class Trainer {
 
   [[nodiscard]] const core::ProcessRef& ref() const { return ref_; }
   [[nodiscard]] const std::string& task_name() const { return spec_.name; }
+  [[nodiscard]] std::string log_name() const { return spec_.log_name(); }
   [[nodiscard]] int news() const { return handle_.news; }
   // A start that has to wait until this process is gone.
   struct NextStart {
     core::StartTrainer command;
     core::TaskSpec spec;
     bool fresh = false;
+    core::TaskKey warm_from = 0;
   };
   void replace_by(NextStart next) { next_start_ = std::move(next); }
   [[nodiscard]] const std::optional<NextStart>& next_start() const { return next_start_; }

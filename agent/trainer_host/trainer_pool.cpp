@@ -7,6 +7,7 @@
 
 #include "agent/os/process.hpp"
 #include "agent/trainer_host/trainer.hpp"
+#include "cell/folder.hpp"
 
 namespace laird::agent {
 namespace {
@@ -42,19 +43,20 @@ Trainer* TrainerPool::find(const core::ProcessRef& process) {
   return nullptr;
 }
 
-void TrainerPool::start(const core::StartTrainer& command, const core::TaskSpec& spec, bool fresh) {
+void TrainerPool::start(const core::StartTrainer& command, const core::TaskSpec& spec, bool fresh,
+                        core::TaskKey warm_from) {
   // An earlier process of the task may still be dying: two must never write one checkpoint.
   for (auto& [id, trainer] : running_) {
     if (trainer->ref().key != command.key) continue;
     trainer->kill();
-    trainer->replace_by({command, spec, fresh});
+    trainer->replace_by({command, spec, fresh, warm_from});
     return;
   }
-  start_now(command, spec, fresh);
+  start_now(command, spec, fresh, warm_from);
 }
 
 void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskSpec& spec,
-                            bool fresh) {
+                            bool fresh, core::TaskKey warm_from) {
   const auto refuse = [&](const std::string& why) {
     host_.emit(
         core::TrainerFailed{core::ProcessRef{command.key, command.attempt}, core::clipped(why)});
@@ -74,8 +76,8 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   }
   const std::string& folder_name = spec.folder();
   std::unique_ptr<Cgroup> group = make_group(spec);
-  Result<Process> started =
-      host_.processes.start({spec.trainer, folder_name, spec.memory_bytes, fresh}, group.get());
+  Result<Process> started = host_.processes.start(
+      {spec.trainer, folder_name, spec.memory_bytes, fresh, warm_from}, group.get());
   if (!started) {
     refuse(started.error().context);
     return;
@@ -84,7 +86,7 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   const int news = started->news;
   auto trainer = std::make_unique<Trainer>(host_, core::ProcessRef{command.key, command.attempt},
                                            spec, program->second.lines_only, std::move(group),
-                                           std::move(*started), log_of(spec.name));
+                                           std::move(*started), log_of(spec.log_name()));
   Trainer& running = *trainer;
   running_.emplace(id, std::move(trainer));
   if (news >= 0) {
@@ -92,7 +94,8 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   }
   log_("task " + spec.name + ": starts " + program->second.argv[0] + ", attempt " +
        std::to_string(command.attempt));
-  running.begin(tasks_folder_ + "/" + folder_name);
+  const std::string folder = tasks_folder_ + "/" + folder_name;
+  running.begin(folder, warm_from == 0 ? std::string() : folder + "/" + cell::kWarmFolder);
   // The first trainer under a duty cycle that rested begins with the half in which it runs.
   if (run_permille_ < power::kLevelFull && duty_timer_ == 0) plan_duty();
 }
@@ -174,12 +177,12 @@ void TrainerPool::reap() {
     const std::string why = gone->ended(ending);
     if (!why.empty()) {
       log_("task " + gone->task_name() + ": " + core::clipped(why) + " (all of it is in " +
-           log_of(gone->task_name()) + ")");
+           log_of(gone->log_name()) + ")");
     }
     const std::optional<Trainer::NextStart> next = gone->next_start();
     gone.reset();
     if (next) {
-      start_now(next->command, next->spec, next->fresh);
+      start_now(next->command, next->spec, next->fresh, next->warm_from);
       at = running_.begin();
     }
   }

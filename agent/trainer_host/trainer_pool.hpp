@@ -35,8 +35,10 @@ class TrainerPool final {
               Emit emit, Log log);
   ~TrainerPool();
 
-  // `fresh`: what is in the task's folder is another's.
-  void start(const core::StartTrainer& command, const core::TaskSpec& spec, bool fresh);
+  // `fresh`: what is in the task's folder is another's. `warm_from`: but the model of that earlier
+  // run is what it begins with.
+  void start(const core::StartTrainer& command, const core::TaskSpec& spec, bool fresh,
+             core::TaskKey warm_from = 0);
   void run(const core::RunTrainer& command);
   void preempt(const core::PreemptTrainer& command);
   void checkpoint(const core::CheckpointTrainer& command);
@@ -62,7 +64,7 @@ class TrainerPool final {
   [[nodiscard]] bool empty() const { return running_.empty(); }
   // What keeps trainers apart from the agent, once it is known.
   [[nodiscard]] std::optional<cell::Guards> guards() const;
-  // Where what the task's trainer prints is kept.
+  // Where what the task's trainer prints is kept, by the task's log_name().
   [[nodiscard]] std::string log_of(const std::string& task) const {
     return logs_folder_ + "/" + task + ".log";
   }
@@ -72,7 +74,8 @@ class TrainerPool final {
   void turn_duty();
   void plan_duty();
   [[nodiscard]] std::unique_ptr<Cgroup> make_group(const core::TaskSpec& spec);
-  void start_now(const core::StartTrainer& command, const core::TaskSpec& spec, bool fresh);
+  void start_now(const core::StartTrainer& command, const core::TaskSpec& spec, bool fresh,
+                 core::TaskKey warm_from);
 
   TrainerHost host_;
   std::map<std::string, TrainerProgram> programs_;

@@ -106,6 +106,46 @@ void add_tasks(OpenMetrics& text, const MetricsInput& in) {
        });
 }
 
+// How far co-training tasks are, who takes part, and what their models are worth.
+void add_groups(OpenMetrics& text, const MetricsInput& in) {
+  if (in.groups.empty()) return;
+  const auto each = [&](std::string_view name, std::string_view unit, std::string_view help,
+                        const auto& value) {
+    text.family(name, "gauge", unit, help);
+    for (const auto& [task, group] : in.groups) {
+      const std::optional<double> v = value(group);
+      if (v) text.sample(label("task", task), *v);
+    }
+  };
+  using Group = trainer_protocol::GroupStatus;
+  using Number = std::optional<double>;
+  each("laird_cotrain_round", "", "Rounds that the group of a co-training task has made.",
+       [](const Group& g) -> Number { return g.round; });
+  each("laird_cotrain_boards", "", "Boards that take part.",
+       [](const Group& g) -> Number { return static_cast<double>(g.boards.size()); });
+  each("laird_cotrain_waited_for", "", "Boards that the round under way waits for.",
+       [](const Group& g) -> Number { return static_cast<double>(g.waits_for.size()); });
+  each("laird_cotrain_accuracy_ratio", "ratio",
+       "Part of the rows held out on all boards that the model gets right.",
+       [](const Group& g) { return g.accuracy; });
+  const auto boards = [&](std::string_view name, std::string_view unit, std::string_view help,
+                          const auto& value) {
+    text.family(name, "gauge", unit, help);
+    for (std::size_t k = 0; k < std::min(in.groups.size(), kGroupsLabelledMax); ++k) {
+      const auto& [task, group] = in.groups[k];
+      for (const Group::Board& board : group.boards) {
+        const Number v = value(board);
+        if (v) text.sample(label("task", task) + "," + label("board", board.node), *v);
+      }
+    }
+  };
+  boards("laird_cotrain_board_rows", "", "Rows by which a board that takes part counts.",
+         [](const Group::Board& b) -> Number { return static_cast<double>(b.rows); });
+  boards("laird_cotrain_board_accuracy_ratio", "ratio",
+         "Part of its rows held out that the model gets right.",
+         [](const Group::Board& b) { return b.accuracy; });
+}
+
 void add_counts(OpenMetrics& text, const MetricsInput& in) {
   const core::State& state = *in.state;
   std::uint64_t running = 0;
@@ -258,6 +298,7 @@ std::string metrics_text(const MetricsInput& in) {
   });
   add_cap(text, in);
   add_tasks(text, in);
+  add_groups(text, in);
   add_counts(text, in);
   add_fleet(text, in);
   add_agreement(text, in);

@@ -10,6 +10,7 @@
 #include "mqtt/client/connection.hpp"
 #include "power/model/board.hpp"
 #include "power/model/reading.hpp"
+#include "trainer_protocol/to_agent.hpp"
 
 namespace laird::agent {
 
@@ -18,6 +19,9 @@ inline constexpr std::size_t kTasksLabelledMax = 64;
 
 // A neighbour counts as heard when something came from it within so many rounds of the ledger.
 inline constexpr int kHeardRounds = 5;
+
+// Co-training tasks with a time series for each board of their group.
+inline constexpr std::size_t kGroupsLabelledMax = 8;
 
 struct MetricsInput {
   const core::State* state = nullptr;
@@ -39,6 +43,8 @@ struct MetricsInput {
     std::uint64_t count = 0;
   };
   std::vector<Refused> coop_refused;
+  // How the groups of this board's co-training tasks are, as their trainers tell it.
+  std::vector<std::pair<std::string, trainer_protocol::GroupStatus>> groups;
   std::int64_t resident_bytes = 0;
   double cpu_s = 0.0;
   double started_unix_s = 0.0;

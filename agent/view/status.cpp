@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "agent/core/step/step.hpp"
 #include "agent/core/step/time_sheet.hpp"
+#include "agent/placement/measured_works.hpp"
 #include "base/duration.hpp"
 
 namespace laird::agent {
@@ -76,8 +78,13 @@ TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
   row.need = placement::need_of(task, task.rate, now);
   if (!row.ended) add_forecast(task, row);
   row.reason = task.reason;
+  row.trainer = task.spec.trainer;
+  row.work = placement::work_of(task.spec);
+  row.memory_bytes = task.spec.memory_bytes;
+  row.rate = task.rate;
   row.fleet = task.spec.cotrain;
   row.promotes = task.spec.promotes;
+  row.run_of = task.spec.run_of;
   row.promotion = task.promotion;
   if (task.spec.promote.wanted) row.promotion_task = core::promotion_name(task.spec.name);
   return row;
@@ -161,6 +168,10 @@ json::Value task_json(const TaskRow& row) {
   Value out = Value::object();
   out.set("name", row.name);
   out.set("lane", row.lane);
+  out.set("trainer", row.trainer);
+  out.set("work", row.work);
+  out.set("memory_bytes", row.memory_bytes);
+  out.set("rate", row.rate > 0.0 ? Value::number(row.rate) : Value());
   out.set("state", row.state);
   if (!row.throttled_by.empty()) {
     const bool is_time = row.throttled_by == core::name(core::Throttler::kFleetTime);
@@ -191,6 +202,7 @@ json::Value task_json(const TaskRow& row) {
   out.set("switches", row.switches);
   out.set("reason", row.reason);
   if (!row.promotes.empty()) out.set("promotes", row.promotes);
+  if (!row.run_of.empty()) out.set("run_of", row.run_of);
   if (!row.promotion_task.empty()) out.set("promotion_task", row.promotion_task);
   if (row.promotion.known()) out.set("promotion", promotion_json(row.promotion));
   if (row.fleet) {
@@ -200,6 +212,48 @@ json::Value task_json(const TaskRow& row) {
     out.set("fleet", std::move(fleet));
   }
   return out;
+}
+
+json::Value recurring_json(const core::State& state, const core::Recurring& r, TimeNs now) {
+  using json::Value;
+  // In milliseconds, as times are told elsewhere.
+  const auto unix_ms = [](TimeNs wall) { return Value::integer(wall / kMillisecond); };
+  const bool has_next = r.state == core::RecurringState::kScheduled && !r.waiting &&
+                        r.back_since == 0 && r.due_wall != kNever;
+  const double next_in_s = has_next ? seconds(r.due_wall - state.wall_minus_agent - now) : 0.0;
+  const core::Task* run = state.find_any(r.run);
+  Value recurs = Value::object()
+                     .set("every", core::text_of(r.spec.every.window))
+                     .set("warm_start", r.spec.every.warm_start)
+                     .set("next_ms", has_next ? unix_ms(r.due_wall) : Value())
+                     .set("next", has_next ? core::local_text(state.zone, r.due_wall) : "")
+                     .set("next_in_s", has_next ? Value::number(next_in_s) : Value())
+                     .set("runs", r.runs)
+                     .set("last_run", run == nullptr ? "" : run->spec.name)
+                     .set("missed", r.missed);
+  if (r.missed > 0) {
+    recurs.set("last_missed", Value::object()
+                                  .set("begin_ms", unix_ms(r.missed_wall))
+                                  .set("begin", core::local_text(state.zone, r.missed_wall))
+                                  .set("why", r.missed_why));
+  }
+  return Value::object()
+      .set("name", r.spec.name)
+      .set("lane", core::name(r.spec.lane))
+      .set("state", core::name(r.state))
+      .set("samples", std::int64_t{0})
+      .set("planned_samples", r.spec.planned_samples)
+      .set("loss", Value())
+      .set("target_loss", r.spec.target_loss)
+      .set("weight", r.spec.weight())
+      .set("energy_j", Value())
+      // Of the next run, at the latest.
+      .set("deadline_in_s", has_next ? next_in_s + seconds(r.spec.every.window.length()) : 0.0)
+      .set("busy_s", 0.0)
+      .set("share", 0.0)
+      .set("switches", std::int64_t{0})
+      .set("reason", core::explain(state, r))
+      .set("recurs", std::move(recurs));
 }
 
 namespace {

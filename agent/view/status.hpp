@@ -40,14 +40,22 @@ struct TaskRow {
   std::string reason;
   bool ended = false;
   bool succeeded = false;
+  std::string trainer;
+  std::string work;  // its trainer and parameters (agent/placement/measured_works.hpp)
+  std::int64_t memory_bytes = 0;
+  double rate = 0.0;                    // samples per second with the whole lane; 0: not known yet
   std::string promotes;                 // the task whose model it promotes
   core::Promotion promotion;            // what came of that
+  std::string run_of;                   // the recurring task that it is a run of
   std::string promotion_task;           // of a task whose model is promoted: the task that does it
   bool fleet = false;                   // trains one model with other boards
   std::size_t fleet_boards = 0;         // that have it at work, this one included; 0: not known
   trainer_protocol::GroupStatus group;  // as its trainer told it; round 0: not yet
 };
 
+// A recurring task: its windows, and what came of them.
+[[nodiscard]] json::Value recurring_json(const core::State& state, const core::Recurring& recurring,
+                                         TimeNs now);
 // Live and ended tasks in order of acceptance.
 [[nodiscard]] std::vector<const core::Task*> tasks_in_order(const core::State& state);
 // The state that people are told: the outcome once there is one; "throttled" for a task that runs,

@@ -287,6 +287,12 @@ Finding finding_of(const core::State& state, const Task& task, TimeNs now) {
 
 Result<Finding> find_out(const core::State& state, std::string_view task, TimeNs now) {
   const Task* found = state.find_named(task);
+  // Of a recurring task, the newest run.
+  const core::Recurring* recurring = state.find_recurring(task);
+  if (recurring != nullptr) found = state.find_any(recurring->run);
+  if (found == nullptr && recurring != nullptr) {
+    return fail(Code::kNotFound, "'" + std::string(task) + "' has had no run yet");
+  }
   if (found == nullptr) return fail(Code::kNotFound, "no task '" + std::string(task) + "'");
   return finding_of(state, *found, now);
 }

@@ -13,7 +13,7 @@ using json::Value;
 
 // Options whose value is a file or a folder, as a pattern of bash's and zsh's `case`.
 constexpr std::string_view kTakeFiles =
-    "-f|--file|--config|--credentials|--socket|--dir|--pki|--out|--csv|--trace";
+    "-f|--file|--config|--credentials|--socket|--dir|--pki|--out|--page|--csv|--trace";
 
 struct Node {
   std::string path;                                        // "lairctl get tasks"

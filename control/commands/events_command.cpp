@@ -6,7 +6,9 @@
 #include <cstdio>
 
 #include "config/units.hpp"
+#include "control/commands/board_pages.hpp"
 #include "control/commands/commands.hpp"
+#include "control/commands/tasks/end_hook.hpp"
 #include "control/commands/tasks/task_log.hpp"
 #include "control/fleet/event_history.hpp"
 #include "control/fleet/reach.hpp"
@@ -20,7 +22,7 @@ using json::Kind;
 using json::Value;
 
 constexpr DurationNs kLookEvery = 500 * kMillisecond;
-constexpr int kPagesMax = 64;
+constexpr DurationNs kHookEvery = 50 * kMillisecond;
 // How long boards that may have more to tell are waited for before what is new is shown again.
 constexpr DurationNs kCatchUpMax = 3 * kSecond;
 
@@ -34,22 +36,29 @@ struct EventOptions {
   std::string duration;
   std::string since;
   int count = 0;
+  std::string exec;  // of `watch`: a program for each end of a task
+  std::string exec_timeout;
 };
 
 // Shows the events that are wanted, and counts them.
 class Printer {
  public:
-  Printer(const Reach& reach, const EventOptions& options) : reach_(reach), options_(options) {}
+  // `hook`: what is told of the ends of tasks, instead of people; may be null.
+  Printer(const Reach& reach, const EventOptions& options, EndHook* hook = nullptr)
+      : reach_(reach), options_(options), hook_(hook) {}
 
   [[nodiscard]] bool full() const { return options_.count > 0 && shown_ >= options_.count; }
   [[nodiscard]] bool wants(const EventView& event) const {
     const Value* kind = event.event.find("kind", Kind::kString);
     if (!reach_.node.empty() && event.board != reach_.node) return false;
+    if (hook_ != nullptr) return EndHook::is_end(event);
     return options_.kind.empty() || (kind != nullptr && kind->as_string() == options_.kind);
   }
   void show(const EventView& event) {
     ++shown_;
-    if (reach_.json()) {
+    if (hook_ != nullptr) {
+      hook_->take(event);
+    } else if (reach_.json()) {
       print_json(event_json(event));
     } else {
       print("%s\n", harmless(event_line(event)).c_str());
@@ -60,45 +69,18 @@ class Printer {
  private:
   const Reach& reach_;
   const EventOptions& options_;
+  EndHook* hook_;
   int shown_ = 0;
 };
 
-struct Answers {
-  std::set<std::string> told;
-  std::set<std::string> refused;
-};
-
-// Asks the boards page by page.
-Result<Answers> fetch(FleetClient& client, const std::set<std::string>& boards,
-                      std::int64_t since_ms, DurationNs timeout, EventHistory& history) {
-  Answers answers;
-  std::map<std::string, Value> next;
-  for (const std::string& board : boards) {
-    next[board] = Value::object().set("what", "events").set("since_ms", since_ms);
-  }
-  for (int page = 0; page < kPagesMax && !next.empty(); ++page) {
-    std::vector<SentCommand> sent;
-    for (const auto& [board, body] : next) {
-      auto one = client.send(board, "get", body, timeout);
-      LAIRD_TRY(one);
-      sent.push_back(std::move(*one));
-    }
-    client.wait(after(timeout), [&] { return client.replies_to(sent).size() == sent.size(); });
-    std::map<std::string, Value> further;
-    for (const auto& [board, reply] : client.replies_to(sent)) {
-      if (exit_code_of(reply) != 0) {
-        static_cast<void>(show(reply));
-        answers.refused.insert(board);
-        continue;
-      }
-      answers.told.insert(board);
-      if (auto before = history.take(board, reply.data)) {
-        further[board] = next[board].set("before", std::move(*before));
-      }
-    }
-    next = std::move(further);
-  }
-  return answers;
+// Asks the boards for what happened since then.
+Result<BoardsAsked> fetch(FleetClient& client, const std::set<std::string>& boards,
+                          std::int64_t since_ms, DurationNs timeout, EventHistory& history) {
+  const Value body = Value::object().set("what", "events").set("since_ms", since_ms);
+  return ask_pages(client, boards, body, "before", timeout,
+                   [&](const std::string& board, const Value& data) {
+                     return history.take(board, data);
+                   });
 }
 
 // Asks the boards with a gap for what happened meanwhile. False when nothing can be asked at all.
@@ -121,7 +103,7 @@ bool catch_up(FleetClient& client, DurationNs timeout, EventGaps& gaps, Printer&
 }
 
 int follow(FleetClient& client, Printer& printer, EventHistory& history, EventGaps& gaps,
-           SteadyTime until, DurationNs timeout) {
+           SteadyTime until, DurationNs timeout, EndHook* hook) {
   auto& events = client.view().events();
   std::uint64_t connects = client.connects();
   // Without a key nobody can be asked: then what comes live is all there is.
@@ -137,9 +119,12 @@ int follow(FleetClient& client, Printer& printer, EventHistory& history, EventGa
       events.pop_front();
       if (printer.wants(event) && history.is_new(event)) printer.show(event);
     }
+    if (hook != nullptr) hook->go_on();
     if (std::ferror(stdout) != 0 || printer.full()) return 0;
     if (std::chrono::steady_clock::now() >= until) return 0;
-    client.wait(std::min(until, after(kLookEvery)), [&] { return !events.empty(); });
+    const bool is_telling = hook != nullptr && hook->busy();
+    client.wait(std::min(until, after(is_telling ? kHookEvery : kLookEvery)),
+                [&] { return !events.empty(); });
   }
 }
 
@@ -195,7 +180,7 @@ Result<SteadyTime> end_of(const EventOptions& options) {
 }
 
 // `live` is for `logs`, which follows what happens and shows no history unless --since asks for it.
-int show_events(Reach reach, const EventOptions& options, bool live) {
+int show_events(Reach reach, const EventOptions& options, bool live, EndHook* hook = nullptr) {
   const auto where = reach.where(true);
   if (!where) return complain(where.error());
   reach.watch = reach.watch || live || !options.duration.empty();
@@ -212,7 +197,7 @@ int show_events(Reach reach, const EventOptions& options, bool live) {
       return complain(ok.error());
     }
   }
-  Printer printer(reach, options);
+  Printer printer(reach, options, hook);
   EventHistory history;
   EventGaps gaps(unix_ms_now());
   int code = 0;
@@ -227,7 +212,22 @@ int show_events(Reach reach, const EventOptions& options, bool live) {
   if (live && options.duration.empty() && ::isatty(STDOUT_FILENO) != 0) {
     say("listening from now on (Ctrl-C ends it); --since 10m shows what was before");
   }
-  return follow(**client, printer, history, gaps, *until, where->timeout);
+  return follow(**client, printer, history, gaps, *until, where->timeout, hook);
+}
+
+int watch(const Reach& reach, const EventOptions& options) {
+  const auto most =
+      duration_of(options.exec_timeout.empty() ? "1m" : options.exec_timeout, "--exec-timeout");
+  if (!most) return complain(most.error());
+  if (::access(options.exec.c_str(), X_OK) != 0) {
+    return complain({Code::kInvalid, "--exec: '" + options.exec +
+                                         "' is no program that can be run; give its path, no words "
+                                         "for a shell"});
+  }
+  EndHook hook(options.exec, *most);
+  const int code = show_events(reach, options, true, &hook);
+  hook.finish();
+  return code;
 }
 
 int show_logs(const Reach& reach, EventOptions options) {
@@ -236,6 +236,26 @@ int show_logs(const Reach& reach, EventOptions options) {
   if (!until) return complain(until.error());
   options.log.until = *until;
   return show_task_log(reach, options.log);
+}
+
+void add_watch(cli::Command& app, int& code) {
+  const auto reach = std::make_shared<Reach>();
+  const auto options = std::make_shared<EventOptions>();
+  cli::Command* command = app.add_subcommand(
+      "watch",
+      "Run a program once for each task that ends, also over restarts of the broker. It gets the\n"
+      "event as JSON on standard input, and LAIRD_NODE, LAIRD_TASK, LAIRD_STATE, LAIRD_REASON.\n"
+      "Example: lairctl watch --exec /usr/local/bin/tell-the-team");
+  command->add_option("--exec", options->exec, "The program, by its path; no shell")->required();
+  command->add_option("--exec-timeout", options->exec_timeout,
+                      "One that takes longer is killed (default 1m)");
+  command->add_option("--node", reach->node, "Ends on this board only");
+  command->add_option("--since", options->since,
+                      "Begin with those of the last 10m, from the boards' memory");
+  command->add_option("--for", options->duration, "Watch for so long, then end: 8h");
+  command->add_option("-n,--count", options->count, "End after so many")->check(cli::positive());
+  add_access(command, *reach);
+  command->callback([reach, options, &code] { code = watch(*reach, *options); });
 }
 
 }  // namespace
@@ -281,6 +301,7 @@ void add_events(cli::Command& get, cli::Command& app, int& code) {
                          "What happened, of all boards, by time.\n"
                          "Example: lairctl get events --since 10m -w"),
       false);
+  add_watch(app, code);
   cli::Command* logs = app.add_subcommand(
       "logs",
       "What a task's trainer printed; without a task, what happens in the fleet, as it happens.\n"

@@ -1,6 +1,7 @@
 #include "control/screen/rows.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "mqtt/codec/messages.hpp"
 
@@ -162,7 +163,11 @@ std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wi
   out.push_back(short_number(task.number("target_loss")));
   out.push_back(short_number(task.number("forecast/loss")));
   out.push_back(percent(task.number("forecast/probability")));
-  out.push_back(ended ? "-" : span_text(task.number("deadline_in_s")));
+  const auto next_run = task.number("recurs/next_in_s");
+  const bool recurs = at_path(task.task, "recurs") != nullptr;
+  out.push_back(next_run          ? "run in " + span_text(next_run)
+                : ended || recurs ? "-"
+                                  : span_text(task.number("deadline_in_s")));
   out.push_back(percent(task.number("share")));
   if (wide) {
     out.push_back(whole(task.number("fleet/boards")));
@@ -255,10 +260,8 @@ std::string describe_board(const std::string& id, const BoardView& board, std::i
   return out;
 }
 
-namespace {
-
-// "round 82 of 200; waits for n-3; right on rows held out: 82.3% (n-1 81.0%, n-2 83.1%)".
 std::string group_words(const TaskView& task) {
+  if (!(task.number("fleet/round").value_or(0.0) > 0.0)) return {};
   std::string out = "round " + whole(task.number("fleet/round"));
   const double rounds = task.number("fleet/rounds").value_or(0.0);
   if (rounds > 0.0) out += " of " + whole(rounds);
@@ -286,6 +289,28 @@ std::string group_words(const TaskView& task) {
   return each.empty() ? out : out + " (" + each + ")";
 }
 
+namespace {
+
+// Of a task that recurs.
+void describe_schedule(const TaskView& task,
+                       const std::function<void(const char*, const std::string&)>& line) {
+  const auto text = [&](const char* key) { return text_at(task.task, key); };
+  const Value* warm = at_path(task.task, "recurs/warm_start");
+  const bool is_warm = warm != nullptr && warm->is(Kind::kBool) && warm->as_bool();
+  line("every", text("recurs/every") +
+                    (is_warm ? ", each run begins with the model of the run before" : ""));
+  const auto in = task.number("recurs/next_in_s");
+  line("next run", in ? text("recurs/next") + ", in " + span_text(in) : "-");
+  line("runs", whole(task.number("recurs/runs")) + (task.number("recurs/runs").value_or(0.0) > 0.0
+                                                        ? ", the last " + text("recurs/last_run")
+                                                        : ""));
+  line("missed", whole(task.number("recurs/missed")) +
+                     (at_path(task.task, "recurs/last_missed") == nullptr
+                          ? ""
+                          : ", the last " + text("recurs/last_missed/begin") + ": " +
+                                text("recurs/last_missed/why")));
+}
+
 }  // namespace
 
 std::string describe_task(const TaskView& task) {
@@ -302,6 +327,11 @@ std::string describe_task(const TaskView& task) {
            (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))) +
            (at_path(task.task, "throttled") == nullptr ? "" : " " + throttled_words(task)));
   line("lane", harmless(task.text("lane")));
+  if (at_path(task.task, "recurs") != nullptr) {
+    describe_schedule(task, line);
+    return out;
+  }
+  if (!task.text("run_of").empty()) line("run of", harmless(task.text("run_of")));
   if (!task.text("promotes").empty()) line("promotes", harmless(task.text("promotes")));
   if (!task.text("promotion_task").empty()) {
     line("then", harmless(task.text("promotion_task")) + " promotes its model");
@@ -312,7 +342,7 @@ std::string describe_task(const TaskView& task) {
   if (at_path(task.task, "fleet") != nullptr) {
     const auto boards = task.number("fleet/boards");
     line("co-trained", boards ? "with " + whole(*boards - 1) + " other boards" : "not now");
-    if (task.number("fleet/round").value_or(0.0) > 0.0) line("group", group_words(task));
+    if (const std::string group = group_words(task); !group.empty()) line("group", group);
   }
   line("samples", whole(task.number("samples")) +
                       (task.number("planned_samples").value_or(0.0) > 0.0
@@ -337,6 +367,7 @@ std::string describe_task(const TaskView& task) {
                     fixed(task.number("busy_s"), 1, " s busy") + ", " +
                     whole(task.number("switches")) + " switches");
   line("energy", fixed(task.number("energy_j"), 1, " J"));
+  if (task.text("state") == "failed") line("output", "lairctl logs " + harmless(task.text("name")));
   return out;
 }
 

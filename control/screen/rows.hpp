@@ -30,6 +30,9 @@ inline constexpr std::size_t kAgeColumn = 11;
 [[nodiscard]] std::string describe_board(const std::string& id, const BoardView& board,
                                          std::int64_t now_ms);
 [[nodiscard]] std::string describe_task(const TaskView& task);
+// "round 82 of 200; waits for n-3; right on rows held out: 82.3% (n-1 81.0%, n-2 83.1%)"; empty for
+// a task without a group.
+[[nodiscard]] std::string group_words(const TaskView& task);
 
 // "by the operator's cap of 8.0 W"; empty: it is not throttled.
 [[nodiscard]] std::string throttled_words(const TaskView& task);

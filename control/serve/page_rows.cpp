@@ -103,6 +103,7 @@ Value task_row(const TaskView& task) {
                                   {"boards", "fleet/boards"}}) {
     set_number(out, key, task.number(path));
   }
+  set_text(out, "group", group_words(task));
   const std::string throttled = throttled_words(task);
   set_text(out, "reason",
            throttled.empty() ? harmless(task.text("reason")) : "held back " + throttled);

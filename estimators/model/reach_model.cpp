@@ -27,7 +27,7 @@ std::string_view name(Reach feature) {
     case Reach::kUndamped: return "kUndamped";
     case Reach::kStalled: return "kStalled";
     case Reach::kRise: return "kRise";
-    case Reach::kCount_: break;
+    case Reach::kFeatureCount: break;
   }
   return "unknown";
 }

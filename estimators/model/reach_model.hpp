@@ -42,9 +42,9 @@ enum class Reach : std::uint8_t {
   kUndamped,    // weight of the least damped filters
   kStalled,     // weight of the most damped filters
   kRise,        // ln of the loss now over the lowest
-  kCount_,
+  kFeatureCount,
 };
-inline constexpr std::size_t kReachFeatures = static_cast<std::size_t>(Reach::kCount_);
+inline constexpr std::size_t kReachFeatures = static_cast<std::size_t>(Reach::kFeatureCount);
 using ReachFeatures = std::array<double, kReachFeatures>;
 [[nodiscard]] std::string_view name(Reach feature);
 

@@ -51,6 +51,7 @@ Kind kind_of(core::NoticeKind kind) {
   switch (kind) {
     case core::NoticeKind::kFenced:
     case core::NoticeKind::kUnfenced:
+    case core::NoticeKind::kSchedule:
     case core::NoticeKind::kWire: return Kind::kFault;
     case core::NoticeKind::kPlan: return Kind::kPower;
     case core::NoticeKind::kRefusedCommand:
@@ -97,9 +98,11 @@ void Teller::see_happenings(const core::Event& event, const core::State& state,
     tell(at, Kind::kAgent, "the agent was told to stop");
   } else if (std::holds_alternative<core::ClockStepped>(event.body)) {
     const DurationNs by = state.wall_minus_agent - last_wall_minus_agent_;
+    const bool is_zone = by > -kSecond && by < kSecond;
     tell(at, Kind::kAgent,
-         by < 0 ? "the wall clock was set back by " + spoken(-by)
-                : "the wall clock was set forward by " + spoken(by));
+         is_zone  ? "local time changed, or a change of it came into sight"
+         : by < 0 ? "the wall clock was set back by " + spoken(-by)
+                  : "the wall clock was set forward by " + spoken(by));
   } else if (const auto* knob = std::get_if<core::PowerKnobSet>(&event.body)) {
     if (knob->outcome != power::KnobResult::kDone) {
       tell(at, Kind::kFault,

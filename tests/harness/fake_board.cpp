@@ -30,7 +30,7 @@ core::TaskSpec small_task(const std::string& name, DurationNs deadline, double t
 }
 
 FakeBoard::FakeBoard(core::CoreConfig given) : config(std::move(given)) {
-  tell(core::Booted{now_, config, now_, machine_boot, program});
+  tell(core::Booted{now_, config, now_, machine_boot, program, zone});
 }
 
 void FakeBoard::tell(core::EventBody body) { apply(std::move(body)); }
@@ -76,7 +76,7 @@ void FakeBoard::restart() {
   LAIRD_REQUIRE(back.digest() == state.digest(), "decoding must not change the state");
   state = std::move(back);
   exited = false;
-  tell(core::Booted{now_, config, now_, machine_boot, program});
+  tell(core::Booted{now_ + clock_off, config, now_, machine_boot, program, zone});
 }
 
 void FakeBoard::apply(core::EventBody body) {
@@ -159,6 +159,9 @@ void FakeBoard::carry_out(const core::Effect& command) {
       Process process;
       process.ref = c;
       process.name = task->spec.name;
+      if (!task->spec.run_of.empty() && b.trainers_.count(process.name) == 0) {
+        b.trainers_[process.name] = b.trainers_[task->spec.run_of];
+      }
       process.samples = b.checkpoints_[process.name];
       b.processes_[c.key] = process;
       if (b.trainers_[process.name].hang_on_start) return;

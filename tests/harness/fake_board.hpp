@@ -55,6 +55,13 @@ class FakeBoard {
   core::CoreConfig config;
   std::uint64_t machine_boot = 1;  // change it before restart(): the whole machine went down
   std::uint64_t program = 1;       // change it before restart(): the agent was upgraded
+  core::Zone zone;                 // what local time is
+  DurationNs clock_off = 0;        // of the wall clock against the agent's time
+  // The wall clock is set, and the agent notices.
+  void set_clock(DurationNs off) {
+    clock_off = off;
+    tell(core::ClockStepped{now_ + off, zone});
+  }
   std::vector<core::SendToPeer> sent;
   std::vector<core::Notice> notices;
   std::vector<core::Answer> answers;

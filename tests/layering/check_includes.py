@@ -23,7 +23,7 @@ FOLDER_SOURCES_MAX = 20
 # that fits a file is its room; a folder below it that is not listed belongs to it. Every source
 # outside tests/ and bench/ has a room.
 PLAIN = ["base", "json", "config"]
-CORE = ["agent/core/state", "agent/core/step", "agent/policies"]
+CORE = ["agent/core/calendar", "agent/core/state", "agent/core/step", "agent/policies"]
 MODELS = ["estimators/model", "consensus", "consensus/ledger", "power/model"]
 LAYERS = {
     "base": [],
@@ -42,6 +42,7 @@ LAYERS = {
     "consensus/voting": ["base", "consensus"],
     "consensus/ledger": ["base", "consensus", "consensus/voting"],
     "consensus/cotrain": ["base", "consensus"],
+    "consensus/titles": ["base", "consensus"],
     "power/model": PLAIN,
     "power/boards": PLAIN + ["power/model"],
     "power/readers": PLAIN + ["os", "power/model"],
@@ -60,21 +61,27 @@ LAYERS = {
     "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "models",
                                "trainer_protocol"],
     "trainers/export": PLAIN + ["datasets", "models", "os", "trainers/model"],
-    "trainers": PLAIN + ["cli", "datasets", "models", "os", "trainer_protocol", "trainers/export",
+    "trainers/average": PLAIN + ["os", "consensus/cotrain", "trainer_protocol", "trainers/model",
+                                 "trainers/session.hpp"],
+    "trainers": PLAIN + ["cli", "datasets", "models", "os", "trainer_protocol", "trainers/average", "trainers/export",
                          "trainers/model"],
     # Engines of models: a program by itself, which knows neither the agent nor the trainers.
     "promote": PLAIN + ["cli", "models", "os", "promote/shelf", "promote/tensorrt", "trainer_protocol"],
     "promote/shelf": PLAIN + ["os"],
     "promote/tensorrt": [],
     # The core: words and memory, then the steps. Policies see the words.
-    "agent/core/state": ["base", "agent/policies/policy.hpp"] + MODELS,
-    "agent/core/step": ["base", "agent/core/state", "agent/placement", "agent/policies"] + MODELS,
+    "agent/core/calendar": ["base"],  # windows of the week by local time
+    "agent/core/state": ["base", "agent/core/calendar", "agent/policies/policy.hpp"] + MODELS,
+    "agent/core/step": ["base", "agent/core/calendar", "agent/core/state", "agent/placement", "agent/policies"] + MODELS,
     "agent/policies": ["base", "agent/core/state", "agent/placement"] + MODELS,
     # What a task still needs, and what a board would make of a new one: below policies and steps.
     "agent/placement": PLAIN + ["agent/core/state", "estimators/model"],
     # Which board runs which task: what a plan is and whether it is one, then how it is found.
     "agent/placement/planner": ["base", "json"],
     "agent/placement/search": ["base", "agent/placement/planner"],
+    # What a fleet's boards publish, as an instance of the planner.
+    "agent/placement/fleet": ["base", "json", "agent/core/state", "agent/placement",
+                              "agent/placement/planner", "agent/placement/search"],
     # Why a task met or missed its deadline: for the agent and for who reads its journal.
     "agent/why": ["base", "json", "agent/core/state", "agent/core/step", "agent/placement"],
     # A recorded life, run again with other settings.
@@ -104,7 +111,7 @@ LAYERS = {
     "agent/fleet": PLAIN + ["os", "consensus", "mqtt/codec", "mqtt/sign", "mqtt/client",
                             "agent/agent.hpp",
                             "agent/core/state", "agent/core/step/time_sheet.hpp", "agent/commands",
-                            "agent/os", "agent/settings", "agent/view", "trainer_protocol"],
+                            "agent/os", "agent/placement", "power/model", "agent/settings", "agent/view", "trainer_protocol"],
     # What only a board can show, tried on it.
     "agent/selftest": PLAIN + ["os", "estimators/cuda", "power/model", "power/boards", "power/commands/commands.hpp",
                                "power/helper", "power/readers", "agent/os"],
@@ -135,9 +142,10 @@ LAYERS = {
     "control/doctor": PLAIN + ["mqtt/codec", "mqtt/sign", "mqtt/client", "control/fleet",
                                "control/screen"],
     "control/commands": PLAIN + ["cli", "mqtt/codec", "mqtt/sign", "agent/replay", "agent/why", "agent/core/step/step.hpp",
+                                 "agent/placement/fleet",
                                  "agent/settings", "control/fleet", "control/screen",
                                "control/provision", "control/doctor", "os/child_process.hpp", "os/fd.hpp",
-                               "os/whole_file.hpp", "control/whatif/whatif_command.hpp"],
+                               "os/whole_file.hpp", "control/plan", "control/whatif/whatif_command.hpp"],
     # The files of a report: which journals, where to, how far.
     "control/report": PLAIN + ["cli", "os", "agent/replay", "agent/journal/file_names.hpp",
                                "agent/core/state", "control/commands/commands.hpp",
@@ -147,17 +155,22 @@ LAYERS = {
     "control/whatif": PLAIN + ["power/boards", "power/model", "agent/replay", "agent/whatif",
                                "control/commands/commands.hpp", "control/fleet/exit.hpp",
                                "control/report", "control/screen", "report", "report/story"] + CORE,
+    # A fleet's plan, and where a new task should go.
+    "control/plan": PLAIN + ["cli", "plot", "power/boards", "power/model", "agent/settings",
+                             "agent/placement/fleet", "agent/placement/planner",
+                             "agent/placement/search", "control/fleet", "control/screen"],
     # The live page: what it is made of is pure, the server and the orders are not.
     "control/serve": PLAIN + ["http", "os", "plot", "mqtt/codec", "agent/settings/listen_address.hpp",
                               "control/commands/commands.hpp", "control/fleet", "control/screen",
                               "report/story/series.hpp"],
-    "control": ["cli", "control/commands", "control/fleet", "os/process_end.hpp"],
+    "control": ["cli", "control/commands", "control/fleet", "control/plan", "os/process_end.hpp"],
     "packaging": [],  # names the mains of the agent and of lairctl
     # Experiments: the core and the models, never the agent's processes.
     "lab": PLAIN + ["cli", "datasets", "os", "plot", "estimators/model", "consensus", "consensus/voting",
-                    "consensus/ledger", "consensus/cotrain", "mqtt/codec", "power/model",
+                    "consensus/ledger", "consensus/cotrain", "consensus/titles", "mqtt/codec", "power/model",
                     "power/boards", "power/readers", "power/report", "agent/placement",
-                    "agent/placement/planner", "agent/placement/search", "agent/replay",
+                    "agent/placement/fleet", "agent/placement/planner", "agent/placement/search",
+                    "agent/replay",
                     "report/story/share_watch.hpp"] + CORE,
 }
 

@@ -73,7 +73,9 @@ struct EventWords {
   }
   void operator()(const Ticked&) {}
   void operator()(const ShutdownRequested&) {}
-  void operator()(const ClockStepped& e) { line.add("wall_ns", e.wall_ns); }
+  void operator()(const ClockStepped& e) {
+    line.add("wall_ns", e.wall_ns).add("offset_s", e.zone.offset / kSecond);
+  }
   void operator()(const Submitted& e) {
     line.add("request", e.request).add("name", e.spec.name).add("trainer", e.spec.trainer);
   }
@@ -95,6 +97,10 @@ struct EventWords {
     line.add("request", e.request).add("task", e.task).add("deadline_add", e.deadline_add);
     line.add("deadline_after", e.deadline_after).add("deadline_wall", e.deadline_wall);
     line.add("weight_milli", e.weight_milli);
+    if (!e.window.wanted()) return;
+    std::string every = text_of(e.window);
+    every.replace(every.find(' '), 1, ",");  // one word
+    line.add("every", every);
   }
   void operator()(const RemoveRequested& e) { line.add("request", e.request).add("task", e.task); }
   void operator()(const GroupNoted& e) { line.process(e).add("note", e.note); }
@@ -197,6 +203,7 @@ std::string_view name(NoticeKind kind) {
     case NoticeKind::kDrain: return "drain";
     case NoticeKind::kConfig: return "config";
     case NoticeKind::kWire: return "wire";
+    case NoticeKind::kSchedule: return "schedule";
   }
   return "?";
 }

@@ -40,7 +40,7 @@ void SendToPeer::archive(Archive& ar) {
 }
 
 void Notice::archive(Archive& ar) {
-  ar.bounded(kind, NoticeKind::kWire);
+  ar.bounded(kind, NoticeKind::kSchedule);
   ar.text(text, kReasonBytesMax);
 }
 

@@ -79,7 +79,8 @@ enum class NoticeKind : std::uint8_t {
   kRefusedCommand,
   kDrain,
   kConfig,
-  kWire  // a peer speaks another version of the wire form
+  kWire,     // a peer speaks another version of the wire form
+  kSchedule  // a recurring task missed a window
 };
 struct Notice {  // something people should hear of
   NoticeKind kind = NoticeKind::kPlan;

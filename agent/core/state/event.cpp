@@ -43,6 +43,12 @@ void Booted::archive(Archive& ar) {
   ar(machine_ns);
   ar(machine_boot);
   if (ar.since(3)) ar(program);
+  if (ar.since(6)) ar(zone);
+}
+
+void ClockStepped::archive(Archive& ar) {
+  ar(wall_ns);
+  if (ar.since(6)) ar(zone);
 }
 
 void Submitted::archive(Archive& ar) {
@@ -68,6 +74,7 @@ void RemoveRequested::archive(Archive& ar) { archive_request(ar, request, task);
 void EditRequested::archive(Archive& ar) {
   archive_request(ar, request, task);
   ar(deadline_add, deadline_after, deadline_wall, weight_milli);
+  if (ar.since(6)) ar(window);
 }
 
 void TrainerReady::archive(Archive& ar) {

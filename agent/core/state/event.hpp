@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/core/calendar/window.hpp"
 #include "agent/core/state/fleet.hpp"
 #include "agent/core/state/power.hpp"
 #include "agent/core/state/task.hpp"
@@ -62,14 +63,16 @@ struct Booted {
   TimeNs machine_ns = 0;           // the machine's own clock: since its boot, sleep included
   std::uint64_t machine_boot = 0;  // names that boot; 0: not known
   std::uint64_t program = 0;       // names the build of the agent; 0: not known
+  Zone zone{};                     // what local time is
   void archive(Archive& ar);
 };
 struct Ticked {  // a timer the core asked for went off
   void archive(Archive&) {}
 };
-struct ClockStepped {  // the wall clock jumped against the agent's own time
+struct ClockStepped {  // the wall clock jumped against the agent's own time, or the zone is another
   TimeNs wall_ns = 0;
-  void archive(Archive& ar) { ar(wall_ns); }
+  Zone zone{};
+  void archive(Archive& ar);
 };
 struct Submitted {
   std::uint64_t request = 0;  // pairs the answer with the asker
@@ -181,6 +184,7 @@ struct EditRequested {
   DurationNs deadline_after = 0;  // so long from now
   TimeNs deadline_wall = 0;
   std::uint32_t weight_milli = 0;  // 0: as it is
+  WeeklyWindow window{};           // of a recurring task; none: as it is
   void archive(Archive& ar);
 };
 // Puts a task away that is over.

@@ -14,6 +14,7 @@ inline constexpr std::size_t kTasksEndedKept =
 inline constexpr std::size_t kLanesMax = 8;
 inline constexpr std::size_t kTrainersMax = 64;  // names on the allow-list
 inline constexpr std::size_t kNameBytesMax = 32;
+inline constexpr std::size_t kRecurringMax = 64;
 inline constexpr std::size_t kParamsBytesMax = 16 * 1024;
 inline constexpr std::size_t kReasonBytesMax = 240;
 inline constexpr std::size_t kPromoteLimitsBytesMax = 256;

@@ -4,6 +4,32 @@
 
 namespace laird::core {
 
+std::string_view name(RecurringState state) {
+  switch (state) {
+    case RecurringState::kScheduled: return "scheduled";
+    case RecurringState::kPaused: return "paused";
+    case RecurringState::kCancelled: return "cancelled";
+  }
+  return "unknown";
+}
+
+void Recurring::archive(Archive& ar) {
+  ar(key);
+  ar(spec);
+  ar.bounded(state, RecurringState::kCancelled);
+  ar.text(reason, kReasonBytesMax);
+  ar(accepted_at, last_day, due_wall, waiting, back_since, runs, missed, missed_wall);
+  ar.text(missed_why, kReasonBytesMax);
+  ar(run, model_of, submitted_digest);
+}
+
+bool Recurring::fits_limits() const {
+  constexpr LocalDay kDayMax = kTimeMax / kDay;
+  return spec.every.window.wanted() && spec.every.window.fits_limits() &&
+         spec.name.size() <= kRecurringNameBytesMax && is_instant(accepted_at) &&
+         is_instant(back_since) && last_day >= -kDayMax && last_day <= kDayMax;
+}
+
 void Lane::archive(Archive& ar) {
   ar(config);
   ar.sequence(running, kTasksLiveMax);
@@ -39,8 +65,21 @@ const Task* State::find_named(std::string_view task) const {
   return nullptr;
 }
 
+Recurring* State::find_recurring(std::string_view task) {
+  for (Recurring& r : recurring) {
+    if (r.spec.name == task) return &r;
+  }
+  return nullptr;
+}
+
+const Recurring* State::find_recurring(std::string_view task) const {
+  return const_cast<State*>(this)->find_recurring(task);
+}
+
 bool State::had_name(std::string_view task) const {
-  const auto named = [task](const Task& t) { return t.spec.name == task; };
+  const auto named = [task](const Task& t) {
+    return t.spec.name == task || t.spec.folder() == task;
+  };
   return std::any_of(live.begin(), live.end(), named) ||
          std::any_of(ended.begin(), ended.end(), [&](const Part<Task>& t) { return named(*t); });
 }
@@ -98,6 +137,10 @@ void State::archive(Archive& ar) {
     }
   }
   if (policy != nullptr) policy->archive(ar);
+  if (ar.since(6)) {
+    ar(zone);
+    ar.sequence(recurring, kRecurringMax);
+  }
 }
 
 std::uint64_t State::digest() {
@@ -166,6 +209,10 @@ Status check_snapshot(const State& state) {
     return corrupt("times are off");
   }
   if (!state.power.fits_limits()) return corrupt("caps are beyond the limits");
+  if (!state.zone.fits_limits()) return corrupt("local time is off");
+  for (const Recurring& r : state.recurring) {
+    if (!r.fits_limits() || r.key >= state.next_key) return corrupt("recurring tasks are off");
+  }
   if (state.policy != nullptr) {
     LAIRD_TRY(check_config(state.config));
     if (state.lanes.size() != state.config.lanes.size())

@@ -10,6 +10,7 @@
 
 #include "agent/core/state/event.hpp"
 #include "agent/core/state/fleet.hpp"
+#include "agent/core/state/recurring.hpp"
 #include "agent/core/state/task.hpp"
 #include "agent/policies/policy.hpp"
 #include "base/archive.hpp"
@@ -59,6 +60,8 @@ struct State {
   bool draining = false;               // takes no new tasks
   DurationNs agent_minus_machine = 0;  // agent time = the machine's clock + this
   Fleet fleet;
+  Zone zone;                         // what local time is
+  std::vector<Recurring> recurring;  // ascending by key
 
   State() = default;
   State(State&&) = default;
@@ -69,7 +72,9 @@ struct State {
   [[nodiscard]] const Task* find_named(
       std::string_view task) const;  // live first, then ended; the newest
   [[nodiscard]] const Task* find_any(TaskKey key) const;
-  // Some task, put away or not, has or had this name.
+  [[nodiscard]] Recurring* find_recurring(std::string_view task);
+  [[nodiscard]] const Recurring* find_recurring(std::string_view task) const;
+  // Some task, put away or not, has or had this name, or its folder.
   [[nodiscard]] bool had_name(std::string_view task) const;
   [[nodiscard]] std::int64_t memory_used_bytes() const;
   // Nothing is left on it, tasks or shares: it can be switched off.

@@ -172,6 +172,10 @@ void TaskSpec::archive(Archive& ar) {
     ar(promote);
     ar.text(promotes, kNameBytesMax);
   }
+  if (ar.since(6)) {
+    ar(every);
+    ar.text(run_of, kNameBytesMax);
+  }
 }
 
 bool TaskSpec::same_as(const TaskSpec& other) const {
@@ -211,6 +215,7 @@ void Task::archive(Archive& ar) {
   } else {
     busy_heard_ns = busy_ns;
   }
+  if (ar.since(6)) ar(warm_from);
 }
 
 bool is_to_be_promoted(const Task& task) {

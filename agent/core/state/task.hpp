@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/core/calendar/window.hpp"
 #include "agent/core/state/limits.hpp"
 #include "agent/core/state/promotion.hpp"
 #include "agent/core/state/time_sheet.hpp"
@@ -39,6 +40,16 @@ inline constexpr std::uint32_t kWeightMilliMax = 100'000;
   return milli >= kWeightMilliMin && milli <= kWeightMilliMax;
 }
 
+// When a task is to be done again (recurring.hpp), and what each run of it begins with.
+struct EverySpec {
+  WeeklyWindow window;      // none: it is done once
+  bool warm_start = false;  // with the model of the run before it
+  void archive(Archive& ar) {
+    ar(window);
+    ar(warm_start);
+  }
+};
+
 // What the submitter asked for; after acceptance only an edit changes it.
 struct TaskSpec {
   std::string name;
@@ -61,12 +72,21 @@ struct TaskSpec {
   PromoteSpec promote;  // what is to follow when it has succeeded
   std::string
       promotes;  // of a promotion: the task whose model it promotes, in whose folder it works
+  EverySpec every;
+  std::string run_of;  // of a run of a recurring task, and of its promotion: that task
 
   [[nodiscard]] double weight() const { return static_cast<double>(weight_milli) / 1000.0; }
   void archive(Archive& ar);
   [[nodiscard]] bool same_as(const TaskSpec& other) const;
-  // The name of the folder that its trainer works in.
-  [[nodiscard]] const std::string& folder() const { return promotes.empty() ? name : promotes; }
+  // The name of the folder that its trainer works in, which is also that of its model. All runs of
+  // a recurring task have one.
+  [[nodiscard]] const std::string& folder() const {
+    return !run_of.empty() ? run_of : promotes.empty() ? name : promotes;
+  }
+  // The name of the file that takes what its trainer prints.
+  [[nodiscard]] std::string log_name() const {
+    return promotes.empty() ? folder() : promotion_name(folder());
+  }
 };
 
 // The life of a task. A state says whether a trainer process exists and what it is doing.
@@ -181,9 +201,10 @@ struct Task {
   Promotion promotion;  // of a promotion, once it is known
   // Of the spec as it was submitted, once an edit changed it; 0: it is as it was submitted.
   std::uint64_t submitted_digest = 0;
-  bool fresh = false;    // it took the name of an earlier one, whose checkpoints are not its own
-  bool removed = false;  // put away by an operator: nobody is shown it, and its name is free
-  TaskKey recalled = 0;  // the earlier run that its forecast began from; 0: none
+  bool fresh = false;     // it took the name of an earlier one, whose checkpoints are not its own
+  bool removed = false;   // put away by an operator: nobody is shown it, and its name is free
+  TaskKey recalled = 0;   // the earlier run that its forecast began from; 0: none
+  TaskKey warm_from = 0;  // the earlier run whose model it begins with; 0: none
 
   // Its trainer finds nothing in its folder: the task is new, and what is there is another's.
   [[nodiscard]] bool begins_afresh() const { return fresh && restore_ns == 0; }

@@ -6,15 +6,15 @@
 namespace laird::core {
 namespace {
 
-std::uint64_t digest_of_spec(TaskSpec spec) {
+std::string after_name(std::string_view by) { return by.empty() ? "an operator" : std::string(by); }
+
+}  // namespace
+
+std::uint64_t Stepper::digest_of_spec(TaskSpec spec) {
   Archive ar = Archive::hasher();
   ar(spec);
   return ar.digest();
 }
-
-std::string after_name(std::string_view by) { return by.empty() ? "an operator" : std::string(by); }
-
-}  // namespace
 
 // Whether the submission asks for what the known task was accepted with.
 bool Stepper::is_same_submission(const Task& known, const TaskSpec& spec) {
@@ -25,6 +25,7 @@ bool Stepper::is_same_submission(const Task& known, const TaskSpec& spec) {
 // Makes room for a new task of this name: one that is not over is cancelled, and its trainer ends
 // before the new one's begins (`folder_is_free`).
 void Stepper::give_way(const TaskSpec& spec) {
+  drop_recurring(spec.name, "replaced by " + after_name(by_));
   for (Task& task : s_.live) {
     if (task.spec.name != spec.name || task.outcome != Outcome::kNone) continue;
     decide(task, Outcome::kCancelled, "replaced by " + after_name(by_));
@@ -39,6 +40,11 @@ bool Stepper::folder_is_free(const Task& task) const {
 }
 
 void Stepper::on(const EditRequested& e) {
+  if (Recurring* r = s_.find_recurring(e.task)) return edit_recurring(*r, e);
+  if (e.window.wanted()) {
+    return refuse(e.request, Code::kInvalid,
+                  "'" + e.task + "' is no recurring task; submit it with \"every\"");
+  }
   Task* task = undecided(e.request, e.task);
   if (task == nullptr) return;
   TaskSpec edited = task->spec;
@@ -68,6 +74,7 @@ void Stepper::on(const EditRequested& e) {
 }
 
 void Stepper::on(const RemoveRequested& e) {
+  if (const Recurring* r = s_.find_recurring(e.task)) return remove_recurring(*r, e.request);
   const Task* live = live_named(e.task);
   if (live != nullptr || is_being_promoted(e.task)) {
     refuse(e.request, Code::kRefused, "it is not over yet; `lairctl cancel` ends it");

@@ -82,6 +82,7 @@ void Stepper::sweep_ended() {
       }
     }
     std::erase(s_.wanted, task.key);
+    note_run(task);
     if (s_.ended.size() == kTasksEndedKept) s_.ended.erase(s_.ended.begin());
     s_.ended.push_back(task);
     if (is_to_be_promoted(task)) promotions.push_back(make_promotion(task));

@@ -71,6 +71,7 @@ Task Stepper::make_promotion(const Task& parent) {
   task.spec.name = promotion_name(parent.spec.name);
   task.spec.trainer = kPromoter;
   task.spec.promotes = parent.spec.name;
+  task.spec.run_of = parent.spec.run_of;
   // How far the model had come tells the promoter whether the files it finds are of that model.
   task.spec.params = "{\"samples\":" + std::to_string(parent.samples) +
                      ",\"limits\":" + parent.spec.promote.limits + "}";

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "agent/core/step/stepper.hpp"
+#include "base/duration.hpp"
 
 namespace laird::core {
 namespace {
@@ -82,7 +83,8 @@ Status Stepper::check_admission(const TaskSpec& spec) const {
 Status admits(const State& state, const TaskSpec& spec) {
   Effects none;
   // Only reads: the stepper wants a state it may change, and does not.
-  return Stepper(const_cast<State&>(state), none).check_admission(spec);
+  const Stepper stepper(const_cast<State&>(state), none);
+  return spec.every.window.wanted() ? stepper.check_recurring(spec) : stepper.check_admission(spec);
 }
 
 namespace {
@@ -100,14 +102,63 @@ constexpr std::uint32_t kRecalledPointsMin = 6;
     if (task.spec.trainer != spec.trainer || !task.spec.promotes.empty()) continue;
     if (task.forecast.trace().size() < kRecalledPointsMin) continue;
     if (task.spec.params == spec.params) return &task;
-    if (named == nullptr && task.spec.name == spec.name) named = &task;
+    const bool of_one = !spec.run_of.empty() && task.spec.run_of == spec.run_of;
+    if (named == nullptr && (task.spec.name == spec.name || of_one)) named = &task;
   }
   return named;
 }
 
+// A chance that is worth a word to whoever submits.
+constexpr double kDoubtful = 0.05;
+
+// What earlier tasks on this board say against a new one, for its submitter; empty when nothing
+// does. It is accepted all the same: they were other tasks.
+[[nodiscard]] std::string doubts_of(const State& state, const Task& task) {
+  DurationNs start = 0;  // the shortest of its trainer's
+  const auto look_at = [&](const Task& other) {
+    if (other.spec.trainer != task.spec.trainer || other.restore_ns <= 0) return;
+    start = start == 0 ? other.restore_ns : std::min(start, other.restore_ns);
+  };
+  for (const Task& other : state.live) look_at(other);
+  for (const Task& other : state.ended) look_at(other);
+  const DurationNs left = task.deadline_at - state.now;
+  if (start > left) {
+    return "; but its deadline is in " + spoken(left) + ", and trainer '" + task.spec.trainer +
+           "' took at least " + spoken(start) + " to start here";
+  }
+  const Task* earlier = state.find_any(task.recalled);
+  if (earlier == nullptr || earlier->rate <= 0.0 || task.spec.target_loss <= 0.0) return "";
+  const double samples = earlier->rate * seconds(left);
+  const double chance = task.forecast.probability_below(task.spec.target_loss, samples,
+                                                        static_cast<double>(task.planned_samples));
+  if (chance >= kDoubtful) return "";
+  return "; but by the earlier run '" + earlier->spec.name +
+         "' it reaches its target in time with less than 5%";
+}
+
 }  // namespace
 
+TaskKey Stepper::add_task(TaskSpec spec, bool fresh) {
+  Task task;
+  task.key = s_.next_key++;
+  task.spec = std::move(spec);
+  task.fresh = fresh;
+  task.accepted_at = s_.now;
+  task.state_since = s_.now;
+  task.planned_samples = task.spec.planned_samples;
+  task.deadline_at = deadline_of(task.spec, s_.now);
+  if (const Task* earlier = earlier_run(s_, task.spec)) {
+    task.recalled = earlier->key;
+    task.forecast.recall(earlier->forecast.trace());
+  }
+  const TaskKey key = task.key;
+  s_.live.push_back(std::move(task));
+  out_.push_back({TaskChanged{key, TaskState::kQueued, Outcome::kNone}});
+  return key;
+}
+
 void Stepper::on(const Submitted& e) {
+  if (answer_known_recurring(e)) return;
   // The same submission again (a retry, or a config read at every start) is answered as the first
   // one was, and starts nothing.
   const Task* known = s_.find_named(e.spec.name);
@@ -126,29 +177,21 @@ void Stepper::on(const Submitted& e) {
     answer(e.request, known->key, "known already: " + how);
     return;
   }
-  if (const Status ok = check_admission(e.spec); !ok) {
+  const bool recurs = e.spec.every.window.wanted();
+  const Status ok = recurs ? check_recurring(e.spec) : check_admission(e.spec);
+  if (!ok) {
     refuse(e.request, ok.error().code, ok.error().context);
     return;
   }
   give_way(e.spec);
-  Task task;
-  task.key = s_.next_key++;
-  task.spec = e.spec;
-  task.fresh = s_.had_name(e.spec.name);
-  task.accepted_at = s_.now;
-  task.state_since = s_.now;
-  task.planned_samples = e.spec.planned_samples;
-  task.deadline_at = deadline_of(e.spec, s_.now);
-  if (const Task* earlier = earlier_run(s_, task.spec)) {
-    task.recalled = earlier->key;
-    task.forecast.recall(earlier->forecast.trace());
-  }
-  s_.live.push_back(std::move(task));
-  out_.push_back({TaskChanged{s_.live.back().key, TaskState::kQueued, Outcome::kNone}});
-  answer(e.request, s_.live.back().key, "accepted");
+  if (recurs) return accept_recurring(e);
+  const bool fresh = s_.had_name(e.spec.name);
+  const TaskKey key = add_task(e.spec, fresh);
+  answer(e.request, key, "accepted" + doubts_of(s_, *s_.find_live(key)));
 }
 
 void Stepper::on(const CancelRequested& e) {
+  if (Recurring* r = s_.find_recurring(e.task)) return cancel_recurring(*r, e.request);
   Task* task = live_named(e.task);
   if (task == nullptr || task->outcome != Outcome::kNone) {
     const Task* known = s_.find_named(e.task);
@@ -183,6 +226,7 @@ Task* Stepper::undecided(std::uint64_t request, const std::string& name) {
 }
 
 void Stepper::on(const PauseRequested& e) {
+  if (Recurring* r = s_.find_recurring(e.task)) return pause_recurring(*r, e.request);
   Task* task = undecided(e.request, e.task);
   if (task == nullptr) return;
   if (task->state == TaskState::kPaused || task->state == TaskState::kPausing) {
@@ -202,6 +246,7 @@ void Stepper::on(const PauseRequested& e) {
 }
 
 void Stepper::on(const ResumeRequested& e) {
+  if (Recurring* r = s_.find_recurring(e.task)) return resume_recurring(*r, e.request);
   Task* task = undecided(e.request, e.task);
   if (task == nullptr) return;
   if (!is_listed(task->state, Trigger::kResume)) {

@@ -1,6 +1,7 @@
 #include "agent/core/step/step.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "agent/core/step/stepper.hpp"
 #include "agent/core/step/time_sheet.hpp"
@@ -14,6 +15,8 @@ void Stepper::on(const Booted& e) {
   const bool agent_died = !s_.shutting_down && e.machine_boot == s_.fleet.machine_boot;
   s_.booted_at = s_.now;
   s_.wall_minus_agent = e.wall_ns - s_.now;
+  s_.zone = e.zone;
+  look_at_calendar_again();
   s_.shutting_down = false;
   s_.exit_sent = false;
   s_.wake_at = kNever;
@@ -59,6 +62,8 @@ void Stepper::on(const Booted& e) {
 
 void Stepper::on(const ClockStepped& e) {
   s_.wall_minus_agent = e.wall_ns - s_.now;
+  s_.zone = e.zone;
+  look_at_calendar_again();
   for (Task& task : s_.live) task.deadline_at = deadline_of(task.spec, task.accepted_at);
 }
 
@@ -105,6 +110,7 @@ void Stepper::apply(const Event& event) {
   fleet_tick();
   expire_all();
   sweep_ended();
+  follow_calendar();
   govern();
   schedule();
   note_held_back();
@@ -120,6 +126,7 @@ Status admissible(const State& state, const Event& event) {
   if (!is_instant(event.at)) return fail(Code::kCorrupt, "an event is of no possible time");
   if (const auto* stepped = std::get_if<ClockStepped>(&event.body)) {
     if (!is_instant(stepped->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
+    if (!stepped->zone.fits_limits()) return fail(Code::kCorrupt, "a local time that cannot be");
   }
   if (const auto* changed = std::get_if<BudgetChanged>(&event.body)) {
     LAIRD_TRY(check_fleet_budget(changed->budget));
@@ -136,6 +143,7 @@ Status admissible(const State& state, const Event& event) {
     return {};
   }
   if (!is_instant(booted->wall_ns)) return fail(Code::kCorrupt, "a wall clock that cannot be");
+  if (!booted->zone.fits_limits()) return fail(Code::kCorrupt, "a local time that cannot be");
   LAIRD_TRY(policies::make_policy(booted->config.policy));
   return check_config(booted->config);
 }
@@ -152,12 +160,32 @@ namespace {
                                             : "'" + earlier->spec.name + "' (task " +
                                                   std::to_string(task.recalled) + ")";
   return "; the earlier run " + of + " has " +
-         std::to_string(static_cast<int>(100.0 * part + 0.5)) + "% of its forecast";
+         std::to_string(std::lround(100.0 * part)) + "% of its forecast";
 }
 
 }  // namespace
 
+std::string explain(const State& state, const Recurring& r) {
+  std::string out = std::string(name(r.state)) + ": every " + text_of(r.spec.every.window);
+  if (!r.reason.empty()) out += " (" + r.reason + ")";
+  if (!r.is_over() && !r.waiting && r.due_wall != kNever && r.state == RecurringState::kScheduled) {
+    out += r.back_since != 0 ? "; the clock is before its last window, and may be wrong"
+                             : "; next run " + local_text(state.zone, r.due_wall);
+  }
+  out += "; runs: " + std::to_string(r.runs);
+  if (const Task* run = state.find_any(r.run)) {
+    out += ", the last '" + run->spec.name + "': " +
+           std::string(run->outcome == Outcome::kNone ? name(run->state) : name(run->outcome));
+  }
+  if (r.missed > 0) {
+    out += "; missed windows: " + std::to_string(r.missed) + ", the last " +
+           local_text(state.zone, r.missed_wall) + ": " + r.missed_why;
+  }
+  return out;
+}
+
 Result<std::string> explain(const State& state, std::string_view task) {
+  if (const Recurring* r = state.find_recurring(task)) return explain(state, *r);
   const Task* found = state.find_named(task);
   if (found == nullptr) return fail(Code::kNotFound, "no task '" + std::string(task) + "'");
   if (found->state == TaskState::kEnded) {

@@ -25,6 +25,9 @@ void step(State& state, const Event& event, Effects& out);
 // Whether the board would take the task now, and why not.
 [[nodiscard]] Status admits(const State& state, const TaskSpec& spec);
 
+// A recurring task in words: its windows, the next run, what came of the last, what was missed.
+[[nodiscard]] std::string explain(const State& state, const Recurring& recurring);
+
 // The numbers behind the last decision about a task, in words.
 [[nodiscard]] Result<std::string> explain(const State& state, std::string_view task);
 

@@ -24,10 +24,14 @@ class Stepper {
   // Names and edits (edits.cpp).
   void on(const EditRequested& e);
   void on(const RemoveRequested& e);
+  [[nodiscard]] static std::uint64_t digest_of_spec(TaskSpec spec);
   [[nodiscard]] static bool is_same_submission(const Task& known, const TaskSpec& spec);
   void give_way(const TaskSpec& spec);
   // No trainer of another task works in the folder that this one's will.
   [[nodiscard]] bool folder_is_free(const Task& task) const;
+
+  // Recurring tasks (recurring.cpp).
+  [[nodiscard]] Status check_recurring(const TaskSpec& spec) const;
 
   // Trainers (trainers.cpp).
   void on(const TrainerReady& e);
@@ -103,6 +107,25 @@ class Stepper {
   void make_room();
   [[nodiscard]] TimeNs overrun_at(const Lane& lane) const;
 
+  // Recurring tasks (recurring.cpp).
+  [[nodiscard]] bool answer_known_recurring(const Submitted& e);
+  void accept_recurring(const Submitted& e);
+  std::string end_runs(std::string_view recurring, const std::string& why);
+  void drop_recurring(std::string_view task, const std::string& why);
+  void cancel_recurring(Recurring& r, std::uint64_t request);
+  void pause_recurring(Recurring& r, std::uint64_t request);
+  void resume_recurring(Recurring& r, std::uint64_t request);
+  void edit_recurring(Recurring& r, const EditRequested& e);
+  void remove_recurring(const Recurring& r, std::uint64_t request);
+  [[nodiscard]] std::string hindrance_of(const Recurring& r, const TaskSpec& run) const;
+  [[nodiscard]] bool begin_run(Recurring& r, const Window& window);
+  void look_at(Recurring& r, TimeNs wall);
+  void tell_missed(Recurring& r, std::uint64_t missed);
+  void follow_calendar();
+  void look_at_calendar_again();
+  [[nodiscard]] TimeNs calendar_due_at() const;
+  void note_run(const Task& task);
+
   // The fleet (fleet_step.cpp).
   void boot_fleet(const Booted& e);
   void found_or_join(bool seen_before);
@@ -138,6 +161,8 @@ class Stepper {
   [[nodiscard]] bool continue_turn(std::uint32_t index);
   [[nodiscard]] std::uint32_t quota_of(const Lane& lane, std::uint32_t share_ppm) const;
 
+  // Accepts a task that passed; gives its key.
+  TaskKey add_task(TaskSpec spec, bool fresh);
   void answer(std::uint64_t request, TaskKey key, std::string text);
   void refuse(std::uint64_t request, Code code, std::string text);
   [[nodiscard]] Task* live_named(std::string_view task);

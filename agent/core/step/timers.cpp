@@ -134,6 +134,7 @@ void Stepper::set_wake() {
     if (!lane.running.empty()) wake = std::min(wake, overrun_at(lane));
   }
   if (!s_.exit_sent) wake = std::min(wake, s_.fleet.tick_at);
+  wake = std::min(wake, calendar_due_at());
   if (wake == s_.wake_at) return;
   s_.wake_at = wake;
   out_.push_back({WakeAt{wake}});

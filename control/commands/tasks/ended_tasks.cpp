@@ -8,6 +8,7 @@
 
 #include "base/natural_order.hpp"
 #include "config/units.hpp"
+#include "control/commands/board_pages.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/local_client.hpp"
 #include "control/screen/output.hpp"
@@ -18,7 +19,6 @@ namespace {
 using json::Kind;
 using json::Value;
 
-constexpr int kPagesMax = 64;
 // More than a board keeps: bounds what one that misbehaves can make lairctl hold.
 constexpr std::size_t kPerBoardMax = 1024;
 
@@ -84,29 +84,12 @@ struct Answered {
                                           std::int64_t since_ms, DurationNs timeout) {
   Answered out;
   std::map<std::string, std::set<std::int64_t>> known;
-  std::map<std::string, Value> next;
-  for (const std::string& board : boards) next[board] = body_of(since_ms);
-  for (int page = 0; page < kPagesMax && !next.empty(); ++page) {
-    std::vector<SentCommand> sent;
-    for (const auto& [board, body] : next) {
-      auto one = client.send(board, "get", body, timeout);
-      LAIRD_TRY(one);
-      sent.push_back(std::move(*one));
-    }
-    client.wait(after(timeout), [&] { return client.replies_to(sent).size() == sent.size(); });
-    std::map<std::string, Value> further;
-    for (const auto& [board, reply] : client.replies_to(sent)) {
-      if (exit_code_of(reply) != 0) {
-        static_cast<void>(show(reply));
-        continue;
-      }
-      out.boards.insert(board);
-      if (auto before = take(board, reply.data, known[board], out.rows)) {
-        further[board] = body_of(since_ms).set("before_task", std::move(*before));
-      }
-    }
-    next = std::move(further);
-  }
+  auto asked = ask_pages(client, boards, body_of(since_ms), "before_task", timeout,
+                         [&](const std::string& board, const Value& data) {
+                           return take(board, data, known[board], out.rows);
+                         });
+  LAIRD_TRY(asked);
+  out.boards = std::move(asked->told);
   return out;
 }
 

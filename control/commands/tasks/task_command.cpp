@@ -75,14 +75,16 @@ int on_task(const Reach& reach, const std::string& verb, const std::string& task
 struct Edits {
   std::string deadline;
   double weight = 0.0;  // 0: as it is
+  std::string every;
 };
 
 int edit(const Reach& reach, const std::string& task, const Edits& edits) {
   Value body = Value::object();
   if (!edits.deadline.empty()) body.set("deadline", edits.deadline);
   if (edits.weight > 0.0) body.set("weight", edits.weight);
+  if (!edits.every.empty()) body.set("every", edits.every);
   if (body.members().empty()) {
-    return complain({Code::kInvalid, "nothing to change; give --deadline or --weight"});
+    return complain({Code::kInvalid, "nothing to change; give --deadline, --weight or --every"});
   }
   return on_task(reach, "edit", task, body);
 }
@@ -100,6 +102,8 @@ void add_edit(cli::Command& app, int& code) {
                       "+2h: later by that; 2h: from now; or 2027-01-31T18:00:00Z");
   command->add_option("--weight", edits->weight, "What its success is worth, 0.1 to 100")
       ->check(cli::range(0.1, 100.0));
+  command->add_option("--every", edits->every,
+                      "Other windows for a task that recurs: \"22:00-06:00 daily\"");
   command->add_option("--node", reach->node,
                       "The board that has it (default: the one whose topics name it)");
   command->add_flag("--all", reach->all,

@@ -67,6 +67,7 @@ function tellTask(t) {
   say('share of its lane', percent(t.share));
   say('energy', t.energy_j === undefined ? 'not metered' : figures(t.energy_j) + ' J');
   if (t.boards) say('trained by', plural(t.boards, 'board'));
+  if (t.group) say('group', t.group);
 }
 
 function tellBoard(b) {
@@ -217,12 +218,18 @@ function sure(question, word, danger) {
     title.id = 'confirm-title';
     const note = tag('p', '', 'It is signed with the key of ' + fleet.operator + '.');
     const actions = tag('div', 'actions');
-    let yes = false;
-    const go = button(word, () => { yes = true; dialog.close(); }, danger);
-    const leave = button('Leave it', () => dialog.close());
+    // A dialog tells of its closing a moment later, when the next question may already stand in it.
+    const closed = () => { if (!dialog.open) settle(false); };
+    const settle = (yes) => {
+      dialog.removeEventListener('close', closed);
+      done(yes);
+      dialog.close();
+    };
+    const go = button(word, () => settle(true), danger);
+    const leave = button('Leave it', () => settle(false));
     actions.append(leave, go);
     dialog.replaceChildren(title, note, actions);
-    dialog.addEventListener('close', () => done(yes), { once: true });
+    dialog.addEventListener('close', closed);
     dialog.showModal();
     leave.focus();
   });

@@ -32,6 +32,31 @@ class Control(unittest.TestCase):
             self.assertTrue(err.startswith("lairctl: "), err)
         return out
 
+    def test_a_tasks_file_is_checked_by_its_trainer_too(self):
+        def check(task, *more):
+            done = subprocess.run([LAIRD, "check", self.task_file(task), *more], text=True,
+                                  capture_output=True, timeout=60, check=False)
+            return done.returncode, done.stdout + done.stderr
+        task = synthetic_task("t")
+        code, said = check(task)
+        self.assertEqual((code, "valid task" in said, "note" in said), (0, True, False), said)
+        code, said = check(dict(task, memory="1MB"))
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"note: it may need up to \d+ MB, and its \"memory\" says 1 MB")
+        wrong = json.loads(json.dumps(task))
+        wrong["params"]["epoch"] = wrong["params"].pop("epochs")
+        code, said = check(wrong)
+        self.assertEqual(code, 2, said)
+        self.assertIn('did you mean "epochs"', said)
+        absent = json.loads(json.dumps(task))
+        absent["params"]["data"] = {"format": "csv", "path": "/srv/no-such-file.csv"}
+        code, said = check(absent)
+        self.assertEqual(code, 2, said)
+        self.assertIn("no-such-file.csv", said)
+        self.assertEqual(check(absent, "--no-data")[0], 0)
+        code, said = check(dict(task, trainer="my-own"))
+        self.assertEqual((code, "no check of its own" in said), (0, True), said)
+
     def test_requests_and_exit_codes(self):
         board = self.board
         board.config["board"]["lanes"].append({"name": "cpu1", "kind": "cpu"})

@@ -158,6 +158,39 @@ class Misbehaviour(unittest.TestCase):
         self.assertRegex(board.log_text(), "task hungry: its trainer ran out of memory.*"
                                                   "all of it is in .*/logs/hungry.log")
 
+    def test_four_planted_crashes_are_told_without_a_look_at_the_board(self):
+        board = self.board({"import": READY + "import no_such_module",
+                            "segv": READY + "print('step 12', flush=True)\nos.kill(os.getpid(), 11)"})
+        for kind in ("softmax", "mlp"):
+            board.config["trainers"][kind] = harness.built_in(kind)
+        board.start()
+        wrong = synthetic_task("wrong-params", trainer="softmax")
+        wrong["params"]["epoch"] = wrong["params"].pop("epochs")
+        absent = synthetic_task("no-file", trainer="mlp")
+        absent["params"]["data"] = {"format": "csv", "path": "/srv/no-such-file.csv"}
+        for one in (task("import"), task("segv"), wrong, absent):
+            board.accept(one)
+        board.wait_ended("import", "segv", "wrong-params", "no-file")
+        code, wide, err = board.ctl("get", "tasks", "-o", "wide")
+        self.assertEqual(0, code, err)
+        for name, words in (("import", "exited by itself with code 1; it had printed: "
+                                       "ModuleNotFoundError: No module named 'no_such_module'"),
+                            ("segv", "ended by signal 11; it had printed: step 12"),
+                            ("wrong-params", 'did you mean "epochs"'),
+                            ("no-file", "no-such-file.csv")):
+            with self.subTest(task=name):
+                row = next(line for line in wide.splitlines() if line.startswith(name + " "))
+                self.assertIn(words, row)
+                # The agent's log says it too, and where the trainer's output is.
+                line = next(line for line in board.log_text().splitlines()
+                            if f"task {name}: failed: " in line)
+                self.assertIn(words, line)
+                self.assertIn(f"/logs/{name}.log", line)
+                code, out, err = board.ctl("describe", "task", name)
+                self.assertIn("output        lairctl logs " + name, out, err)
+        code, out, err = board.ctl("logs", "import")
+        self.assertIn("Traceback", out, err)
+
     def test_one_that_crashes_now_and_then_resumes_from_its_checkpoint(self):
         # Six crashes where three in a row would be the end: checkpoints between them count.
         crashing = GOOD.replace("samples += 1\n", """samples += 1

@@ -26,11 +26,12 @@ from samples import Sampler
 TABLES = schema()
 ONE_BOARD = os.path.join(TESTS, "replay/one_board.db")
 EXAMPLE = os.path.join(TESTS, "unit/agent/journal/formats/format_4.db")
-RECORDED = {ONE_BOARD: 5,
+RECORDED = {ONE_BOARD: 6,
             os.path.join(TESTS, "unit/agent/journal/formats/format_1.db"): 1,
             os.path.join(TESTS, "unit/agent/journal/formats/format_2.db"): 2,
             os.path.join(TESTS, "unit/agent/journal/formats/format_3.db"): 3,
-            EXAMPLE: 4}
+            EXAMPLE: 4,
+            os.path.join(TESTS, "unit/agent/journal/formats/format_5.db"): 5}
 
 
 def read_recorded(path):
@@ -226,13 +227,16 @@ class Written(unittest.TestCase):
 
     @staticmethod
     def encoded(structure, value, policy=None):
-        """A State ends with what its policy remembers, which is no type of its own."""
-        fields = [f for f in TABLES.structures[structure] if f[1] != ("opt", ("policy", None))]
+        """What its policy remembers stands in a State, and is no type of its own."""
+        fields = TABLES.structures[structure]
+        at = [f[1] for f in fields].index(("opt", ("policy", None))) if policy is not None else 0
         encoder = Encoder(TABLES)
-        encoder.put_fields(value, fields)
         if policy is not None:
+            encoder.put_fields(value, fields[:at])
             encoder.out.append(1)
             PolicyEncoder.put_into(encoder, value["config"]["policy"], policy)
+            fields = fields[at + 1:]
+        encoder.put_fields(value, fields)
         return bytes(encoder.out)
 
     def write(self, name, state=None, event=None, commands=None, format_number=FORMAT_NEWEST):

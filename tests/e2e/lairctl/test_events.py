@@ -2,9 +2,12 @@
 on with what happens next, each event once."""
 
 import json
+import os
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -136,6 +139,54 @@ class Events(OperatedFleet):
         seen += seen_until(watcher, ("unheard", "succeeded"), 40)
         watcher.stdout.close()
         self.assertEqual(len(seen), len(set(seen)), seen)
+
+    def test_a_program_is_run_once_for_each_end_also_over_a_restart_of_the_broker(self):
+        folder = tempfile.mkdtemp(prefix="laird-watch-")
+        self.addCleanup(shutil.rmtree, folder)
+        told, program = os.path.join(folder, "told"), os.path.join(folder, "tell")
+        with open(program, "w", encoding="utf-8") as out:
+            # Slower than the ends come, and it fails: neither loses nor repeats one.
+            out.write("#!/bin/sh\nsleep 0.3\necho \"$LAIRD_NODE $LAIRD_TASK $LAIRD_STATE\" >> %s\n"
+                      "cat >> %s.json\nexit 3\n" % (told, told))
+        os.chmod(program, 0o755)
+        watcher = subprocess.Popen([LAIRCTL, "watch", "--exec", program],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   env=self.environment(), text=True)
+        self.addCleanup(watcher.wait)
+        self.addCleanup(watcher.kill)
+
+        def lines():
+            if not os.path.exists(told):
+                return []
+            with open(told, encoding="utf-8") as file:
+                return file.read().splitlines()
+        # It listens from its own start on: only then is an end its business.
+        for number in range(100):
+            self.submit(task("warm-%d" % number, target=100), "--node", "n-2")
+            if wait_until(lambda: lines(), 3, 0.2):
+                break
+        self.submit(task("here", target=100), "--node", "n-1")
+        self.assertTrue(wait_until(lambda: "n-1 here succeeded" in lines(), 40, 0.2), lines())
+        self.broker.kill()
+        for name in ("away-1", "away-2", "away-3"):
+            self.submit(task(name, target=100), "--socket", self.agents["n-1"].socket)
+        time.sleep(2)
+        self.broker.start()
+        self.wait_for_boards()
+        self.submit(task("back", target=100), "--node", "n-2")
+        mine = ["n-1 here succeeded", "n-1 away-1 succeeded", "n-1 away-2 succeeded",
+                "n-1 away-3 succeeded", "n-2 back succeeded"]
+        self.assertTrue(wait_until(lambda: set(mine) <= set(lines()), 60, 0.2), lines())
+        time.sleep(2)
+        self.assertEqual(len(lines()), len(set(lines())), lines())
+        with open(told + ".json", encoding="utf-8") as file:
+            events = [json.loads(line) for line in file]
+        ended = {event["task"]: event for event in events}
+        self.assertEqual(ended["here"]["reason"], "reached its target loss")
+        watcher.terminate()
+        self.assertIn("exit code 3 when it was told of here on n-1", watcher.stderr.read())
+        self.assertIn("no words for a shell",
+                      self.lairctl("watch", "--exec", "rm -rf", code=2).err)
 
 
 if __name__ == "__main__":

@@ -87,8 +87,8 @@ class Page(PagedFleet):
             click = "[...document.querySelectorAll('%s button')].find(x => x.textContent === '%s').click()"
             b.says("(%s).querySelector('button').click()" % (ROW % "steered"))
             b.says(click % ("#detail", "Cancel"))
-            b.says(click % ("#confirm", "Leave it"))
-            b.says(click % ("#detail", "Pause"))
+            # In one go: the first question's end must not answer the second one.
+            b.says(click % ("#confirm", "Leave it") + "; " + click % ("#detail", "Pause"))
             b.says(click % ("#confirm", "Pause it"))
             self.sees(b, "document.querySelector('#said')", "n-10: paused")
             self.sees(b, ROW % "steered", "held")

@@ -91,6 +91,11 @@ core::TaskSpec task_spec(Feed& feed) {
       odd % 16 == 4 ? signed_number(feed) : std::int64_t{feed.below(64)} * 10'000'000;
   out.report_every = odd % 16 == 5 ? feed.word() : 1 + feed.below(100);
   out.planned_samples = odd % 16 == 6 ? feed.word() : 0;
+  if (odd % 16 == 7) {
+    out.every.window = {feed.byte(), feed.byte() * 400u, feed.byte() * 400u};
+    out.every.warm_start = feed.below(2) == 1;
+    if (feed.below(2) == 1) out.deadline_after = 0;
+  }
   return out;
 }
 
@@ -101,6 +106,12 @@ core::Booted boot(Feed& feed, const core::State& state) {
   out.wall_ns = feed.below(8) == 7 ? signed_number(feed) : state.now + kSecond;
   out.config = board_config(feed);
   return out;
+}
+
+core::Zone zone(Feed& feed, const core::State& state) {
+  const auto hours = [&feed] { return (std::int64_t{feed.below(64)} - 32) * kHour; };
+  const DurationNs offset = hours();
+  return {offset, state.now + hours(), hours()};
 }
 
 core::PowerSampled power_sample(Feed& feed) {
@@ -211,7 +222,7 @@ core::Event next_event(Feed& feed, const core::State& state) {
     case 7: event.body = core::PauseRequested{2, task_name(feed)}; break;
     case 8: event.body = core::ResumeRequested{3, task_name(feed)}; break;
     case 9: event.body = boot(feed, state); break;
-    case 10: event.body = core::ClockStepped{signed_number(feed)}; break;
+    case 10: event.body = core::ClockStepped{signed_number(feed), zone(feed, state)}; break;
     case 11: event.body = power_sample(feed); break;
     case 12: event.body = core::ShutdownRequested{}; break;
     case 13:

@@ -116,12 +116,77 @@ TEST(a_folder_is_emptied_but_for_its_models_and_links_are_not_followed) {
   fs::create_symlink(folder.path() + "/elsewhere", at + "/linked");
   const Result<Fd> taken = take_folder(folder.path(), "t-1", self(), self());
   TEST_ASSERT_TRUE(taken.has_value());
-  TEST_ASSERT_TRUE(empty_folder(taken->get(), kModelsKept).has_value());
+  TEST_ASSERT_TRUE(empty_folder(taken->get(), {kModelsKept}).has_value());
   TEST_ASSERT_FALSE(fs::exists(at + "/checkpoint.bin"));
   TEST_ASSERT_FALSE(fs::exists(at + "/deep"));
   TEST_ASSERT_FALSE(fs::is_symlink(at + "/linked"));
   TEST_ASSERT_TRUE(fs::exists(at + "/promoted/versions/model"));
   TEST_ASSERT_TRUE(fs::exists(folder.path() + "/elsewhere/kept"));
+}
+
+TEST(what_a_run_left_goes_aside_for_the_next_one_once) {
+  const test::TemporaryFolder folder;
+  const std::string at = folder.path() + "/night";
+  fs::create_directories(at + "/promoted/versions");
+  const Result<Fd> taken = take_folder(folder.path(), "night", self(), self());
+  TEST_ASSERT_TRUE(taken.has_value());
+  std::ofstream(at + "/checkpoint.bin") << "one";
+  TEST_ASSERT_TRUE(keep_warm(taken->get(), 1).has_value());
+  TEST_ASSERT_TRUE(fs::exists(at + "/warm/checkpoint.bin"));
+  TEST_ASSERT_FALSE(fs::exists(at + "/checkpoint.bin"));
+  TEST_ASSERT_TRUE(fs::exists(at + "/promoted/versions"));
+  // The next run failed before it had anything to keep: the same model again, without its rubbish.
+  std::ofstream(at + "/rubbish") << "r";
+  TEST_ASSERT_TRUE(keep_warm(taken->get(), 1).has_value());
+  TEST_ASSERT_TRUE(fs::exists(at + "/warm/checkpoint.bin"));
+  TEST_ASSERT_FALSE(fs::exists(at + "/rubbish"));
+  TEST_ASSERT_FALSE(fs::exists(at + "/warm/rubbish"));
+  // Another model takes its place, whole.
+  std::ofstream(at + "/checkpoint.bin") << "two";
+  TEST_ASSERT_TRUE(keep_warm(taken->get(), 2).has_value());
+  std::string text;
+  std::ifstream(at + "/warm/checkpoint.bin") >> text;
+  TEST_ASSERT_EQUAL_STRING("two", text.c_str());
+  TEST_ASSERT_FALSE(fs::exists(at + "/warm/warm"));
+  TEST_ASSERT_FALSE(fs::exists(at + "/warm.next"));
+}
+
+TEST(a_model_that_was_going_aside_at_a_power_cut_arrives) {
+  // The folder as it stands after each of the steps.
+  for (int step = 0; step < 4; ++step) {
+    const test::TemporaryFolder folder;
+    const std::string at = folder.path() + "/night";
+    fs::create_directories(at + (step < 3 ? "/warm" : "/elsewhere"));
+    const Result<Fd> taken = take_folder(folder.path(), "night", self(), self());
+    TEST_ASSERT_TRUE(taken.has_value());
+    const std::string there = step == 0 ? at : at + "/warm.next";
+    fs::create_directories(there);
+    std::ofstream(there + "/checkpoint.bin") << "model";
+    std::ofstream((step == 1 ? at : there) + "/checkpoint.before.bin") << "before";
+    if (step >= 2) std::ofstream(there + "/.of-7") << "";
+    TEST_ASSERT_TRUE(keep_warm(taken->get(), 7).has_value());
+    TEST_ASSERT_TRUE(fs::exists(at + "/warm/checkpoint.bin"));
+    TEST_ASSERT_TRUE(fs::exists(at + "/warm/checkpoint.before.bin"));
+    TEST_ASSERT_FALSE(fs::exists(at + "/warm.next"));
+    TEST_ASSERT_FALSE(fs::exists(at + "/checkpoint.bin"));
+  }
+}
+
+TEST(a_trainer_that_puts_links_into_the_way_leads_nowhere) {
+  const test::TemporaryFolder folder;
+  const std::string at = folder.path() + "/night";
+  fs::create_directories(folder.path() + "/elsewhere");
+  std::ofstream(folder.path() + "/elsewhere/kept") << "k";
+  const Result<Fd> taken = take_folder(folder.path(), "night", self(), self());
+  TEST_ASSERT_TRUE(taken.has_value());
+  fs::create_symlink(folder.path() + "/elsewhere", at + "/warm");
+  fs::create_symlink(folder.path() + "/elsewhere", at + "/warm.next");
+  std::ofstream(at + "/checkpoint.bin") << "model";
+  TEST_ASSERT_TRUE(keep_warm(taken->get(), 3).has_value());
+  TEST_ASSERT_FALSE(fs::is_symlink(at + "/warm"));
+  TEST_ASSERT_TRUE(fs::exists(at + "/warm/checkpoint.bin"));
+  TEST_ASSERT_TRUE(fs::exists(folder.path() + "/elsewhere/kept"));
+  TEST_ASSERT_FALSE(fs::exists(folder.path() + "/elsewhere/checkpoint.bin"));
 }
 
 TEST(the_agent_may_look_into_the_folder_of_another_users_trainer) {

@@ -81,7 +81,7 @@ FromAgent reread(std::string line) {
 
 TEST(what_the_agent_writes_is_what_a_trainer_reads) {
   const json::Value params = *json::parse(R"({"text":"two\nlines"})", "params");
-  const FromAgent start_read = reread(line_of(Start{"a", "/tmp/x", params, 7, ~0ULL, 3}));
+  const FromAgent start_read = reread(line_of(Start{"a", "/tmp/x", params, 7, ~0ULL, 3, "/tmp/before"}));
   const auto& start = std::get<Start>(start_read);
   TEST_ASSERT_EQUAL_STRING("a", start.task.c_str());
   TEST_ASSERT_EQUAL_STRING("/tmp/x", start.folder.c_str());
@@ -89,6 +89,7 @@ TEST(what_the_agent_writes_is_what_a_trainer_reads) {
   TEST_ASSERT_EQUAL_UINT64(7, start.report_every);
   TEST_ASSERT_EQUAL_HEX64(~0ULL, start.seed);
   TEST_ASSERT_EQUAL_INT(3, start.threads);
+  TEST_ASSERT_EQUAL_STRING("/tmp/before", start.warm.c_str());
   TEST_ASSERT_EQUAL_UINT64(500, std::get<Run>(reread(line_of(Run{500}))).until);
   TEST_ASSERT_TRUE(std::holds_alternative<Pause>(reread(line_of(Pause{}))));
   TEST_ASSERT_TRUE(std::holds_alternative<Checkpoint>(reread(line_of(Checkpoint{}))));

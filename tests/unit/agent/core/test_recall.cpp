@@ -61,3 +61,26 @@ TEST(what_is_recalled_survives_a_restart) {
   TEST_ASSERT_EQUAL_DOUBLE(before, second->forecast.recalled_part(20'000.0));
   TEST_ASSERT_TRUE(second->recalled != 0);
 }
+
+TEST(a_submitter_is_told_what_earlier_tasks_say_against_the_new_one) {
+  FakeBoard board = board_with_a_past();
+  const auto answer_to = [&](const char* name, DurationNs deadline, double target,
+                             const char* params) {
+    TaskSpec spec = task_of(name, params);
+    spec.deadline_after = deadline;
+    spec.target_loss = target;
+    board.tell(Submitted{50, spec});
+    TEST_ASSERT_TRUE(board.answers.back().ok);
+    return board.answers.back().text;
+  };
+  TEST_ASSERT_EQUAL_STRING("accepted", answer_to("good", kHour, 0.2, R"({"a": 1})").c_str());
+  TEST_ASSERT_EQUAL_STRING(
+      "accepted; but its deadline is in 50 ms, and trainer 'fake' took at least 100 ms to start "
+      "here",
+      answer_to("short", 50 * kMillisecond, 0.2, R"({"a": 1})").c_str());
+  TEST_ASSERT_EQUAL_STRING(
+      "accepted; but by the earlier run 'first' it reaches its target in time with less than 5%",
+      answer_to("steep", 2 * kSecond, 0.001, R"({"a": 1})").c_str());
+  // Nothing is known of this one.
+  TEST_ASSERT_EQUAL_STRING("accepted", answer_to("new", 2 * kSecond, 0.001, R"({"b": 1})").c_str());
+}

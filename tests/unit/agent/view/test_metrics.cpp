@@ -123,6 +123,31 @@ TEST(a_task_with_a_forecast_says_what_it_needs) {
       0, samples.count("laird_task_need_seconds{task=\"young\",quantile=\"0.5\"}"));
 }
 
+TEST(a_co_training_task_says_its_round_who_takes_part_and_what_the_model_is_worth) {
+  Board board;
+  board.state.live = {task(1, "shared")};
+  MetricsInput in = board.input();
+  trainer_protocol::GroupStatus group;
+  group.round = 82;
+  group.boards = {{"n-1", 1500, 0.81}, {"n-2", 900, std::nullopt}};
+  group.waits_for = {"n-2"};
+  group.accuracy = 0.823;
+  in.groups = {{"shared", group}};
+  const auto samples = strictly_parsed(metrics_text(in));
+  const auto expect = [&](const char* id, double v) {
+    TEST_ASSERT_EQUAL_UINT64_MESSAGE(1, samples.count(id), id);
+    TEST_ASSERT_EQUAL_DOUBLE_MESSAGE(v, samples.at(id), id);
+  };
+  expect("laird_cotrain_round{task=\"shared\"}", 82);
+  expect("laird_cotrain_boards{task=\"shared\"}", 2);
+  expect("laird_cotrain_waited_for{task=\"shared\"}", 1);
+  expect("laird_cotrain_accuracy_ratio{task=\"shared\"}", 0.823);
+  expect("laird_cotrain_board_rows{task=\"shared\",board=\"n-2\"}", 900);
+  expect("laird_cotrain_board_accuracy_ratio{task=\"shared\",board=\"n-1\"}", 0.81);
+  TEST_ASSERT_EQUAL_UINT64(
+      0, samples.count("laird_cotrain_board_accuracy_ratio{task=\"shared\",board=\"n-2\"}"));
+}
+
 TEST(tasks_the_fleet_and_the_link_are_in_it) {
   Board board;
   board.state.live.push_back(task(1, "night-run"));
