@@ -5,6 +5,7 @@ import json
 import math
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "../../../trainers/python"))
@@ -77,6 +78,7 @@ def main():
             trainer.report(loss=step(model, batch, 0.1))
             model["own.count"][0] += 1
             if trainer.steps % trainer.params["steps"] == 0:
+                time.sleep(trainer.params.get("rest_s", 0))
                 average()
 
 

@@ -18,6 +18,8 @@ from harness import wait_until
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP_FOLDER = os.path.abspath(os.path.join(HERE, "../../.."))
 CLASSES, FEATURES, ROWS = 6, 8, 300
+# So long a board rests after each round: a group is to be killed in the middle of its work.
+REST_S = 0.05
 
 
 def made_up(rows, labels, seed):
@@ -51,7 +53,7 @@ class Averaging(OperatedFleet):
                 json.dump(self.rows_of(board), out)
         return {"name": name, "trainer": "own", "deadline": "10m", "target_loss": -1,
                 "memory": "50MB", "report_every": 100,
-                "params": {"classes": CLASSES, "features": FEATURES, "steps": 3,
+                "params": {"classes": CLASSES, "features": FEATURES, "steps": 3, "rest_s": REST_S,
                            "fleet": {"rounds": rounds, **fleet}}}
 
     def row(self, name, node):

@@ -173,9 +173,9 @@ class Events(OperatedFleet):
         time.sleep(2)
         self.broker.start()
         self.wait_for_boards()
-        self.submit(task("back", target=100), "--node", "n-2")
+        self.submit(task("after", target=100), "--node", "n-2")
         mine = ["n-1 here succeeded", "n-1 away-1 succeeded", "n-1 away-2 succeeded",
-                "n-1 away-3 succeeded", "n-2 back succeeded"]
+                "n-1 away-3 succeeded", "n-2 after succeeded"]
         self.assertTrue(wait_until(lambda: set(mine) <= set(lines()), 60, 0.2), lines())
         time.sleep(2)
         self.assertEqual(len(lines()), len(set(lines())), lines())
