@@ -250,8 +250,9 @@ class Control(unittest.TestCase):
         self.addCleanup(lambda: [client.close() for client in idle])
         for _ in range(10):
             self.assertEqual(len(board.tasks()), 50)
-        # With ten tasks it stays below 16 MB (bench/footprint); fifty and their long answers take more.
-        self.assertLess(board.rss_kb(), 18000)
+        # With ten tasks it stays below 16 MB (bench/footprint). Fifty take 13 MB here; answers that nobody
+        # takes may be 2 MB together, in a buffer that doubles as it grows, beside the next answer.
+        self.assertLess(board.rss_kb(), 20000)
 
     def test_fifty_at_once(self):
         self.board.start()
