@@ -6,7 +6,7 @@ using namespace laird;
 using namespace laird::lab;
 
 TEST(the_first_task_of_an_idle_mixed_fleet_goes_to_the_best_board_in_at_least_80_percent) {
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     const auto rows = run_first_any({200, seed});
     TEST_ASSERT_TRUE(rows.has_value());
     for (const FirstAnyRow& row : *rows) {
