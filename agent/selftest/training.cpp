@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "agent/selftest/selftest.hpp"
+#include "base/duration.hpp"
 #include "os/child_process.hpp"
 #include "os/fd.hpp"
 #include "os/run_program.hpp"
