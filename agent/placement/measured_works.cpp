@@ -38,6 +38,7 @@ std::vector<MeasuredWork> measured_works(const core::State& state) {
   for (auto at = state.ended.rbegin(); at != state.ended.rend(); ++at) {
     const core::Task& task = *at->operator->();
     if (task.rate <= 0.0 || task.busy_ns < kBusyMin || task.spec.cotrain) continue;
+    if (!task.spec.promotes.empty()) continue;  // a promotion trains nothing
     const std::string work = work_of(task.spec);
     auto of = std::find_if(found.begin(), found.end(),
                            [&](const Gathered& g) { return g.work.work == work; });
@@ -47,7 +48,9 @@ std::vector<MeasuredWork> measured_works(const core::State& state) {
       of = found.end() - 1;
     }
     of->rates.push_back(task.rate);
-    if (of->work.samples == 0.0 && task.outcome == core::Outcome::kSucceeded) {
+    // What began with an earlier run's model took fewer samples than a new task will.
+    const bool from_nothing = task.warm_from == 0;
+    if (of->work.samples == 0.0 && task.outcome == core::Outcome::kSucceeded && from_nothing) {
       of->work.samples = static_cast<double>(task.samples);
       of->work.target_loss = task.spec.target_loss;
     }

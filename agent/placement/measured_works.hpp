@@ -28,7 +28,8 @@ struct MeasuredWork {
 // How many a board tells of: the ones that it ran last.
 inline constexpr std::size_t kMeasuredWorksMax = 32;
 
-// The works of the tasks that ended, the last one first.
+// The works of the tasks that ended, the last one first. Promotions are none, and of runs that
+// began with an earlier run's model only the speed counts.
 [[nodiscard]] std::vector<MeasuredWork> measured_works(const core::State& state);
 
 }  // namespace laird::placement

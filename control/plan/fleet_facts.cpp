@@ -1,5 +1,7 @@
 #include "control/plan/fleet_facts.hpp"
 
+#include <cstddef>
+
 namespace laird::control {
 
 placement::FleetFacts fleet_facts(const FleetView& view, const std::string& fleet) {
@@ -8,9 +10,16 @@ placement::FleetFacts fleet_facts(const FleetView& view, const std::string& flee
   for (const auto& [name, board] : view.boards()) {
     out.boards.push_back(placement::board_fact(name, board.state, board.info));
   }
+  // They come board by board.
+  const std::string* board = nullptr;
+  std::size_t of_board = 0;
   for (const auto& [place, task] : view.tasks()) {
+    if (board == nullptr || *board != place.first) of_board = 0;
+    board = &place.first;
     auto fact = placement::task_fact(place.first, task.task);
-    if (fact) out.tasks.push_back(std::move(*fact));
+    // A payload must not speak of another task than its topic does.
+    if (!fact || fact->name != place.second) continue;
+    if (++of_board <= placement::kTasksOfBoardMax) out.tasks.push_back(std::move(*fact));
   }
   return out;
 }

@@ -15,8 +15,11 @@ using placement::Seconds;
 
 constexpr std::size_t kBarMin = 20;
 constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-// Beyond so many pairs of task and lane the second best places are told only when asked for.
-constexpr std::size_t kExplainedPairsMax = 20'000;
+// To find a task's second best place, the plan is timed anew for every other lane and place in its
+// order. Beyond so much work for all tasks, some tenths of a second, it is done only when asked.
+constexpr double kExplainedWorkMax = 2e7;
+// So many other places of a task are told, the best ones.
+constexpr std::size_t kPlacesToldMax = 20;
 
 std::string span(Seconds s) { return span_text(static_cast<double>(s)); }
 
@@ -53,7 +56,9 @@ std::string later(Seconds s) {
 }
 
 bool explains_all(const FleetPlan& plan) {
-  return plan.of.tasks.size() * plan.of.lanes.size() <= kExplainedPairsMax;
+  const auto tasks = static_cast<double>(plan.of.tasks.size());
+  const double timed = tasks + static_cast<double>(plan.of.lanes.size());
+  return tasks * timed * timed <= kExplainedWorkMax;
 }
 
 std::string how_known(const FleetPlan& plan, std::size_t task) {
@@ -105,18 +110,35 @@ std::string tasks_table(const FleetPlan& plan) {
   return table.text();
 }
 
-}  // namespace
-
-std::optional<RunnerUp> runner_up(const FleetPlan& plan, std::size_t task) {
-  const placement::Explanation told = placement::explain(plan.of.instance, plan.plan, task);
-  if (told.others.empty() || !told.others.front().why_not.empty()) return std::nullopt;
-  const placement::Alternative& other = told.others.front();
+RunnerUp compared(const FleetPlan& plan, std::size_t task, const placement::Alternative& other) {
   const placement::Objective& now = plan.plan.objective;
   return RunnerUp{plan.of.instance.boards[other.board].name,
                   other.finish_s - placement::finish_of(plan.of.instance, plan.plan, task),
                   other.objective.makespan_s - now.makespan_s,
                   other.objective.missed_weight - now.missed_weight,
                   other.objective.energy_j - now.energy_j};
+}
+
+// The places that are possible, from the third best on; `told` has the best ones first.
+std::string more_places(const FleetPlan& plan, const placement::Explanation& told) {
+  std::string out;
+  std::size_t count = 0;
+  for (std::size_t i = 1; i < told.others.size() && told.others[i].why_not.empty(); ++i) {
+    if (++count > kPlacesToldMax) continue;
+    out += "Or " + harmless(words(compared(plan, told.task, told.others[i]))) + ".\n";
+  }
+  if (count > kPlacesToldMax) {
+    out += "And " + std::to_string(count - kPlacesToldMax) + " places that are no better.\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<RunnerUp> runner_up(const FleetPlan& plan, std::size_t task) {
+  const placement::Explanation told = placement::explain(plan.of.instance, plan.plan, task);
+  if (told.others.empty() || !told.others.front().why_not.empty()) return std::nullopt;
+  return compared(plan, task, told.others.front());
 }
 
 std::string words(const RunnerUp& of) {
@@ -219,13 +241,14 @@ std::string plan_text(const FleetPlan& plan, std::size_t columns) {
 
 Result<std::string> why_there(const FleetPlan& plan, const std::string& task) {
   for (const auto& left : plan.of.left_out) {
-    if (left.task == task) return task + " is not planned: " + left.why + "\n";
+    if (left.task != task) continue;
+    return harmless(task) + " is not planned: " + harmless(left.why) + "\n";
   }
   for (std::size_t t = 0; t < plan.of.tasks.size(); ++t) {
     if (plan.of.instance.tasks[t].name != task) continue;
-    std::string out = placement::explanation_text(
-        plan.of.instance, plan.plan, placement::explain(plan.of.instance, plan.plan, t));
-    return out + "Its time is known by " + how_known(plan, t) + ".\n";
+    const placement::Explanation told = placement::explain(plan.of.instance, plan.plan, t);
+    return placement::explanation_text(plan.of.instance, plan.plan, told) +
+           more_places(plan, told) + "Its time is known by " + how_known(plan, t) + ".\n";
   }
   return fail(Code::kNotFound, "the plan has no task '" + task + "'");
 }

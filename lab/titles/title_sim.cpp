@@ -92,7 +92,7 @@ class World {
       deliver(faults);
       for (Node& node : nodes_) {
         if (node.up && (!faults || chance_.chance(0.8)))
-          act(node, faults, [&](TitleMessages& out) { node.book.tick(view_of(node), out); });
+          act(node, faults, [&](TitleMessages& out) { tick(node, out); });
       }
       if (faults) ask_something();
       check();
@@ -243,6 +243,19 @@ class World {
     }
   }
 
+  void tick(Node& node, TitleMessages& out) {
+    const std::size_t copies = node.book.copies();
+    node.book.tick(view_of(node), out);
+    // A copy that a tick ends has become a title.
+    reclaimed_now_ = static_cast<int>(copies - node.book.copies());
+  }
+
+  void take(Node& node, const TitleMessage& message, TitleMessages& out) {
+    const std::size_t held = node.book.held().size();
+    node.book.take(view_of(node), message, out);
+    given_now_ = node.book.held().size() > held ? 1 : 0;
+  }
+
   // One step of a board: it may crash before it has journalled it, or after that and before it has
   // sent anything.
   template <class Step>
@@ -254,10 +267,14 @@ class World {
       Archive ar = Archive::writer(before);
       node.book.archive(ar);
     }
-    const auto held_before = node.book.held().size();
-    const auto copies_before = node.book.copies();
+    given_now_ = 0;
+    reclaimed_now_ = 0;
     TitleMessages out;
     step(out);
+    if (!crashes || journalled) {
+      result_.given += given_now_;
+      result_.reclaimed += reclaimed_now_;
+    }
     if (crashes) {
       if (!journalled) {
         Titles back(config_.rules);
@@ -267,11 +284,6 @@ class World {
       }
       go_down(node, 12);
       return;
-    }
-    if (node.book.held().size() > held_before && node.book.copies() < copies_before) {
-      ++result_.reclaimed;
-    } else if (node.book.held().size() > held_before) {
-      ++result_.given;
     }
     if (is_alone(node)) return;
     for (TitleMessage& message : out) {
@@ -297,7 +309,7 @@ class World {
       if (message.to.node == 0) continue;
       Node& node = nodes_[message.to.node - 1];
       if (!node.up || is_alone(node)) continue;
-      act(node, faults, [&](TitleMessages& out) { node.book.take(view_of(node), message, out); });
+      act(node, faults, [&](TitleMessages& out) { take(node, message, out); });
     }
   }
 
@@ -364,6 +376,8 @@ class World {
   std::vector<Watched> titles_;
   std::vector<Mail> mail_;
   TitleSimResult result_;
+  int given_now_ = 0;  // by the step that is made
+  int reclaimed_now_ = 0;
   int now_ = 0;
 };
 

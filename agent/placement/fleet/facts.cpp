@@ -7,6 +7,7 @@
 #include "agent/placement/measured_works.hpp"
 #include "agent/placement/need.hpp"
 #include "base/duration.hpp"
+#include "base/harmless.hpp"
 
 namespace laird::placement {
 namespace {
@@ -14,24 +15,33 @@ namespace {
 using json::Kind;
 using json::Value;
 
-constexpr double kNumberMax = 1e15;  // beyond it, a number of a board's is no measurement
+// Outside of these a number of a board's is no measurement: products and ratios of the others stay
+// far from the ends of a double.
+constexpr double kNumberMin = 1e-9;
+constexpr double kNumberMax = 1e15;
 constexpr std::size_t kListMax = 256;
+constexpr std::size_t kTextBytesMax = 256;
 
 // Not below 0; 0 when it is not there.
 double number(const Value& of, std::string_view key) {
   const Value* v = of.find(key);
   if (v == nullptr || !v->is_number()) return 0.0;
   const double out = v->as_double();
-  return out > 0.0 && out <= kNumberMax ? out : 0.0;
+  return out >= kNumberMin && out <= kNumberMax ? out : 0.0;
 }
 
 std::int64_t whole(const Value& of, std::string_view key) {
   return static_cast<std::int64_t>(number(of, key));
 }
 
+// On one line, whatever a board says: it becomes part of explanations. Too long: not said.
+std::string clean(const std::string& said) {
+  return said.size() > kTextBytesMax ? std::string() : harmless(said);
+}
+
 std::string text(const Value& of, std::string_view key) {
   const Value* v = of.find(key, Kind::kString);
-  return v == nullptr ? std::string() : v->as_string();
+  return v == nullptr ? std::string() : clean(v->as_string());
 }
 
 std::vector<std::string> texts(const Value& of, std::string_view key) {
@@ -39,7 +49,7 @@ std::vector<std::string> texts(const Value& of, std::string_view key) {
   const Value* list = of.find(key, Kind::kArray);
   if (list == nullptr) return out;
   for (const Value& item : list->items()) {
-    if (item.is(Kind::kString) && out.size() < kListMax) out.push_back(item.as_string());
+    if (item.is(Kind::kString) && out.size() < kListMax) out.push_back(clean(item.as_string()));
   }
   return out;
 }
@@ -66,7 +76,7 @@ std::vector<WorkFact> works_of(const Value& info) {
     WorkFact work{text(item, "trainer"),       text(item, "work"),
                   text(item, "lane") == "gpu", number(item, "samples_per_s"),
                   number(item, "samples"),     number(item, "target_loss")};
-    if (work.samples_per_s > 0.0 && out.size() < kListMax) out.push_back(std::move(work));
+    if (work.samples_per_s > 0.0 && out.size() < kMeasuredWorksMax) out.push_back(std::move(work));
   }
   return out;
 }
@@ -92,6 +102,21 @@ std::optional<Stage> stage_of(std::string_view state, bool begun) {
   return std::nullopt;
 }
 
+// Lanes without a name of their own cannot be told apart: the first of them counts.
+std::vector<LaneFact> lanes_of(const Value& info) {
+  std::vector<LaneFact> out;
+  const std::vector<std::string> names = texts(info, "lanes");
+  const std::vector<std::string> kinds = texts(info, "lane_kinds");
+  for (std::size_t i = 0; i < names.size() && out.size() < kLanesOfBoardMax; ++i) {
+    const bool told = std::any_of(out.begin(), out.end(),
+                                  [&](const LaneFact& lane) { return lane.name == names[i]; });
+    if (told || names[i].empty()) continue;
+    const std::string& kind = i < kinds.size() ? kinds[i] : names[i];
+    out.push_back({names[i], kind.rfind("gpu", 0) == 0});
+  }
+  return out;
+}
+
 std::optional<NeedSeconds> need_of_topic(const Value& task) {
   const Value* need = task.find("need", Kind::kObject);
   const Value* range = need == nullptr ? nullptr : need->find("seconds", Kind::kObject);
@@ -110,12 +135,8 @@ BoardFact board_fact(const std::string& name, std::string_view status, const Val
   out.standing = standing_of(status);
   out.module = text(info, "module");
   out.hardware = hardware_of(info);
-  const std::vector<std::string> names = texts(info, "lanes");
-  const std::vector<std::string> kinds = texts(info, "lane_kinds");
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string& kind = i < kinds.size() ? kinds[i] : names[i];
-    out.lanes.push_back({names[i], kind.rfind("gpu", 0) == 0});
-  }
+  out.lanes = lanes_of(info);
+  out.kinds_known = info.find("lane_kinds", Kind::kArray) != nullptr;
   out.trainers = texts(info, "trainers");
   out.memory_bytes = whole(info, "memory_bytes");
   out.works = works_of(info);
@@ -147,7 +168,11 @@ std::optional<TaskFact> task_fact(const std::string& board, const Value& task) {
   }
   const double weight = number(task, "weight");
   if (weight > 0.0) out.weight = std::clamp(weight, 0.1, 100.0);
-  out.bound = task.find("fleet", Kind::kObject) != nullptr || !text(task, "promotes").empty();
+  const auto says = [&](std::string_view key) {
+    const Value* v = task.find(key, Kind::kString);
+    return v != nullptr && !v->as_string().empty();
+  };
+  out.bound = task.find("fleet", Kind::kObject) != nullptr || says("promotes") || says("run_of");
   const auto stage = stage_of(text(task, "state"), out.samples > 0.0);
   if (!stage || out.name.empty()) return std::nullopt;
   out.stage = *stage;
@@ -163,8 +188,10 @@ TaskFact task_fact(const core::TaskSpec& spec, TimeNs wall_now) {
   out.memory_bytes = spec.memory_bytes;
   out.planned_samples = static_cast<double>(spec.planned_samples);
   out.target_loss = spec.target_loss;
-  out.deadline_in_s =
-      seconds(spec.deadline_wall > 0 ? spec.deadline_wall - wall_now : spec.deadline_after);
+  // A task that recurs has its window's length when it has no deadline of its own.
+  const DurationNs after =
+      spec.deadline_after > 0 ? spec.deadline_after : spec.every.window.length();
+  out.deadline_in_s = seconds(spec.deadline_wall > 0 ? spec.deadline_wall - wall_now : after);
   out.weight = spec.weight();
   return out;
 }

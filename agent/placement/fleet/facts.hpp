@@ -8,11 +8,16 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/core/state/limits.hpp"
 #include "agent/core/state/task.hpp"
 #include "base/error.hpp"
 #include "json/value.hpp"
 
 namespace laird::placement {
+
+// What is believed of one board: no more than a board of ours can have.
+inline constexpr std::size_t kLanesOfBoardMax = core::kLanesMax;
+inline constexpr std::size_t kTasksOfBoardMax = core::kTasksLiveMax;
 
 // What a board's file says of its module; 0: not known.
 struct Hardware {
@@ -51,6 +56,7 @@ struct BoardFact {
   std::string module;
   Hardware hardware;
   std::vector<LaneFact> lanes;
+  bool kinds_known = true;  // of its lanes; if not, they are guessed from the lanes' names
   std::vector<std::string> trainers;
   std::int64_t memory_bytes = 0;
   std::vector<WorkFact> works;
@@ -73,7 +79,8 @@ struct NeedSeconds {
 
 struct TaskFact {
   std::string name;
-  std::string board;  // that has it; empty: none has it yet
+  std::string board;    // that has it; empty: none has it yet
+  std::string removed;  // the board that had it until a what-if removed that board
   std::string trainer;
   std::string work;
   bool gpu = false;
@@ -85,9 +92,10 @@ struct TaskFact {
   double target_loss = 0.0;
   std::optional<NeedSeconds> need;  // of the whole lane where it is
   bool hopeless = false;            // its forecast says that it will not reach its target in time
-  double deadline_in_s = 0.0;
+  double deadline_in_s = 0.0;       // 0: not known, or now
   double weight = 1.0;
-  bool bound = false;  // belongs to its board for another reason: co-training, promotion
+  // Belongs to its board for another reason: co-training, promotion, a run of what recurs there.
+  bool bound = false;
 };
 
 struct FleetFacts {

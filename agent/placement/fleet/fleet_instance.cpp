@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 namespace laird::placement {
 namespace {
@@ -12,8 +14,22 @@ constexpr double kNeverPermille = 1e6;
 // Without a forecast the need is anywhere in the time that is left, as in need.hpp.
 constexpr NeedSeconds kUnknownParts = {0.1, 0.5, 0.9};
 
+// No task lives longer, so none holds its lane longer.
+constexpr Seconds kTaskSecondsMax = core::kDeadlineMax / kSecond;
+static_assert(kTaskSecondsMax <= kSecondsMax);
+static_assert(kTaskSecondsMax * static_cast<Seconds>(kPlannedTasksMax) < kForever,
+              "the tasks of a lane end, however many they are");
+
+// From 1 to kTaskSecondsMax, also for what is no number.
 Seconds whole_seconds(double s) {
-  return std::clamp<Seconds>(static_cast<Seconds>(std::ceil(std::min(s, 1e12))), 1, kSecondsMax);
+  if (!(s < static_cast<double>(kTaskSecondsMax))) return kTaskSecondsMax;
+  return static_cast<Seconds>(std::ceil(std::max(s, 1.0)));
+}
+
+// Rounded up: 0 is kept for watts that are not known.
+std::int64_t joules(double watts, Seconds time_s) {
+  const double out = std::ceil(watts * static_cast<double>(time_s));
+  return static_cast<std::int64_t>(std::min(out, static_cast<double>(kEnergyMax)));
 }
 
 int permille(double part, double of) {
@@ -35,18 +51,55 @@ std::string why_barred(const TaskFact& task, const BoardFact& board, bool gpu_la
   return {};
 }
 
+// The slowest board of those that may take a task that none has; the first if none may.
+std::size_t slowest_for(const FleetFacts& facts, const Speeds& speeds, const TaskFact& task) {
+  std::size_t slowest = 0;
+  double speed = 0.0;
+  for (std::size_t b = 0; b < facts.boards.size(); ++b) {
+    const BoardFact& board = facts.boards[b];
+    const bool may = std::any_of(board.lanes.begin(), board.lanes.end(), [&](const LaneFact& lane) {
+      return why_barred(task, board, lane.gpu, false).empty();
+    });
+    if (board.removed || !may) continue;
+    const double here = speeds.of(task, b).speed;
+    if (speed == 0.0 || here < speed) {
+      speed = here;
+      slowest = b;
+    }
+  }
+  return slowest;
+}
+
+// A board's name and a task's name are without '@'.
+std::string full_name(const TaskFact& task) {
+  return task.name + "@" + (task.board.empty() ? task.removed : task.board);
+}
+
+// The lanes of one kind of one board, with some of the tasks.
+struct Part {
+  std::size_t board = 0;
+  bool gpu = false;
+  std::size_t slowest = 0;  // the slowest board that may take the task that none has
+  std::vector<std::size_t> tasks;
+};
+
 class Builder {
  public:
-  explicit Builder(const FleetFacts& facts) : facts_(facts), speeds_(facts) {}
+  // `part`: nullptr for the whole fleet.
+  Builder(const FleetFacts& facts, const Speeds& speeds, const Part* part = nullptr)
+      : facts_(facts), speeds_(speeds), part_(part) {}
 
   Result<FleetInstance> build() {
     add_lanes();
-    if (out_.lanes.empty()) {
-      return fail(Code::kUnavailable,
-                  "no board says which lanes it has, so nothing can be planned");
-    }
+    LAIRD_TRY(some_lane(facts_));
     taken_.assign(out_.lanes.size(), false);
-    for (std::size_t t = 0; t < facts_.tasks.size(); ++t) add_task(t);
+    if (part_ == nullptr) {
+      for (const TaskFact& task : facts_.tasks) ++named_[task.name];
+      for (std::size_t t = 0; t < facts_.tasks.size(); ++t) add_task(t);
+    } else {
+      for (const std::size_t t : part_->tasks) ++named_[facts_.tasks[t].name];
+      for (const std::size_t t : part_->tasks) add_task(t);
+    }
     LAIRD_TRY(check(out_.instance));
     return std::move(out_);
   }
@@ -57,8 +110,9 @@ class Builder {
     out_.instance.mode = Mode::kSerial;
     for (std::size_t b = 0; b < facts_.boards.size(); ++b) {
       const BoardFact& board = facts_.boards[b];
-      if (board.removed) continue;
+      if (board.removed || (part_ != nullptr && part_->board != b)) continue;
       for (const LaneFact& lane : board.lanes) {
+        if (part_ != nullptr && part_->gpu != lane.gpu) continue;
         PlannedBoard planned;
         planned.name = board.lanes.size() == 1 ? board.name : board.name + "/" + lane.name;
         planned.kind = board.module.empty() ? board.name : board.module;
@@ -79,6 +133,7 @@ class Builder {
   }
 
   [[nodiscard]] int home_of(const TaskFact& task) const {
+    if (task.board.empty()) return -1;
     for (std::size_t b = 0; b < facts_.boards.size(); ++b) {
       if (facts_.boards[b].name == task.board && !facts_.boards[b].removed) {
         return static_cast<int>(b);
@@ -87,15 +142,31 @@ class Builder {
     return -1;
   }
 
+  std::size_t slowest_for_this(const TaskFact& task) {
+    if (part_ != nullptr) return part_->slowest;
+    if (slowest_of_ != &task) slowest_ = slowest_for(facts_, speeds_, task);
+    slowest_of_ = &task;
+    return slowest_;
+  }
+
   // Why the task may not be on that lane; empty if it may.
   [[nodiscard]] std::string bars(const TaskFact& task, int home, std::size_t lane) const {
     const std::size_t board = out_.lanes[lane].board;
     return why_barred(task, facts_.boards[board], is_gpu_[lane], home == static_cast<int>(board));
   }
 
-  // Of the whole lane of that board. `slowest`: the slowest board that may run the task.
-  NeedSeconds time_on(const TaskFact& task, int home, std::size_t board, std::size_t slowest,
-                      TimeBasis* known_by) const {
+  // Of the whole lane of that board.
+  NeedSeconds time_on(const TaskFact& task, int home, std::size_t board, TimeBasis* known_by) {
+    const NeedSeconds need = uncapped_time_on(task, home, board, known_by);
+    // The board ends it at its deadline. The 90% need is beyond that: it counts as missed.
+    const double left = std::max(task.deadline_in_s, 1.0);
+    const bool is_home = home == static_cast<int>(board);
+    if (!is_home || task.deadline_in_s == 0.0 || need.median <= left) return need;
+    return {std::min(need.low, left), left, std::max(need.high, need.median)};
+  }
+
+  NeedSeconds uncapped_time_on(const TaskFact& task, int home, std::size_t board,
+                               TimeBasis* known_by) {
     const SpeedGuess here = speeds_.of(task, board);
     const auto scaled = [](const NeedSeconds& need, double by) {
       return NeedSeconds{need.low * by, need.median * by, need.high * by};
@@ -125,23 +196,9 @@ class Builder {
       return {s, s, s};
     }
     *known_by = TimeBasis::kDeadline;
-    const std::size_t of = home >= 0 ? static_cast<std::size_t>(home) : slowest;
+    const std::size_t of = home >= 0 ? static_cast<std::size_t>(home) : slowest_for_this(task);
     const double slower = speeds_.of(task, of).speed / here.speed;
     return scaled(kUnknownParts, std::max(task.deadline_in_s, 1.0) * slower);
-  }
-
-  [[nodiscard]] std::size_t slowest_for(const TaskFact& task, int home) const {
-    std::size_t slowest = out_.lanes.front().board;
-    double speed = 0.0;
-    for (std::size_t lane = 0; lane < out_.lanes.size(); ++lane) {
-      if (!bars(task, home, lane).empty()) continue;
-      const double here = speeds_.of(task, out_.lanes[lane].board).speed;
-      if (speed == 0.0 || here < speed) {
-        speed = here;
-        slowest = out_.lanes[lane].board;
-      }
-    }
-    return slowest;
   }
 
   // The first lane of its kind there that nobody has now.
@@ -157,8 +214,12 @@ class Builder {
     return -1;
   }
 
+  [[nodiscard]] std::string name_of(const TaskFact& task) const {
+    return named_.at(task.name) > 1 ? full_name(task) : task.name;
+  }
+
   void leave_out(const TaskFact& task, std::string why) {
-    out_.left_out.push_back({planned_name(facts_, task), std::move(why)});
+    out_.left_out.push_back({name_of(task), std::move(why)});
   }
 
   void add_task(std::size_t index) {
@@ -170,13 +231,12 @@ class Builder {
       return leave_out(task, "its board " + task.board + " is away");
     }
     PlannedTask planned;
-    planned.name = planned_name(facts_, task);
+    planned.name = name_of(task);
     planned.memory_mb = std::min(task.memory_bytes / kMegabyte, kMemoryMbMax);
     planned.deadline_s = std::clamp<Seconds>(
         static_cast<Seconds>(std::clamp(task.deadline_in_s, 0.0, 1e12)), 0, kForever);
     planned.weight = static_cast<std::int64_t>(task.weight * 1000.0 + 0.5);
 
-    const std::size_t slowest = slowest_for(task, home);
     TimeBasis known_by = TimeBasis::kDeadline;
     std::vector<Choice> choices(out_.lanes.size());
     std::vector<SpeedBasis> speeds(out_.lanes.size());
@@ -185,15 +245,14 @@ class Builder {
       const std::size_t board = out_.lanes[lane].board;
       const BoardFact& there = facts_.boards[board];
       TimeBasis by = TimeBasis::kDeadline;
-      const NeedSeconds need = time_on(task, home, board, slowest, &by);
+      const NeedSeconds need = time_on(task, home, board, &by);
       Choice& c = choices[lane];
       c.time_s = whole_seconds(need.median);
       const std::string barred = bars(task, home, lane);
       c.allowed = barred.empty();
       c.preferred = home < 0 || home == static_cast<int>(board);
       const double watts = task.gpu ? there.hardware.gpu_w : there.hardware.cpu_w;
-      c.energy_j =
-          std::min(static_cast<std::int64_t>(watts * static_cast<double>(c.time_s)), kEnergyMax);
+      c.energy_j = joules(watts, c.time_s);
       speeds[lane] = speeds_.of(task, board).basis;
       if (home < 0 || home == static_cast<int>(board)) {
         planned.low_permille = std::min(permille(need.low, need.median), 1000);
@@ -236,10 +295,14 @@ class Builder {
   }
 
   const FleetFacts& facts_;
-  Speeds speeds_;
+  const Speeds& speeds_;
+  const Part* part_;
   FleetInstance out_;
-  std::vector<bool> is_gpu_;  // by lane
-  std::vector<bool> taken_;   // by lane: a task has it now
+  std::map<std::string_view, int> named_;  // how many tasks have that name
+  std::vector<bool> is_gpu_;               // by lane
+  std::vector<bool> taken_;                // by lane: a task has it now
+  const TaskFact* slowest_of_ = nullptr;
+  std::size_t slowest_ = 0;
 };
 
 }  // namespace
@@ -258,28 +321,56 @@ std::string_view name(TimeBasis basis) {
 std::string planned_name(const FleetFacts& facts, const TaskFact& task) {
   const auto same = std::count_if(facts.tasks.begin(), facts.tasks.end(),
                                   [&](const TaskFact& other) { return other.name == task.name; });
-  return same > 1 ? task.name + "@" + task.board : task.name;
+  return same > 1 ? full_name(task) : task.name;
 }
 
-Result<FleetInstance> fleet_instance(const FleetFacts& facts) { return Builder(facts).build(); }
+Result<FleetInstance> fleet_instance(const FleetFacts& facts) {
+  return Builder(facts, Speeds(facts)).build();
+}
 
-std::vector<BarredBoard> barred_boards(const FleetFacts& facts, std::size_t task) {
-  std::vector<BarredBoard> out;
-  const TaskFact& of = facts.tasks[task];
-  for (const BoardFact& board : facts.boards) {
-    if (board.removed || board.standing == Standing::kAway) continue;
-    const bool has_lane = std::any_of(board.lanes.begin(), board.lanes.end(),
-                                      [&](const LaneFact& lane) { return lane.gpu == of.gpu; });
-    std::string why = board.lanes.empty()
-                          ? "it does not say which lanes it has"
-                          : why_barred(of, board, has_lane == of.gpu, of.board == board.name);
-    if (why.empty() && board.memory_bytes < of.memory_bytes) {
-      why = "it needs " + std::to_string(of.memory_bytes / 1'000'000) + " MB, the board has " +
-            std::to_string(board.memory_bytes / 1'000'000) + " MB";
-    }
-    if (!why.empty()) out.push_back({board.name, std::move(why)});
+BoardInstances::BoardInstances(const FleetFacts& facts, std::size_t new_task)
+    : facts_(facts),
+      new_task_(new_task),
+      speeds_(facts),
+      slowest_(slowest_for(facts, speeds_, facts.tasks[new_task])) {
+  for (std::size_t t = 0; t < facts.tasks.size(); ++t) {
+    const TaskFact& task = facts.tasks[t];
+    if (task.gpu == facts.tasks[new_task].gpu) tasks_of_[task.board].push_back(t);
+  }
+}
+
+Result<FleetInstance> BoardInstances::of(std::size_t board) const {
+  Part part{board, facts_.tasks[new_task_].gpu, slowest_, {}};
+  const auto own = tasks_of_.find(facts_.boards[board].name);
+  if (own != tasks_of_.end()) part.tasks = own->second;
+  part.tasks.push_back(new_task_);
+  auto out = Builder(facts_, speeds_, &part).build();
+  LAIRD_TRY(out);
+  if (out->tasks.empty() || out->tasks.back() != new_task_) {
+    return fail(Code::kRefused, out->left_out.back().why);
   }
   return out;
+}
+
+Status some_lane(const FleetFacts& facts) {
+  const bool any = std::any_of(facts.boards.begin(), facts.boards.end(),
+                               [](const BoardFact& b) { return !b.removed && !b.lanes.empty(); });
+  if (any) return {};
+  return fail(Code::kUnavailable, "no board says which lanes it has, so nothing can be planned");
+}
+
+std::string why_barred(const FleetFacts& facts, std::size_t task, std::size_t board) {
+  const TaskFact& of = facts.tasks[task];
+  const BoardFact& there = facts.boards[board];
+  if (there.lanes.empty()) return "it does not say which lanes it has";
+  const bool has_lane = std::any_of(there.lanes.begin(), there.lanes.end(),
+                                    [&](const LaneFact& lane) { return lane.gpu == of.gpu; });
+  // It is asked of a lane of the other kind if there is none of its own.
+  const std::string why =
+      why_barred(of, there, has_lane ? of.gpu : !of.gpu, of.board == there.name);
+  if (!why.empty() || there.memory_bytes >= of.memory_bytes) return why;
+  return "it needs " + std::to_string(of.memory_bytes / kMegabyte) + " MB, the board has " +
+         std::to_string(there.memory_bytes / kMegabyte) + " MB";
 }
 
 Status without_board(FleetFacts& facts, const std::string& board) {
@@ -301,6 +392,7 @@ Status without_board(FleetFacts& facts, const std::string& board) {
       }
     }
     task.samples = 0.0;
+    task.removed = std::move(task.board);
     task.board.clear();
     if (task.stage != Stage::kPaused) task.stage = Stage::kWaiting;
   }

@@ -6,11 +6,13 @@
 //    than their own need says, and together at the same time.
 //  - Lanes of one board are planned apart: their tasks are not checked against its memory together.
 //  - Shares of power and of lane time may slow a board down; nothing of that is foreseen.
+//  - Where it is, a task is ended at its deadline, so it holds its lane no longer than that.
 // A task that has begun stays on its board; the one that has a lane now keeps it. A task that waits
 // may be planned anywhere. Today no task moves by itself, so for those the plan is advice.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,17 +53,34 @@ struct FleetInstance {
   }
 };
 
-// The task's name in instances: its own, or "name@board" when several boards have one.
+// The task's name in instances: its own, or "name@board" when several boards have, or had, one.
 [[nodiscard]] std::string planned_name(const FleetFacts& facts, const TaskFact& task);
 
 [[nodiscard]] Result<FleetInstance> fleet_instance(const FleetFacts& facts);
 
-// The boards that cannot have the task, with the reason; boards that are away are not told.
-struct BarredBoard {
-  std::string board;
-  std::string why;
+// The same, one board at a time, for a task that none has: as long as all others stay where they
+// are, boards do not depend on each other. So a fleet of any size can be asked, and what one board
+// says cannot spoil the answer for the rest.
+class BoardInstances {
+ public:
+  // Keeps a reference to the facts, which have the new task among theirs.
+  BoardInstances(const FleetFacts& facts, std::size_t new_task);
+  // The board's lanes of the new task's kind, the board's tasks of that kind and, last, the new
+  // task. The error says why it cannot be there.
+  [[nodiscard]] Result<FleetInstance> of(std::size_t board) const;
+
+ private:
+  const FleetFacts& facts_;
+  std::size_t new_task_;
+  Speeds speeds_;
+  std::size_t slowest_;
+  std::map<std::string, std::vector<std::size_t>> tasks_of_;  // by board
 };
-[[nodiscard]] std::vector<BarredBoard> barred_boards(const FleetFacts& facts, std::size_t task);
+
+// Whether there is any lane to plan for.
+[[nodiscard]] Status some_lane(const FleetFacts& facts);
+// Why the board cannot have the task, whatever else it has; empty if it can.
+[[nodiscard]] std::string why_barred(const FleetFacts& facts, std::size_t task, std::size_t board);
 
 // What if: the changes that people ask about. Each says what is wrong with it.
 // The board is gone, with all it has: its tasks begin anew elsewhere.

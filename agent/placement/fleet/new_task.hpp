@@ -1,9 +1,12 @@
 // Where a task that nobody has yet should go.
 //
-// The fleet's tasks and the new one are planned together; then the new task is tried on every other
-// board at the place in its order that is best. Boards are ranked by the weight of the deadlines
-// that would be missed, by when the new task would be done, and by its joules. The makespan does
-// not rank them: whoever submits a task waits for that task, not for the fleet's last one.
+// No task moves by itself, so every other task stays on its board, and each board is planned by
+// itself: its tasks in their best order, without the new one. Then the new task is tried on each
+// lane, after all that are there, or before the fewest of them that make the weight of missed
+// deadlines least: whoever came first is not delayed for nothing. Boards are ranked by the weight
+// of the deadlines that are missed because of it, its own among them, by when the new task would be
+// done, and by its joules. The makespan does not rank them: whoever submits a task waits for that
+// task, not for the fleet's last one.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +21,8 @@ struct NewPlace {
   std::string board;
   Seconds done_in_s = 0;
   bool in_time = true;
-  std::int64_t missed_weight = 0;  // of all tasks, in thousandths
-  std::int64_t energy_j = 0;       // of this task
+  std::int64_t missed_weight = 0;  // of the deadlines missed because of it, in thousandths
+  std::int64_t energy_j = 0;       // of this task; 0: not known
   TimeBasis time_by = TimeBasis::kDeadline;
   SpeedBasis speed_by = SpeedBasis::kHardware;
 };
@@ -33,10 +36,11 @@ struct NewPlaces {
   std::vector<Not> cannot;
 };
 
-// Enough to plan a fleet of some hundred tasks well; some 0.1 s on a desktop.
+// Enough to order the tasks of a fleet well; some 0.1 s on a desktop.
 inline constexpr std::uint64_t kNewTaskSteps = 300'000;
 
-// The facts say nothing of the task yet. Deterministic.
+// The facts say nothing of the task yet. `steps_max`: of the search, for all boards together.
+// Deterministic. The error says why no board could be asked.
 [[nodiscard]] Result<NewPlaces> places_for(FleetFacts facts, TaskFact task,
                                            std::uint64_t steps_max = kNewTaskSteps);
 

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace laird::placement {
+namespace {
+
+// More lateness than this is not told apart; one task's more still fits beside it.
+constexpr Seconds kLateMax = INT64_MAX / 2;
+static_assert(kWeightMax * (2 * kForever) <= INT64_MAX - kLateMax);
+
+}  // namespace
 
 void Timetable::begin(std::size_t board) {
   board_ = board;
@@ -76,7 +83,7 @@ BoardResult run_order(const Instance& instance, Timetable& timetable, std::size_
     const Seconds latest = latest_start(instance, task, board);
     if (start <= latest) return;
     out.missed_weight += instance.tasks[task].weight;
-    out.late_s += instance.tasks[task].weight * (start - latest);
+    out.late_s = std::min(out.late_s + instance.tasks[task].weight * (start - latest), kLateMax);
   };
   for (const int t : order) {
     const auto task = static_cast<std::size_t>(t);

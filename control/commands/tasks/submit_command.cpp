@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "agent/placement/fleet/new_task.hpp"
 #include "agent/settings/settings.hpp"
 #include "config/units.hpp"
 #include "control/commands/commands.hpp"
@@ -19,6 +18,7 @@
 #include "control/fleet/place.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/plan/fleet_facts.hpp"
+#include "control/plan/offer_order.hpp"
 #include "control/screen/output.hpp"
 
 namespace laird::control {
@@ -119,12 +119,13 @@ std::vector<Offer> shown(const std::map<std::string, mqtt::Reply>& bids, bool js
 }
 
 // Where the planner would have the task, by what the boards publish.
-Result<placement::NewPlaces> places_of(FleetClient& client, const Value& task) {
-  std::vector<config::Problem> problems;
+OfferOrder order_of(FleetClient& client, const Value& task, const std::set<std::string>& boards) {
+  std::vector<config::Problem> problems;  // none: it was checked when it was read
   const core::TaskSpec spec = agent::parse_task(task, "the task", problems);
-  if (!problems.empty()) return fail(Code::kInvalid, problems.front().text());
-  return placement::places_for(fleet_facts(client.view(), client.access().fleet),
-                               placement::task_fact(spec, unix_ms_now() * kMillisecond));
+  OfferOrder out = offer_order(fleet_facts(client.view(), client.access().fleet),
+                               placement::task_fact(spec, unix_ms_now() * kMillisecond), boards);
+  if (!out.unplanned.empty()) say("not planned: " + out.unplanned + "; the boards' bids decide");
+  return out;
 }
 
 std::string because(const placement::NewPlace& place) {
@@ -151,21 +152,43 @@ class Placement {
       say("'" + name_ + "' is on " + known + " already; asking that board");
       return submit_to(known).value_or(kRefused);
     }
-    const auto places = places_of(client_, task_);
-    if (!places) return complain(places.error());
-    for (const placement::NewPlaces::Not& no : places->cannot) {
+    const OfferOrder order = order_of(client_, task_, boards);
+    for (const placement::NewPlaces::Not& no : order.cannot) {
       say(harmless(no.board) + " cannot take it: " + harmless(no.why));
     }
-    for (const placement::NewPlace& place : places->places) {
+    for (const placement::NewPlace& place : order.places) {
       say("offering it to " + place.board + ": " + because(place));
       if (const auto done = submit_to(place.board)) return *done;
     }
-    return complain({Code::kRefused, places->places.empty()
-                                         ? "no board can take the task"
-                                         : "every board that could take the task refused it"});
+    bool offered = !order.places.empty();
+    if (const auto done = offer_by_bids(order.bidders, offered)) return *done;
+    return complain({Code::kRefused, offered ? "every board that could take the task refused it"
+                                             : "no board can take the task"});
   }
 
  private:
+  // Asks the boards for bids and offers the task to those that admit it, the best first. Nothing:
+  // none of them has it. `offered` becomes true if any was asked to take it.
+  std::optional<int> offer_by_bids(const std::set<std::string>& boards, bool& offered) {
+    if (boards.empty()) return std::nullopt;
+    const Value body = Value::object().set("task", task_);
+    const auto bids = client_.ask_each("bid", body, boards, timeout_);
+    if (!bids) return complain(bids.error());
+    say("answered " + std::to_string(bids->size()) + " of " + std::to_string(boards.size()));
+    for (const Offer& offer : ranked(*bids)) {
+      if (!offer.admits) {
+        say(offer.board + " cannot take it: " + harmless(offer.why));
+        continue;
+      }
+      offered = true;
+      say("offering it to " + offer.board + ": met with " + percent(offer.probability) +
+          (offer.energy_j ? ", " + fixed(offer.energy_j, 1, " J") : ", energy not known yet"));
+      if (const auto done = submit_to(offer.board)) return done;
+    }
+    if (bids->empty() && !offered) return complain({Code::kUnavailable, "no board answered"});
+    return std::nullopt;
+  }
+
   // Which board has a task of that name. Retained topics are up to a second old, so the live boards
   // are asked; for the others the retained topics must do.
   std::optional<int> find_name(const std::set<std::string>& boards, std::string& known) {
@@ -285,8 +308,8 @@ class Placement {
 int dry_run(FleetClient& client, const Value& task, const Reach& reach, const Where& where) {
   Result<std::map<std::string, mqtt::Reply>> bids{};
   const Value body = Value::object().set("task", task);
+  const auto boards = live_boards(client.view());
   if (reach.node.empty()) {
-    const auto boards = live_boards(client.view());
     bids = client.ask_all("bid", body, boards, where.timeout);
     if (bids) {
       say("answered " + std::to_string(bids->size()) + " of " + std::to_string(boards.size()));
@@ -304,12 +327,16 @@ int dry_run(FleetClient& client, const Value& task, const Reach& reach, const Wh
     return kRefused;
   }
   if (!reach.node.empty()) return 0;
-  const auto places = places_of(client, task);
-  if (!places) return complain(places.error());
-  for (const placement::NewPlace& place : places->places) {
+  const OfferOrder order = order_of(client, task, boards);
+  for (const placement::NewPlace& place : order.places) {
     const auto bid = bids->find(place.board);
     if (bid == bids->end() || !offer_of(bid->second).admits) continue;
     say("it would go to " + place.board + ": " + because(place));
+    return 0;
+  }
+  for (const Offer& offer : offers) {
+    if (!offer.admits || order.bidders.count(offer.board) == 0) continue;
+    say("it would go to " + offer.board + ": met with " + percent(offer.probability));
     return 0;
   }
   say("no board can take the task");

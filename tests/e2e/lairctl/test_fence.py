@@ -23,11 +23,13 @@ class FakeBoard(threading.Thread):
         self.lies = set()    # tasks that it says it takes, and does not
         self.cancelled = []
         self.says = {}       # when it is asked to explain a task
+        self.bid = None      # when it is asked for one
         for kind, body in (("status", {"s": "laird.status/1.0", "state": "ready", "epoch": 1}),
                            ("info", {"s": "laird.info/1.0", "trainers": ["softmax"],
                                      "lanes": ["cpu0"], "lane_kinds": ["cpu"],
                                      "memory_bytes": 10**10,
-                                     "hardware": {"cpu_cores": 64, "cpu_mhz": 5000}})):
+                                     "hardware": {"cpu_cores": 64, "cpu_mhz": 5000,
+                                                  "cpu_w": 0.1}})):
             client.publish(TOP + "node/n-1/" + kind, json.dumps(body), kind="state", qos=1,
                            retained=True)
 
@@ -53,6 +55,8 @@ class FakeBoard(threading.Thread):
                 self.submitted.setdefault(name, time.monotonic())
                 if name in self.lies:
                     self.reply(event, "ok")
+            elif verb == "bid" and self.bid:
+                self.reply(event, "ok", data=self.bid)
             elif verb == "cancel":
                 self.cancelled.append(body["task"])
                 self.reply(event, "not-found")
@@ -114,6 +118,36 @@ class Lying(WithFakeBoard):
             self.assertNotRegex(text, "(?m)^n-2: accepted")
         (row,) = self.tasks(name="night")
         self.assertEqual(row["reason"], hostile, "a program gets what was said")
+
+
+class Older(WithFakeBoard):
+    """A board whose agent does not say of which kind its lanes are."""
+
+    def test_it_is_asked_for_a_bid_after_the_places_and_gets_what_it_admits(self):
+        fake = FakeBoard(self.up("n-1", subscriptions=[TOP + "ctl/n-1/cmd/+",
+                                                       TOP + "ctl/all/cmd/+"]))
+        # By its name its lane is one for a GPU, which the task does not want.
+        fake.client.publish(TOP + "node/n-1/info", json.dumps(
+            {"s": "laird.info/1.0", "trainers": ["softmax"], "lanes": ["gpu-or-not"],
+             "memory_bytes": 10**10}), kind="state", qos=1, retained=True)
+        fake.fate, fake.lies = {"old": "ok"}, {"old"}
+        fake.bid = {"admits": True, "probability": 0.9, "finish_in_s": 5.0, "energy_j": None}
+        fake.start()
+        asked = self.submit(task("asked"), "--any", "--dry-run").err
+        self.assertIn("it would go to n-2: done in", asked)
+        self.lairctl("drain", "n-2")
+        self.addCleanup(self.run_lairctl, "undrain", "n-2")
+
+        def states():
+            rows = self.lairctl("get", "nodes", "-o", "json").json()
+            return {row["node"]: row["state"] for row in rows}
+        self.assertTrue(wait_until(lambda: states()["n-2"] != "ready", 20, every=0.3), states())
+        asked = self.submit(task("asked"), "--any", "--dry-run").err
+        self.assertIn("it would go to n-1: met with 90%", asked)
+        given = self.submit(task("old"), "--any")
+        self.assertEqual(given.out, "n-1: ok\n", given)
+        self.assertIn("offering it to n-1: met with 90%", given.err)
+        self.assertEqual(list(fake.submitted), ["old"])
 
 
 class Silent(WithFakeBoard):

@@ -1,42 +1,30 @@
 #include "control/plan/plan_answer.hpp"
 
+#include <algorithm>
+
 #include "agent/placement/planner/plan_json.hpp"
 #include "agent/placement/search/solve.hpp"
 #include "control/plan/fleet_facts.hpp"
-#include "mqtt/codec/topics.hpp"
 #include "tests/harness/unit.hpp"
+#include "tests/unit/control/plan/told_fleet.hpp"
 
 using namespace laird;
 using namespace laird::control;
+using test::tell_board;
+using test::tell_task;
 
 namespace {
 
-void tell(FleetView& view, const std::string& board, mqtt::TopicKind kind, const std::string& text,
-          const std::string& name = {}) {
-  mqtt::Topic topic;
-  topic.kind = kind;
-  topic.node = board;
-  topic.name = name;
-  view.take(topic, text);
-}
-
-void tell_board(FleetView& view, const std::string& board, const std::string& state, int mhz) {
-  tell(view, board, mqtt::TopicKind::kStatus,
-       R"({"s":"laird.status/1.0","state":")" + state +
-           R"(","epoch":1,"ts":"2026-11-16T07:16:53.850Z"})");
-  tell(view, board, mqtt::TopicKind::kInfo,
-       R"({"s":"laird.info/1.0","module":"m-)" + std::to_string(mhz) +
-           R"(","lanes":["cpu0"],"lane_kinds":["cpu"],"trainers":["softmax"],)"
-           R"("memory_bytes":1000000000,"hardware":{"cpu_cores":4,"cpu_mhz":)" +
-           std::to_string(mhz) + R"(,"cpu_w":5}})");
-}
-
-void tell_task(FleetView& view, const std::string& board, const std::string& name,
-               const std::string& more) {
-  tell(view, board, mqtt::TopicKind::kTask,
-       R"({"s":"laird.task/1.0","epoch":1,"seq":1,"name":")" + name +
-           R"(","lane":"cpu","trainer":"softmax","work":"w","memory_bytes":20000000,)" + more + "}",
-       name);
+FleetPlan plan_of(const FleetView& view) {
+  FleetPlan plan;
+  plan.facts = fleet_facts(view, "lab");
+  auto of = placement::fleet_instance(plan.facts);
+  TEST_ASSERT_TRUE(of.has_value());
+  plan.of = std::move(*of);
+  auto solved = placement::solve(plan.of.instance, {1, 50'000, nullptr});
+  TEST_ASSERT_TRUE(solved.has_value());
+  plan.plan = std::move(*solved);
+  return plan;
 }
 
 // Two boards, the second twice as fast; one task runs on the first, one waits there.
@@ -51,15 +39,7 @@ FleetPlan sample() {
   tell_task(view, "n-1", "waits",
             R"("state":"queued","samples":0,"planned_samples":4000,"deadline_in_s":1000)");
   tell_task(view, "n-1", "paused", R"("state":"held","samples":0,"deadline_in_s":1000)");
-  FleetPlan plan;
-  plan.facts = fleet_facts(view, "lab");
-  auto of = placement::fleet_instance(plan.facts);
-  TEST_ASSERT_TRUE(of.has_value());
-  plan.of = std::move(*of);
-  auto solved = placement::solve(plan.of.instance, {1, 50'000, nullptr});
-  TEST_ASSERT_TRUE(solved.has_value());
-  plan.plan = std::move(*solved);
-  return plan;
+  return plan_of(view);
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -101,6 +81,64 @@ TEST(why_a_task_is_there_is_told_with_the_second_best_place) {
   TEST_ASSERT_TRUE_MESSAGE(has(*told, "Second best is n-1"), told->c_str());
   TEST_ASSERT_TRUE(why_there(plan, "paused").has_value());
   TEST_ASSERT_FALSE(why_there(plan, "nobody").has_value());
+}
+
+TEST(why_a_task_is_there_is_told_with_every_place_that_it_could_have) {
+  FleetView view;
+  for (const char* board : {"n-1", "n-2", "n-3", "n-4"}) tell_board(view, board, "ready", 1000);
+  tell_board(view, "n-9", "ready", 2000);
+  tell_task(view, "n-1", "waits", R"("state":"queued","samples":0,"deadline_in_s":1000)");
+  const auto told = why_there(plan_of(view), "waits");
+  TEST_ASSERT_TRUE(told.has_value());
+  TEST_ASSERT_TRUE_MESSAGE(has(*told, "waits is on n-9"), told->c_str());
+  TEST_ASSERT_TRUE_MESSAGE(has(*told, "Second best is n-1"), told->c_str());
+  for (const char* line : {"\nOr n-2: ", "\nOr n-3: ", "\nOr n-4: "}) {
+    TEST_ASSERT_TRUE_MESSAGE(has(*told, line), told->c_str());
+  }
+  for (int b = 10; b < 50; ++b) tell_board(view, "n-" + std::to_string(b), "ready", 1000);
+  const auto many = why_there(plan_of(view), "waits");
+  TEST_ASSERT_TRUE(std::count(many->begin(), many->end(), '\n') < 30);
+  TEST_ASSERT_TRUE_MESSAGE(has(*many, "And 23 places that are no better."), many->c_str());
+}
+
+TEST(what_a_board_says_makes_no_line_of_its_own) {
+  FleetView view;
+  tell_board(view, "n-1", "ready", 1000);
+  test::tell(view, "n-2", mqtt::TopicKind::kStatus,
+             R"({"s":"laird.status/1.0","state":"ready","epoch":1})");
+  test::tell(view, "n-2", mqtt::TopicKind::kInfo,
+             R"({"s":"laird.info/1.0","module":"m\nn-1: forged","lanes":["a\nforged","b"],)"
+             R"("lane_kinds":["cpu","cpu"],"trainers":["softmax"],"memory_bytes":1000000000})");
+  tell_task(view, "n-1", "waits", R"("state":"queued","samples":0,"deadline_in_s":1000)");
+  test::tell(view, "n-1", mqtt::TopicKind::kTask,
+             R"({"s":"laird.task/1.0","epoch":1,"seq":1,"name":"alien","lane":"cpu",)"
+             R"("trainer":"t\nforged","memory_bytes":9e12,"state":"queued","deadline_in_s":1000})",
+             "alien");
+  const FleetPlan plan = plan_of(view);
+  for (const std::string& text :
+       {plan_text(plan, 80), *why_there(plan, "waits"), *why_there(plan, "alien")}) {
+    TEST_ASSERT_FALSE_MESSAGE(has(text, "\nforged"), text.c_str());
+    TEST_ASSERT_FALSE_MESSAGE(has(text, "\nn-1: forged"), text.c_str());
+  }
+  TEST_ASSERT_TRUE(has(plan_text(plan, 80), "n-2/a forged"));
+  FleetPlan left = plan;
+  left.of.left_out.push_back({"made-up", "no\nforged"});
+  TEST_ASSERT_EQUAL_STRING("made-up is not planned: no forged\n",
+                           why_there(left, "made-up")->c_str());
+}
+
+TEST(the_second_best_places_of_a_large_plan_are_told_only_when_asked_for) {
+  FleetView view;
+  tell_board(view, "n-1", "ready", 1000);
+  tell_board(view, "n-2", "ready", 1000);
+  for (int t = 0; t < 400; ++t) {
+    tell_task(view, "n-1", "t" + std::to_string(t),
+              R"("state":"queued","samples":0,"deadline_in_s":1000)");
+  }
+  const FleetPlan plan = plan_of(view);
+  TEST_ASSERT_TRUE(has(plan_text(plan, 80), "ask with --why"));
+  TEST_ASSERT_TRUE(has(*why_there(plan, "t7"), "Second best is "));
+  TEST_ASSERT_FALSE(has(plan_text(sample(), 80), "ask with --why"));
 }
 
 TEST(programs_get_the_instance_and_a_plan_of_it_that_reads_back) {

@@ -58,6 +58,46 @@ TEST(what_a_board_does_not_say_or_says_wrongly_is_not_known) {
   TEST_ASSERT_EQUAL(0, odd.trainers.size());
 }
 
+TEST(numbers_that_nobody_can_have_measured_are_not_known) {
+  const BoardFact tiny = board_fact(
+      "n-1", "ready",
+      parsed(R"({"lanes":["gpu0"],"memory_bytes":1e-320,"works":[)"
+             R"({"trainer":"mlp","work":"w","lane":"gpu","samples_per_s":1e-320,"runs":2},)"
+             R"({"trainer":"mlp","work":"v","lane":"gpu","samples_per_s":1e300,"runs":2},)"
+             R"({"trainer":"mlp","work":"u","lane":"gpu","samples_per_s":-5,"runs":2},)"
+             R"({"trainer":"mlp","work":"t","lane":"gpu","samples_per_s":"NaN","runs":2},)"
+             R"({"trainer":"mlp","work":"s","lane":"gpu","samples_per_s":1e-9,"runs":2}]})"));
+  TEST_ASSERT_EQUAL(1, tiny.works.size());
+  TEST_ASSERT_EQUAL_STRING("s", tiny.works[0].work.c_str());
+  TEST_ASSERT_EQUAL(0, tiny.memory_bytes);
+}
+
+TEST(a_board_has_as_many_lanes_as_a_board_can_have_each_once) {
+  const BoardFact b =
+      board_fact("n-1", "ready",
+                 parsed(R"({"lanes":["a","b","a","","c","d","e","f","g","h","i","j"],)"
+                        R"("lane_kinds":["gpu","cpu","cpu","cpu","gpu"]})"));
+  std::string names;
+  for (const LaneFact& lane : b.lanes) names += lane.name;
+  TEST_ASSERT_EQUAL_STRING("abcdefgh", names.c_str());
+  TEST_ASSERT_TRUE(b.lanes[0].gpu);
+  TEST_ASSERT_TRUE_MESSAGE(b.lanes[2].gpu, "each lane keeps its own kind");
+}
+
+TEST(a_board_that_does_not_say_of_which_kind_its_lanes_are_is_known_by_that) {
+  TEST_ASSERT_FALSE(board_fact("n-1", "ready", parsed(R"({"lanes":["train"]})")).kinds_known);
+  TEST_ASSERT_TRUE(
+      board_fact("n-1", "ready", parsed(R"({"lanes":["a"],"lane_kinds":["cpu"]})")).kinds_known);
+}
+
+TEST(what_a_board_says_stays_on_one_line) {
+  const BoardFact b = board_fact(
+      "n-1", "ready", parsed(R"({"lanes":["a\nn-2"],"module":"m\n","trainers":["t\u001b[2J"]})"));
+  TEST_ASSERT_EQUAL_STRING("a n-2", b.lanes[0].name.c_str());
+  TEST_ASSERT_EQUAL_STRING("m ", b.module.c_str());
+  TEST_ASSERT_EQUAL_STRING("t [2J", b.trainers[0].c_str());
+}
+
 TEST(a_task_is_read_from_its_topic_with_its_need) {
   const auto t = task_fact("n-1", parsed(kTask));
   TEST_ASSERT_TRUE(t.has_value());
@@ -82,11 +122,14 @@ TEST(a_task_that_has_samples_has_begun_also_when_it_is_queued_again) {
   TEST_ASSERT_TRUE(stage(R"({"name":"a","state":"held","samples":5})") == Stage::kPaused);
 }
 
-TEST(tasks_that_are_over_are_none_and_those_of_a_group_belong_to_their_board) {
+TEST(tasks_that_are_over_are_none_and_those_of_a_group_or_a_schedule_belong_to_their_board) {
   TEST_ASSERT_FALSE(task_fact("n-1", parsed(R"({"name":"a","state":"missed"})")).has_value());
   TEST_ASSERT_FALSE(task_fact("n-1", parsed(R"({"state":"queued"})")).has_value());
-  TEST_ASSERT_TRUE(
-      task_fact("n-1", parsed(R"({"name":"a","state":"queued","fleet":{"boards":3}})"))->bound);
+  const auto bound = [](const char* text) { return task_fact("n-1", parsed(text))->bound; };
+  TEST_ASSERT_TRUE(bound(R"({"name":"a","state":"queued","fleet":{"boards":3}})"));
+  TEST_ASSERT_TRUE(bound(R"({"name":"a-2","state":"queued","run_of":"a"})"));
+  TEST_ASSERT_TRUE(bound(R"({"name":"a","state":"queued","promotes":"b"})"));
+  TEST_ASSERT_FALSE(bound(R"({"name":"a","state":"queued","run_of":""})"));
 }
 
 TEST(a_new_task_is_known_by_its_specification) {
@@ -101,6 +144,15 @@ TEST(a_new_task_is_known_by_its_specification) {
   TEST_ASSERT_EQUAL_DOUBLE(700.0, t.planned_samples);
   TEST_ASSERT_EQUAL_STRING(work_of(spec).c_str(), t.work.c_str());
   TEST_ASSERT_TRUE(t.stage == Stage::kWaiting);
+}
+
+TEST(a_new_task_that_recurs_without_a_deadline_has_the_length_of_its_window) {
+  core::TaskSpec spec;
+  spec.name = "night";
+  spec.every.window = *core::parse_weekly_window("22:00-06:00 daily");
+  TEST_ASSERT_EQUAL_DOUBLE(8 * 3600.0, task_fact(spec, 1'400 * kSecond).deadline_in_s);
+  spec.deadline_after = kHour;
+  TEST_ASSERT_EQUAL_DOUBLE(3600.0, task_fact(spec, 1'400 * kSecond).deadline_in_s);
 }
 
 TEST(a_work_is_the_trainer_with_its_parameters_and_lane_and_nothing_else) {
@@ -141,4 +193,32 @@ TEST(a_board_tells_of_the_works_that_ended_with_the_median_speed) {
   TEST_ASSERT_EQUAL(3, works[0].runs);
   TEST_ASSERT_EQUAL_DOUBLE(20.0, works[0].samples_per_s);
   TEST_ASSERT_EQUAL_DOUBLE(400.0, works[0].samples);
+}
+
+TEST(a_run_that_began_with_a_model_tells_its_speed_and_not_the_samples_of_a_new_task) {
+  core::State state;
+  core::Task task;
+  task.spec.trainer = "mlp";
+  task.rate = 10.0;
+  task.outcome = core::Outcome::kSucceeded;
+  task.samples = 5000;
+  task.busy_ns = kMinute;
+  state.ended.push_back(task);
+  task.samples = 40;
+  task.warm_from = 1;
+  state.ended.push_back(task);
+  std::vector<MeasuredWork> works = measured_works(state);
+  TEST_ASSERT_EQUAL(1, works.size());
+  TEST_ASSERT_EQUAL(2, works[0].runs);
+  TEST_ASSERT_EQUAL_DOUBLE(5000.0, works[0].samples);
+
+  // Promotions, each of another work, do not displace it.
+  task.spec.promotes = "a";
+  for (std::size_t i = 0; i < kMeasuredWorksMax; ++i) {
+    task.spec.params = std::to_string(i);
+    state.ended.push_back(task);
+  }
+  works = measured_works(state);
+  TEST_ASSERT_EQUAL(1, works.size());
+  TEST_ASSERT_EQUAL_DOUBLE(5000.0, works[0].samples);
 }

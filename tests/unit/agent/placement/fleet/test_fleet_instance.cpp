@@ -226,3 +226,83 @@ TEST(a_fleet_that_says_nothing_of_its_lanes_cannot_be_planned) {
   for (BoardFact& board : facts.boards) board.lanes.clear();
   TEST_ASSERT_FALSE(fleet_instance(facts).has_value());
 }
+
+TEST(a_task_holds_its_lane_no_longer_than_to_its_deadline_and_counts_as_missed) {
+  FleetFacts facts = three_modules();
+  TaskFact task = gpu_task("a", 1800.0);
+  task.board = "n-1";
+  task.stage = Stage::kRunning;
+  task.rate = 10.0;
+  task.need = NeedSeconds{20'000.0, 36'000.0, 50'000.0};
+  facts.tasks.push_back(task);
+  FleetInstance of = built(facts);
+  const std::size_t nano = lane_called(of, "n-1/gpu0");
+  TEST_ASSERT_EQUAL(1800, of.instance.choice(0, nano).time_s);
+  auto plan = solve(of.instance, {1, 50'000, nullptr});
+  TEST_ASSERT_FALSE(in_time(of.instance, *plan, 0));
+  TEST_ASSERT_EQUAL(1800, plan->objective.makespan_s);
+  // What may go elsewhere is not hurried there.
+  facts.tasks[0].stage = Stage::kWaiting;
+  of = built(facts);
+  TEST_ASSERT_TRUE(of.instance.choice(0, lane_called(of, "n-3/gpu0")).time_s > 10'000);
+  // Nobody knows when one ends that does not tell its deadline.
+  facts.tasks[0].deadline_in_s = 0.0;
+  of = built(facts);
+  TEST_ASSERT_EQUAL(36'000, of.instance.choice(0, nano).time_s);
+}
+
+TEST(the_joules_of_a_task_are_bounded_whatever_watts_a_board_tells) {
+  FleetFacts facts = three_modules();
+  facts.boards[0].hardware.gpu_w = 1e15;
+  facts.boards[1].hardware.gpu_w = 1e-9;
+  facts.boards[2].hardware.gpu_w = 0.0;
+  facts.tasks.push_back(gpu_task("a", 1e7));
+  const FleetInstance of = built(facts);
+  TEST_ASSERT_EQUAL_INT64(kEnergyMax, of.instance.choice(0, lane_called(of, "n-1/gpu0")).energy_j);
+  TEST_ASSERT_EQUAL_INT64(1, of.instance.choice(0, lane_called(of, "n-2/gpu0")).energy_j);
+  TEST_ASSERT_EQUAL_INT64(0, of.instance.choice(0, lane_called(of, "n-3/gpu0")).energy_j);
+}
+
+TEST(a_lane_full_of_endless_tasks_ends_and_spoils_nothing) {
+  FleetFacts facts = three_modules();
+  for (int i = 0; i < 1'024; ++i) {
+    facts.tasks.push_back(gpu_task("t" + std::to_string(i), 1e15));
+    facts.tasks.back().board = "n-1";
+    facts.tasks.back().stage = Stage::kBegun;
+    facts.tasks.back().weight = 100.0;
+    facts.tasks.back().need = NeedSeconds{1e15, 1e15, 1e15};
+  }
+  facts.tasks.push_back(gpu_task("good"));
+  const FleetInstance of = built(facts);
+  TEST_ASSERT_EQUAL(1'025, of.tasks.size());
+  const auto plan = solve(of.instance, {1, 5'000, nullptr});
+  TEST_ASSERT_TRUE(plan.has_value());
+  TEST_ASSERT_TRUE(plan->objective.makespan_s < kForever);
+  TEST_ASSERT_TRUE(in_time(of.instance, *plan, 1'024));
+}
+
+TEST(a_fleet_of_all_its_members_with_two_lanes_each_is_not_too_large) {
+  FleetFacts facts;
+  const BoardFact nano = three_modules().boards[0];
+  for (std::size_t b = 0; b < 1'024; ++b) {
+    facts.boards.push_back(nano);
+    facts.boards.back().name = "n-" + std::to_string(b);
+  }
+  facts.tasks.push_back(gpu_task("a"));
+  TEST_ASSERT_EQUAL(2'048, built(facts).lanes.size());
+}
+
+TEST(tasks_of_one_name_are_told_apart_also_when_their_boards_are_gone) {
+  FleetFacts facts = three_modules();
+  for (const char* board : {"n-1", "n-2"}) {
+    facts.tasks.push_back(gpu_task("shared"));
+    facts.tasks.back().board = board;
+  }
+  TEST_ASSERT_TRUE(without_board(facts, "n-1").has_value());
+  TEST_ASSERT_TRUE(without_board(facts, "n-2").has_value());
+  const FleetInstance of = built(facts);
+  TEST_ASSERT_EQUAL_STRING("shared@n-1", of.instance.tasks[0].name.c_str());
+  TEST_ASSERT_EQUAL_STRING("shared@n-2", of.instance.tasks[1].name.c_str());
+  TEST_ASSERT_TRUE_MESSAGE(with_deadline(facts, "shared@n-2", 9.0).has_value(),
+                           "and have the names that they had");
+}

@@ -93,6 +93,20 @@ TEST(a_deadline_is_met_when_the_need_of_nine_in_ten_fits_before_it) {
   TEST_ASSERT_EQUAL_INT64(0, run_order(i, timetable, 0, {0}).missed_weight);
 }
 
+TEST(lateness_has_an_end_however_late_everything_is) {
+  Instance i = test::empty_instance(1, Mode::kSerial);
+  Order order;
+  for (int t = 0; t < 12; ++t) {
+    PlannedTask& task = test::add_task(i, "t" + std::to_string(t), kSecondsMax);
+    task.deadline_s = 0;
+    task.weight = kWeightMax;
+    task.high_permille = 1'000'000;
+    order.push_back(t);
+  }
+  Timetable timetable(i);
+  TEST_ASSERT_TRUE(run_order(i, timetable, 0, order).late_s > INT64_MAX / 4);
+}
+
 TEST(orders_of_a_plan_give_the_plan_again) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Instance i = test::random_instance(seed, 6, 2);
