@@ -5,7 +5,8 @@
 // is little-endian and fixed width, so a journal from a board reads the same on a laptop.
 //
 // What a type gains later it reads only where it was written: `if (ar.since(2)) ar(c);`, with the
-// format that the reader was opened for. Writers and hashers know the newest one only.
+// format that the reader was opened for. Writers know the newest one only, and so do hashers, but
+// for one that is asked for what an older format would have hashed.
 //
 // A reader never trusts a length: it checks it against the bytes left and against a limit, and a
 // failed read leaves the value as it was, sets failed() and makes all later reads no-ops.
@@ -64,7 +65,12 @@ class Archive {
   template <class T>
   requires std::is_same_v<T, Bytes> || std::is_same_v<T, std::string>
   static Archive reader(T&& temporary) = delete;
-  [[nodiscard]] static Archive hasher() { return Archive(Mode::kHash, nullptr, {}); }
+  // `format`: as a program that knew no newer one hashed it; for structures without parts.
+  [[nodiscard]] static Archive hasher(std::int64_t format = kNewestFormat) {
+    Archive ar(Mode::kHash, nullptr, {});
+    ar.format_ = format;
+    return ar;
+  }
 
   [[nodiscard]] bool reading() const { return mode_ == Mode::kRead; }
   // Whether what this format brought is part of what is written, read or hashed.

@@ -247,8 +247,9 @@ json::Value recurring_json(const core::State& state, const core::Recurring& r, T
       .set("target_loss", r.spec.target_loss)
       .set("weight", r.spec.weight())
       .set("energy_j", Value())
-      // Of the next run, at the latest.
-      .set("deadline_in_s", has_next ? next_in_s + seconds(r.spec.every.window.length()) : 0.0)
+      // Of the next run, at the latest; a schedule whose next run is not known has none.
+      .set("deadline_in_s",
+           has_next ? Value::number(next_in_s + seconds(r.spec.every.window.length())) : Value())
       .set("busy_s", 0.0)
       .set("share", 0.0)
       .set("switches", std::int64_t{0})

@@ -12,17 +12,54 @@ __extension__ using Wide = __int128;
                      [&](const auto& task) { return task.first.name == name; });
 }
 
-[[nodiscard]] Status unknown(const Recording& recording, const std::string& name) {
+[[nodiscard]] bool recurs(const Recording& recording, const std::string& name) {
+  return recording.recurring.count(name) != 0;
+}
+
+// What may be changed: tasks that somebody asked for, and not the runs that the board began itself.
+[[nodiscard]] Status check_known(const Recording& recording, const std::string& name) {
+  for (const auto& [id, task] : recording.tasks) {
+    if (id.name != name || task.spec.run_of.empty()) continue;
+    return fail(Code::kInvalid, "'" + name + "' belongs to '" + task.spec.run_of +
+                                    "', which recurs; name '" + task.spec.run_of +
+                                    "', and it holds for all of its runs");
+  }
+  if (has_task(recording, name) || recurs(recording, name)) return {};
   std::string known;
+  for (const auto& [recurring, spec] : recording.recurring) known += " " + recurring;
   for (const auto& [id, task] : recording.tasks) {
     if (known.size() > 200) {
       known += " ...";
       break;
     }
-    if (id.nth == 0) known += " " + id.name;
+    if (id.nth == 0 && task.spec.run_of.empty()) known += " " + id.name;
   }
   return fail(Code::kNotFound, "no task '" + name + "' is in the journal of " + recording.node +
                                    "; there are:" + known);
+}
+
+[[nodiscard]] Status check_edit(const Recording& recording, const TaskEdit& edit) {
+  LAIRD_TRY(check_known(recording, edit.task));
+  const auto found = recording.recurring.find(edit.task);
+  if (found != recording.recurring.end() && edit.deadline_add != 0 && !edit.deadline_after &&
+      found->second.deadline_after == 0) {
+    return fail(Code::kInvalid,
+                "the runs of '" + edit.task + "' end with their window; give a duration, like 2h");
+  }
+  return {};
+}
+
+[[nodiscard]] Status check_added(const Recording& recording, const AddedTask& task) {
+  LAIRD_TRY(check_known(recording, task.like));
+  if (recurs(recording, task.like)) {
+    return fail(Code::kInvalid, "'" + task.like + "' recurs; only a task that is done once can " +
+                                    "come a second time under another name");
+  }
+  if (has_task(recording, task.name) || recurs(recording, task.name)) {
+    return fail(Code::kExists,
+                "a task '" + task.name + "' is in the journal already; choose a new name");
+  }
+  return {};
 }
 
 }  // namespace
@@ -34,19 +71,9 @@ bool Changes::none() const {
 
 Status Changes::fit(const Recording& recording) const {
   if (policy) LAIRD_TRY(policies::make_policy(*policy));
-  for (const TaskEdit& edit : edits) {
-    if (!has_task(recording, edit.task)) return unknown(recording, edit.task);
-  }
-  for (const std::string& name : without) {
-    if (!has_task(recording, name)) return unknown(recording, name);
-  }
-  for (const AddedTask& task : added) {
-    if (!has_task(recording, task.like)) return unknown(recording, task.like);
-    if (has_task(recording, task.name)) {
-      return fail(Code::kExists,
-                  "a task '" + task.name + "' is in the journal already; choose a new name");
-    }
-  }
+  for (const TaskEdit& edit : edits) LAIRD_TRY(check_edit(recording, edit));
+  for (const std::string& name : without) LAIRD_TRY(check_known(recording, name));
+  for (const AddedTask& task : added) LAIRD_TRY(check_added(recording, task));
   return {};
 }
 
@@ -61,7 +88,8 @@ void Changes::edit(core::TaskSpec& spec) const {
       spec.deadline_after = *edit.deadline_after;
       spec.deadline_wall = 0;
     }
-    (spec.deadline_wall > 0 ? spec.deadline_wall : spec.deadline_after) += edit.deadline_add;
+    if (spec.deadline_wall > 0) spec.deadline_wall += edit.deadline_add;
+    if (spec.deadline_after > 0) spec.deadline_after += edit.deadline_add;
     if (edit.target_loss) spec.target_loss = *edit.target_loss;
     if (edit.weight_milli) spec.weight_milli = *edit.weight_milli;
   }

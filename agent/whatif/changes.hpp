@@ -18,6 +18,7 @@ struct LimitFrom {
   std::optional<std::int64_t> mw;
 };
 
+// Of a task that recurs: of each of its runs.
 struct TaskEdit {
   std::string task;
   std::optional<DurationNs> deadline_after;  // its acceptance

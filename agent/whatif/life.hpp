@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <set>
 #include <vector>
 
 #include "agent/whatif/lane_use.hpp"
@@ -51,7 +52,8 @@ class Life {
   };
   // A task's trainer, and what outlives it.
   struct Trainer {
-    const TaskRecord* record = nullptr;
+    const TaskRecord* record = nullptr;  // nullptr: nothing is known of it, and it never gets ready
+    bool is_of_another = false;          // the record is that of another run
     core::ProcessRef ref;
     bool alive = false;
     bool working = false;
@@ -74,6 +76,7 @@ class Life {
   };
 
   [[nodiscard]] Status begin();
+  void leave_out();
   void add_given();
   [[nodiscard]] bool next(Happening& out);
   [[nodiscard]] bool over() const;
@@ -91,6 +94,8 @@ class Life {
 
   void meet(const TaskId& id, const core::Task& task);
   [[nodiscard]] const TaskRecord* record_of(const TaskId& id) const;
+  [[nodiscard]] const TaskRecord* another_run(const core::TaskSpec& spec) const;
+  void expect_idle_crashes(core::TaskKey key, const Trainer& t);
   [[nodiscard]] Trainer* find(const core::ProcessRef& ref);
   void start(const core::StartTrainer& start);
   void work(Trainer& t, const core::RunTrainer& run);
@@ -122,6 +127,7 @@ class Life {
   std::size_t next_given_ = 0;
   std::map<core::TaskKey, Trainer> trainers_;
   std::map<TaskId, TaskRecord> added_;
+  std::set<TaskId> later_runs_;  // that began after the recorded life: nobody asks for them
   Names names_;
   Tallier tallier_;
   LaneUse lanes_;

@@ -31,15 +31,37 @@ const TaskRecord* Life::record_of(const TaskId& id) const {
   return found == r_.tasks.end() ? nullptr : &found->second;
 }
 
+// The longest recorded run of the same recurring task; nullptr: there is none, or it is no run.
+const TaskRecord* Life::another_run(const core::TaskSpec& spec) const {
+  if (spec.run_of.empty() || !spec.promotes.empty()) return nullptr;
+  const TaskRecord* longest = nullptr;
+  for (const auto& [id, record] : r_.tasks) {
+    if (record.spec.run_of != spec.run_of || !record.spec.promotes.empty()) continue;
+    if (longest == nullptr || record.samples_known() > longest->samples_known()) longest = &record;
+  }
+  return longest;
+}
+
 void Life::meet(const TaskId& id, const core::Task& task) {
   Trainer& t = trainers_[task.key];
   t.record = record_of(id);
+  if (t.record == nullptr) {
+    t.record = another_run(task.spec);
+    t.is_of_another = t.record != nullptr;
+  }
   t.samples = task.samples;
   t.reported = task.samples;
   t.saved = task.checkpoint_samples;
-  if (t.record == nullptr) return;
+  const bool is_run = !task.spec.run_of.empty();
+  if (is_run && task.accepted_at > r_.to && r_.was.find(id) == nullptr) later_runs_.insert(id);
+  expect_idle_crashes(task.key, t);
+}
+
+void Life::expect_idle_crashes(core::TaskKey key, const Trainer& t) {
+  // They came at moments of the recorded run.
+  if (t.record == nullptr || t.is_of_another) return;
   for (const CrashRecord& crash : t.record->crashes) {
-    if (crash.idle_at > now_) later(crash.idle_at, Kind::kIdleCrash, task.key, 0);
+    if (crash.idle_at > now_) later(crash.idle_at, Kind::kIdleCrash, key, 0);
   }
 }
 
@@ -286,6 +308,7 @@ void Life::stop(const core::StopTrainer& stop) {
     t->samples = samples_now(*t);
     stop_work(*t);
   }
+  if (t->record == nullptr) return later(now_, Kind::kExit, stop.key, t->process);
   const auto found = t->record->stops.find(stop.attempt);
   DurationNs took = 0;
   if (found != t->record->stops.end()) {
@@ -308,10 +331,7 @@ void Life::die() {
     t.samples = t.saved;
     ++t.process;
     ++t.generation;
-    if (t.record == nullptr) continue;
-    for (const CrashRecord& crash : t.record->crashes) {
-      if (crash.idle_at > now_) later(crash.idle_at, Kind::kIdleCrash, key, 0);
-    }
+    expect_idle_crashes(key, t);
   }
 }
 

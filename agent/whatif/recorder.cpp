@@ -70,6 +70,7 @@ void Recorder::begin(core::State& state) {
   if (state.policy != nullptr) out_.first_state = core::encode(state);
   names_.begin(state);
   tallier_.begin(state);
+  see_recurring(state);
   lanes_.see(state);
   lanes_.advance(state.now);
   newest_ended_ = state.ended.empty() ? 0 : state.ended.back()->key;
@@ -324,6 +325,13 @@ void Recorder::see_reading(const power::PowerReading& reading) {
   }
 }
 
+// A key is given to each that is accepted.
+void Recorder::see_recurring(const core::State& state) {
+  if (state.next_key == next_key_) return;
+  next_key_ = state.next_key;
+  for (const core::Recurring& r : state.recurring) out_.recurring[r.spec.name] = r.spec;
+}
+
 void Recorder::see_given(const core::Event& event) {
   if (!is_given(event.body)) return;
   Given given;
@@ -372,6 +380,7 @@ void Recorder::see(const core::Event& event, const core::State& state,
       p.record = record;
     }
   }
+  see_recurring(state);
   see_limits(state);
   see_given(event);
   if (const auto* power = std::get_if<core::PowerSampled>(&event.body)) see_reading(power->reading);

@@ -39,6 +39,7 @@ class Recorder {
   };
 
   void meet(const TaskId& id, const core::Task& task);
+  void see_recurring(const core::State& state);
   void see_given(const core::Event& event);
   void see_limits(const core::State& state);
   void see_reading(const power::PowerReading& reading);
@@ -69,6 +70,7 @@ class Recorder {
   TimeNs read_at_ = 0;
   FleetLimits limits_;
   core::TaskKey newest_ended_ = 0;
+  core::TaskKey next_key_ = 0;
   double rungs_ = 1.0;
   // Pauses in the middle of work: how many came with a report of the loss there.
   std::uint64_t pauses_with_report_ = 0;

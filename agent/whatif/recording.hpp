@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "agent/core/state/event.hpp"
@@ -123,6 +124,7 @@ struct Recording {
   std::string node;
   std::vector<Given> given;
   std::map<TaskId, TaskRecord> tasks;
+  std::map<std::string, core::TaskSpec> recurring;  // what was done again in windows; by name
   Tally was;
   bool pauses_report = false;    // trainers tell their loss when they pause in the middle of work
   DurationNs tick_late = 0;      // the median of how late timers were

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "agent/core/step/gate.hpp"
 #include "agent/core/step/step.hpp"
 #include "agent/whatif/life.hpp"
 
@@ -238,6 +239,24 @@ void Life::add_given() {
                    [](const Given& a, const Given& b) { return a.at < b.at; });
 }
 
+// What is not to be there, of what the board had before its first event.
+void Life::leave_out() {
+  std::erase_if(state_.recurring,
+                [this](const core::Recurring& r) { return changes_.drops(r.spec.name); });
+  for (core::Recurring& r : state_.recurring) changes_.edit(r.spec);
+  std::erase_if(state_.live, [this](const core::Task& task) {
+    if (!changes_.drops(task.spec.name) && !changes_.drops(task.spec.run_of)) return false;
+    for (core::Lane& lane : state_.lanes) {
+      if (std::erase(lane.running, task.key) != 0 && lane.running.empty()) {
+        core::end_spell(lane.gate, state_.now);
+      }
+    }
+    std::erase(state_.wanted, task.key);
+    if (state_.policy != nullptr) state_.policy->forget(task.key);
+    return true;
+  });
+}
+
 Status Life::begin() {
   LAIRD_TRY(changes_.fit(r_));
   add_given();
@@ -247,8 +266,7 @@ Status Life::begin() {
     LAIRD_TRY(first);
     state_ = std::move(*first);
     state_.fleet = core::Fleet{};
-    std::erase_if(state_.live,
-                  [this](const core::Task& task) { return changes_.drops(task.spec.name); });
+    leave_out();
   }
   names_.begin(state_);
   tallier_.begin(state_);
@@ -256,14 +274,16 @@ Status Life::begin() {
   now_ = state_.now;
   for (core::Task& task : state_.live) {
     changes_.edit(task.spec);
-    task.deadline_at = task.spec.deadline_wall > 0
-                           ? task.spec.deadline_wall - state_.wall_minus_agent
-                           : task.accepted_at + task.spec.deadline_after;
+    task.deadline_at = core::deadline_of(task.spec, task.accepted_at, state_.wall_minus_agent);
     meet(*names_.of(task.key), task);
     Trainer& t = trainers_[task.key];
     if (!core::has_process(task.state) || t.record == nullptr) continue;
     t.ref = task.process();
     t.alive = true;
+  }
+  // It was asked for before the journal begins.
+  if (state_.wake_at != kNever) {
+    later(state_.wake_at + r_.tick_late, Kind::kWake, 0, wake_generation_);
   }
   return {};
 }
@@ -289,10 +309,13 @@ bool Life::next(Happening& out) {
 bool Life::over() const {
   if (next_given_ < given_.size()) return false;
   if (future_.empty() || future_.top().at > r_.to + kLongestMore) return true;
+  // The calendar may still have work for a board that has none.
+  if (future_.top().at <= r_.to) return false;
   return std::all_of(state_.live.begin(), state_.live.end(), [this](const core::Task& task) {
     const TaskId* id = names_.of(task.key);
+    if (id != nullptr && later_runs_.count(*id) != 0) return true;
     const TaskEnd* was = id == nullptr ? nullptr : r_.was.find(*id);
-    return was != nullptr && was->ended_at == 0 && future_.top().at > r_.to;
+    return was != nullptr && was->ended_at == 0;
   });
 }
 
@@ -314,6 +337,8 @@ Result<Rerun> Life::run(const RerunEnd& end) {
     }
   }
   out_.tally = tallier_.finish(state_, names_);
+  std::erase_if(out_.tally.tasks,
+                [this](const TaskEnd& task) { return later_runs_.count(task.id) != 0; });
   if (energy_then_) out_.tally.energy_j = *energy_then_ - first_energy_j_;
   // A task that was not over then is compared as it stood at that moment.
   for (TaskEnd& task : out_.tally.tasks) {

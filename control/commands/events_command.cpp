@@ -77,10 +77,9 @@ class Printer {
 Result<BoardsAsked> fetch(FleetClient& client, const std::set<std::string>& boards,
                           std::int64_t since_ms, DurationNs timeout, EventHistory& history) {
   const Value body = Value::object().set("what", "events").set("since_ms", since_ms);
-  return ask_pages(client, boards, body, "before", timeout,
-                   [&](const std::string& board, const Value& data) {
-                     return history.take(board, data);
-                   });
+  return ask_pages(
+      client, boards, body, "before", timeout,
+      [&](const std::string& board, const Value& data) { return history.take(board, data); });
 }
 
 // Asks the boards with a gap for what happened meanwhile. False when nothing can be asked at all.
@@ -219,11 +218,7 @@ int watch(const Reach& reach, const EventOptions& options) {
   const auto most =
       duration_of(options.exec_timeout.empty() ? "1m" : options.exec_timeout, "--exec-timeout");
   if (!most) return complain(most.error());
-  if (::access(options.exec.c_str(), X_OK) != 0) {
-    return complain({Code::kInvalid, "--exec: '" + options.exec +
-                                         "' is no program that can be run; give its path, no words "
-                                         "for a shell"});
-  }
+  if (const Status ok = EndHook::check_program(options.exec); !ok) return complain(ok.error());
   EndHook hook(options.exec, *most);
   const int code = show_events(reach, options, true, &hook);
   hook.finish();

@@ -164,10 +164,9 @@ std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wi
   out.push_back(short_number(task.number("forecast/loss")));
   out.push_back(percent(task.number("forecast/probability")));
   const auto next_run = task.number("recurs/next_in_s");
-  const bool recurs = at_path(task.task, "recurs") != nullptr;
-  out.push_back(next_run          ? "run in " + span_text(next_run)
-                : ended || recurs ? "-"
-                                  : span_text(task.number("deadline_in_s")));
+  out.push_back(next_run                ? "run in " + span_text(next_run)
+                : ended || recurs(task) ? "-"
+                                        : span_text(task.number("deadline_in_s")));
   out.push_back(percent(task.number("share")));
   if (wide) {
     out.push_back(whole(task.number("fleet/boards")));
@@ -327,7 +326,7 @@ std::string describe_task(const TaskView& task) {
            (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))) +
            (at_path(task.task, "throttled") == nullptr ? "" : " " + throttled_words(task)));
   line("lane", harmless(task.text("lane")));
-  if (at_path(task.task, "recurs") != nullptr) {
+  if (recurs(task)) {
     describe_schedule(task, line);
     return out;
   }
@@ -371,8 +370,10 @@ std::string describe_task(const TaskView& task) {
   return out;
 }
 
+bool recurs(const TaskView& task) { return at_path(task.task, "recurs") != nullptr; }
+
 bool is_at_risk(const TaskView& task) {
-  if (task.is_ended()) return false;
+  if (task.is_ended() || recurs(task)) return false;
   if (task.number("deadline_in_s").value_or(1.0) <= 0.0) return true;
   return task.number("forecast/probability").value_or(1.0) < 0.5;
 }

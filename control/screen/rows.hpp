@@ -37,6 +37,8 @@ inline constexpr std::size_t kAgeColumn = 11;
 // "by the operator's cap of 8.0 W"; empty: it is not throttled.
 [[nodiscard]] std::string throttled_words(const TaskView& task);
 
+// A schedule, whose runs have deadlines: it has none of its own.
+[[nodiscard]] bool recurs(const TaskView& task);
 // A task whose deadline is at risk: live, and the forecast says it is more likely missed than met.
 [[nodiscard]] bool is_at_risk(const TaskView& task);
 

@@ -84,7 +84,9 @@ Value task_row(const TaskView& task) {
   const auto at = time_at(task.task);
   if (at) out.set("at_ms", *at);
   const auto left_s = task.number("deadline_in_s");
-  if (at && left_s) out.set("deadline_ms", *at + static_cast<std::int64_t>(*left_s * 1e3));
+  if (at && left_s && !recurs(task)) {
+    out.set("deadline_ms", *at + static_cast<std::int64_t>(*left_s * 1e3));
+  }
   for (const auto& [key, path] : {std::pair{"samples", "samples"},
                                   {"planned", "planned_samples"},
                                   {"loss", "loss"},

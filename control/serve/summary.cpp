@@ -115,6 +115,8 @@ TaskCounts count_tasks(const FleetView& view) {
       if (state != "succeeded" && state != "cancelled") ++out.missed;
       continue;
     }
+    // A schedule is early or late for nothing; its runs are counted.
+    if (recurs(task)) continue;
     ++out.live;
     if (is_at_risk(task)) {
       ++out.at_risk;

@@ -42,6 +42,18 @@ Bytes good_snapshot() {
   }
   core::step(state, {now += kSecond, core::TrainerProgressed{{1, 1}, 10, 0.5}}, commands);
   core::step(state, {now += kSecond, core::CancelRequested{2, "tc"}}, commands);
+  // One that recurs, in its window, and one whose window is to come.
+  for (const char* window : {"00:00-06:00 daily", "22:00-06:00 sat,sun"}) {
+    core::TaskSpec spec;
+    spec.name = window[0] == '0' ? "night" : "weekend";
+    spec.trainer = "fake";
+    spec.memory_bytes = 100'000'000;
+    spec.report_every = 10;
+    spec.every = {*core::parse_weekly_window(window), true};
+    core::step(state, {now += kSecond, core::Submitted{3, spec}}, commands);
+  }
+  LAIRD_REQUIRE(state.recurring.size() == 2 && state.recurring.front().runs == 1,
+                "the good snapshot has a schedule and a run");
   return core::encode(state);
 }
 
@@ -70,6 +82,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const core::Task& task : state->live) {
     static_cast<void>(core::explain(*state, task.spec.name));
     static_cast<void>(why::text_of(why::finding_of(*state, task, state->now)));
+  }
+  for (const core::Recurring& recurring : state->recurring) {
+    static_cast<void>(core::explain(*state, recurring));
   }
   core::Effects commands;
   while (!feed.empty()) {

@@ -17,6 +17,7 @@ namespace laird::core {
 // Runs of "night" are "night-1", "night-2" and so on, up to a million of them.
 inline constexpr std::size_t kRunSuffixBytesMax = 8;
 inline constexpr std::size_t kRecurringNameBytesMax = kNameBytesMax - kRunSuffixBytesMax;
+inline constexpr std::uint64_t kRunsMax = 1'000'000;
 // What a clock may be set back without anybody calling that another day, and how long one that was
 // set back further has to stand before it is believed: a board without a battery begins with an old
 // clock and gets the time a little later.

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace laird::core {
+namespace {
+
+// An instant still to come.
+bool is_due(TimeNs at) { return at >= 0 && at <= kTimeMax + kWaitMax; }
+
+}  // namespace
 
 std::string_view name(RecurringState state) {
   switch (state) {
@@ -25,9 +31,16 @@ void Recurring::archive(Archive& ar) {
 
 bool Recurring::fits_limits() const {
   constexpr LocalDay kDayMax = kTimeMax / kDay;
-  return spec.every.window.wanted() && spec.every.window.fits_limits() &&
-         spec.name.size() <= kRecurringNameBytesMax && is_instant(accepted_at) &&
-         is_instant(back_since) && last_day >= -kDayMax && last_day <= kDayMax;
+  const bool is_schedule = spec.every.window.wanted() && spec.every.window.fits_limits() &&
+                           !spec.name.empty() && spec.name.size() <= kRecurringNameBytesMax &&
+                           spec.run_of.empty() && runs <= kRunsMax;
+  const bool has_length =
+      spec.deadline_wall == 0 && spec.deadline_after >= 0 && spec.deadline_after <= kDeadlineMax;
+  const bool times = is_instant(accepted_at) && is_instant(back_since) &&
+                     (due_wall == kNever || is_due(due_wall)) && missed_wall >= -kTimeMax &&
+                     is_due(std::max<TimeNs>(missed_wall, 0)) && last_day >= -kDayMax &&
+                     last_day <= kDayMax;
+  return is_schedule && has_length && times;
 }
 
 void Lane::archive(Archive& ar) {
@@ -171,9 +184,6 @@ Bytes encode(State& state) {
 }
 
 namespace {
-
-// An instant still to come.
-bool is_due(TimeNs at) { return at >= 0 && at <= kTimeMax + kWaitMax; }
 
 bool fits_limits(const Task& t) {
   const bool samples = t.samples <= kSamplesMax && t.checkpoint_samples <= kSamplesMax &&

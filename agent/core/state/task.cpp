@@ -1,5 +1,6 @@
 #include "agent/core/state/task.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/require.hpp"
@@ -216,6 +217,13 @@ void Task::archive(Archive& ar) {
     busy_heard_ns = busy_ns;
   }
   if (ar.since(6)) ar(warm_from);
+}
+
+TimeNs deadline_of(const TaskSpec& spec, TimeNs accepted_at, DurationNs wall_minus_agent) {
+  const TimeNs by_length = accepted_at + spec.deadline_after;
+  if (spec.deadline_wall <= 0) return by_length;
+  const TimeNs by_clock = spec.deadline_wall - wall_minus_agent;
+  return spec.deadline_after > 0 ? std::min(by_clock, by_length) : by_clock;
 }
 
 bool is_to_be_promoted(const Task& task) {

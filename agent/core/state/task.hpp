@@ -44,6 +44,7 @@ inline constexpr std::uint32_t kWeightMilliMax = 100'000;
 struct EverySpec {
   WeeklyWindow window;      // none: it is done once
   bool warm_start = false;  // with the model of the run before it
+  [[nodiscard]] bool wanted() const { return window.wanted() || warm_start; }
   void archive(Archive& ar) {
     ar(window);
     ar(warm_start);
@@ -56,7 +57,9 @@ struct TaskSpec {
   std::string trainer;        // a name on the board's allow-list
   std::string params = "{}";  // JSON text handed to the trainer as it is
   LaneKind lane = LaneKind::kCpu;
-  // Exactly one is set: so long after acceptance, or at a wall-clock time (Unix ns).
+  // One is set: so long after acceptance, or at a wall-clock time (Unix ns). Of a run of a
+  // recurring task both, and the earlier holds: it ends with its window, and when the clock is set
+  // meanwhile, it becomes no longer than it was to be.
   DurationNs deadline_after = 0;
   TimeNs deadline_wall = 0;
   double target_loss = 0.0;
@@ -213,6 +216,9 @@ struct Task {
   void archive(Archive& ar);
 };
 
+// In agent time.
+[[nodiscard]] TimeNs deadline_of(const TaskSpec& spec, TimeNs accepted_at,
+                                 DurationNs wall_minus_agent);
 // It has succeeded, and its model is to be promoted.
 [[nodiscard]] bool is_to_be_promoted(const Task& task);
 // Ready, but its trainer said that it has nothing to do yet: it waits for other boards.

@@ -11,7 +11,11 @@ std::string after_name(std::string_view by) { return by.empty() ? "an operator" 
 }  // namespace
 
 std::uint64_t Stepper::digest_of_spec(TaskSpec spec) {
-  Archive ar = Archive::hasher();
+  // A digest stays in the state: what was submitted to an agent of format 5 is known by what that
+  // agent hashed, so a spec that asks for nothing newer is hashed as it did.
+  constexpr std::int64_t kFirstFormat = 5;
+  const bool is_newer = spec.every.wanted() || !spec.run_of.empty();
+  Archive ar = is_newer ? Archive::hasher() : Archive::hasher(kFirstFormat);
   ar(spec);
   return ar.digest();
 }
@@ -49,7 +53,8 @@ void Stepper::on(const EditRequested& e) {
   if (task == nullptr) return;
   TaskSpec edited = task->spec;
   if (e.deadline_add != 0) {
-    (edited.deadline_wall > 0 ? edited.deadline_wall : edited.deadline_after) += e.deadline_add;
+    if (edited.deadline_wall > 0) edited.deadline_wall += e.deadline_add;
+    if (edited.deadline_after > 0) edited.deadline_after += e.deadline_add;
   } else if (e.deadline_after > 0) {
     edited.deadline_wall = 0;
     edited.deadline_after = s_.now - task->accepted_at + e.deadline_after;

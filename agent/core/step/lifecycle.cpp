@@ -83,6 +83,8 @@ void Stepper::sweep_ended() {
     }
     std::erase(s_.wanted, task.key);
     note_run(task);
+    // A recurring task took its name while its trainer was leaving.
+    if (s_.find_recurring(task.spec.name) != nullptr) task.removed = true;
     if (s_.ended.size() == kTasksEndedKept) s_.ended.erase(s_.ended.begin());
     s_.ended.push_back(task);
     if (is_to_be_promoted(task)) promotions.push_back(make_promotion(task));

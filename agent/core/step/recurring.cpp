@@ -132,6 +132,19 @@ void Stepper::resume_recurring(Recurring& r, std::uint64_t request) {
   answer(request, r.key, "resumed");
 }
 
+// The schedule has another window: what the days had of the one before is not counted, but a run
+// that began within the new one is the run of that day.
+void Stepper::begin_calendar(Recurring& r) {
+  const WeeklyWindow& weekly = r.spec.every.window;
+  r.last_day = last_day_over(weekly, s_.zone, wall_now());
+  r.back_since = 0;
+  const Window next = window_after(weekly, s_.zone, r.last_day);
+  const Task* run = s_.find_any(r.run);
+  if (run == nullptr) return;
+  const TimeNs began = run->accepted_at + s_.wall_minus_agent;
+  if (began >= next.begin && began < next.end) r.last_day = next.day;
+}
+
 void Stepper::edit_recurring(Recurring& r, const EditRequested& e) {
   if (r.is_over()) return refuse(e.request, Code::kRefused, "it has been cancelled");
   if (e.deadline_wall > 0) {
@@ -139,6 +152,10 @@ void Stepper::edit_recurring(Recurring& r, const EditRequested& e) {
                   "a task that recurs has no time of day as its deadline; give a duration");
   }
   TaskSpec edited = r.spec;
+  if (e.deadline_add != 0 && edited.deadline_after == 0) {
+    return refuse(e.request, Code::kInvalid,
+                  "its runs end with their window; give a duration, like 2h");
+  }
   edited.deadline_after += e.deadline_add;
   if (e.deadline_after > 0) edited.deadline_after = e.deadline_after;
   if (e.weight_milli != 0) edited.weight_milli = e.weight_milli;
@@ -151,10 +168,11 @@ void Stepper::edit_recurring(Recurring& r, const EditRequested& e) {
     return refuse(e.request, Code::kInvalid, "weight must be 0.1 to 100, and every a window");
   }
   if (r.submitted_digest == 0) r.submitted_digest = digest_of_spec(r.spec);
+  const bool other_window = edited.every.window != r.spec.every.window;
   r.spec = std::move(edited);
-  // A day that has had its run has had it, whatever the new window of that day is.
-  r.last_day = std::max(r.last_day, last_day_over(r.spec.every.window, s_.zone, wall_now()));
+  if (other_window) begin_calendar(r);
   r.waiting = false;
+  if (r.state == RecurringState::kScheduled) r.reason.clear();
   r.due_wall = 0;
   answer(e.request, r.key, "edited; it holds from the next run on");
 }
@@ -184,14 +202,16 @@ bool Stepper::begin_run(Recurring& r, const Window& window) {
     spec.deadline_wall = std::min(window.end, wall_now() + spec.deadline_after);
     spec.deadline_after = 0;
   }
+  std::uint64_t number = r.runs;
   do {
-    spec.name = r.spec.name + "-" + std::to_string(++r.runs);
-  } while (s_.had_name(spec.name));
-  r.reason = hindrance_of(r, spec);
-  if (!r.reason.empty()) {
-    --r.runs;
-    return false;
-  }
+    spec.name = r.spec.name + "-" + std::to_string(++number);
+  } while (s_.had_name(spec.name) || s_.find_recurring(spec.name) != nullptr);
+  r.reason = number > kRunsMax ? "it has had " + std::to_string(kRunsMax) +
+                                     " runs, the limit; submit it by another name"
+                               : hindrance_of(r, spec);
+  if (!r.reason.empty()) return false;
+  r.runs = number;
+  spec.deadline_after = spec.deadline_wall - wall_now();
   const TaskKey key = add_task(std::move(spec), true);
   Task* task = s_.find_live(key);
   if (r.spec.every.warm_start) task->warm_from = r.model_of;
@@ -203,6 +223,8 @@ bool Stepper::begin_run(Recurring& r, const Window& window) {
 void Stepper::look_at(Recurring& r, TimeNs wall) {
   const WeeklyWindow& weekly = r.spec.every.window;
   const Window last = window_on(weekly, s_.zone, r.last_day);
+  // Of the window that comes next after the last day.
+  const std::string waited_for = r.waiting ? r.reason : std::string();
   r.waiting = false;
   if (last.begin <= wall + kClockBackMax) {
     r.back_since = 0;
@@ -211,6 +233,7 @@ void Stepper::look_at(Recurring& r, TimeNs wall) {
     if (r.back_since == 0) r.back_since = s_.now;
     const TimeNs believed_at = r.back_since + kClockBelievedAfter;
     if (s_.now < believed_at) {
+      if (r.state == RecurringState::kScheduled) r.reason.clear();
       r.due_wall = wall + (believed_at - s_.now);
       return;
     }
@@ -237,14 +260,13 @@ void Stepper::look_at(Recurring& r, TimeNs wall) {
     }
     r.last_day = window.day;
   }
-  if (missed > 0) tell_missed(r, missed);
+  // What a window waited for is known of the first of them only.
+  if (missed > 0) tell_missed(r, missed, missed == 1 ? waited_for : std::string());
 }
 
-void Stepper::tell_missed(Recurring& r, std::uint64_t missed) {
-  // What a window waited for is known of the last of them only.
-  const bool waited = missed == 1 && !r.reason.empty();
+void Stepper::tell_missed(Recurring& r, std::uint64_t missed, const std::string& why) {
   r.missed += missed;
-  r.missed_why = waited ? r.reason : "the agent was not running, or the clock was set";
+  r.missed_why = why.empty() ? "the agent was not running, or the clock was set" : why;
   if (!r.waiting && r.state == RecurringState::kScheduled) r.reason.clear();
   out_.push_back({Notice{NoticeKind::kSchedule,
                          clipped(r.spec.name + ": missed " + times(missed) + ", " +

@@ -51,7 +51,7 @@ void Stepper::on(const Booted& e) {
       ++task.agent_deaths;
     }
     move(task, Trigger::kReboot);
-    if (task.agent_deaths >= kAgentDeathsMax) {
+    if (task.agent_deaths >= kAgentDeathsMax && task.outcome == Outcome::kNone) {
       decide(task, Outcome::kFailed,
              "the agent ended " + std::to_string(task.agent_deaths) +
                  " times in a row while its trainer was starting, so the trainer is the likely "
@@ -159,8 +159,8 @@ namespace {
   const std::string of = earlier == nullptr ? "task " + std::to_string(task.recalled)
                                             : "'" + earlier->spec.name + "' (task " +
                                                   std::to_string(task.recalled) + ")";
-  return "; the earlier run " + of + " has " +
-         std::to_string(std::lround(100.0 * part)) + "% of its forecast";
+  return "; the earlier run " + of + " has " + std::to_string(std::lround(100.0 * part)) +
+         "% of its forecast";
 }
 
 }  // namespace

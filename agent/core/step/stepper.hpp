@@ -116,11 +116,12 @@ class Stepper {
   void pause_recurring(Recurring& r, std::uint64_t request);
   void resume_recurring(Recurring& r, std::uint64_t request);
   void edit_recurring(Recurring& r, const EditRequested& e);
+  void begin_calendar(Recurring& r);
   void remove_recurring(const Recurring& r, std::uint64_t request);
   [[nodiscard]] std::string hindrance_of(const Recurring& r, const TaskSpec& run) const;
   [[nodiscard]] bool begin_run(Recurring& r, const Window& window);
   void look_at(Recurring& r, TimeNs wall);
-  void tell_missed(Recurring& r, std::uint64_t missed);
+  void tell_missed(Recurring& r, std::uint64_t missed, const std::string& why);
   void follow_calendar();
   void look_at_calendar_again();
   [[nodiscard]] TimeNs calendar_due_at() const;

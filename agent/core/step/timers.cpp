@@ -25,8 +25,7 @@ bool is_unproven(const Task& task) {
 }  // namespace
 
 TimeNs Stepper::deadline_of(const TaskSpec& spec, TimeNs accepted_at) const {
-  if (spec.deadline_wall > 0) return spec.deadline_wall - s_.wall_minus_agent;
-  return accepted_at + spec.deadline_after;
+  return core::deadline_of(spec, accepted_at, s_.wall_minus_agent);
 }
 
 TimeNs Stepper::hang_at(const Task& task) const {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -47,6 +48,17 @@ Fd as_input(const EventView& event) {
 
 }  // namespace
 
+Status EndHook::check_program(const std::string& path) {
+  std::error_code error;
+  if (path.find('/') != std::string::npos && std::filesystem::is_regular_file(path, error) &&
+      ::access(path.c_str(), X_OK) == 0) {
+    return {};
+  }
+  return fail(Code::kInvalid, "--exec: '" + path +
+                                  "' is no path of a program that can be run; give one with a '/', "
+                                  "like ./tell or /usr/local/bin/tell, and no words for a shell");
+}
+
 EndHook::~EndHook() {
   if (child_ <= 0) return;
   ::kill(-child_, SIGKILL);
@@ -60,6 +72,12 @@ bool EndHook::is_end(const EventView& event) {
     if (state == end) return true;
   }
   return false;
+}
+
+void EndHook::take(const EventView& event) {
+  if (waiting_.size() < kEndsWaitingMax) return waiting_.push_back(event);
+  say(program_ + " is not told of " + text_in(event, "task") + " on " + event.board + ": " +
+      std::to_string(kEndsWaitingMax) + " ends wait to be told already");
 }
 
 void EndHook::go_on() {

@@ -3,13 +3,18 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <deque>
 #include <string>
 
+#include "base/error.hpp"
 #include "base/time.hpp"
 #include "control/fleet/fleet_client.hpp"
 
 namespace laird::control {
+
+// So many ends wait to be told at most.
+inline constexpr std::size_t kEndsWaitingMax = 4096;
 
 class EndHook {
  public:
@@ -19,9 +24,12 @@ class EndHook {
   EndHook(const EndHook&) = delete;
   EndHook& operator=(const EndHook&) = delete;
 
+  // Whether it can be run: a path, not a name that is looked for in PATH.
+  [[nodiscard]] static Status check_program(const std::string& path);
   [[nodiscard]] static bool is_end(const EventView& event);
-  // To be told; what cannot be started or fails is said, and not tried again.
-  void take(const EventView& event) { waiting_.push_back(event); }
+  // To be told; what cannot be started, fails, or comes when too many wait is said, and not tried
+  // again.
+  void take(const EventView& event);
   // Looks after the program that runs, and starts the next.
   void go_on();
   [[nodiscard]] bool busy() const { return child_ > 0 || !waiting_.empty(); }

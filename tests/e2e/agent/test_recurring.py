@@ -53,6 +53,9 @@ class Recurring(unittest.TestCase):
         end = begin + 12
         answer = board.accept(nightly(window(begin, end), epochs=1_000_000))
         self.assertIn("its first run begins", answer["text"])
+        code, out, err = board.ctl("why", "night")
+        self.assertNotEqual(0, code)
+        self.assertIn("has had no run yet", out + err)
         self.assertEqual(self.recurs(board)["runs"], 0)
         out = self.ctl(board, "get", "tasks")
         self.assertRegex(out, r"night +cpu +scheduled .* run in ")
@@ -70,7 +73,9 @@ class Recurring(unittest.TestCase):
         self.assertIn("every         " + window(begin, end),
                       self.ctl(board, "describe", "task", "night"))
         # Of a recurring task `why` tells of the newest run.
-        self.assertIn("night-1", self.ctl(board, "why", "night") + rows["night-1"]["name"])
+        why = self.ctl(board, "why", "night-1")
+        self.assertIn("missed", why)
+        self.assertEqual(why, self.ctl(board, "why", "night"))
         board.terminate()
         rows = read_journal(board.journal_folder)
         self.assertEqual(0, board.replay()[0])
@@ -128,7 +133,12 @@ class Recurring(unittest.TestCase):
         board.accept(nightly(later, epochs=1_000_000))
         self.assertIn("paused", self.ctl(board, "pause", "night"))
         self.assertEqual(board.task_state("night"), "paused")
+        rows = json.loads(self.ctl(board, "get", "tasks", "-o", "json"))
+        self.assertEqual([None], [row["deadline_in_s"] for row in rows if row["name"] == "night"])
         self.assertIn("resumed", self.ctl(board, "resume", "night"))
+        code, out, err = board.ctl("edit", "night", "--deadline", "+2h")
+        self.assertNotEqual(0, code)
+        self.assertIn("give a duration, like 2h", out + err)
         self.ctl(board, "edit", "night", "--every", window(now - 60, now + 600))
         self.wait_run(board, "night-1")
         self.assertIn("every " + window(now - 60, now + 600), self.ctl(board, "explain", "night"))

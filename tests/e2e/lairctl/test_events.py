@@ -185,8 +185,9 @@ class Events(OperatedFleet):
         self.assertEqual(ended["here"]["reason"], "reached its target loss")
         watcher.terminate()
         self.assertIn("exit code 3 when it was told of here on n-1", watcher.stderr.read())
-        self.assertIn("no words for a shell",
-                      self.lairctl("watch", "--exec", "rm -rf", code=2).err)
+        for program in ("rm -rf", "tell", folder, program + " --loud"):
+            self.assertIn("no words for a shell",
+                          self.lairctl("watch", "--exec", program, code=2).err)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 // Names that are taken over, tasks that are edited, tasks that are put away.
 #include <string>
 
-#include "agent/core/step/step.hpp"
+#include "agent/core/step/stepper.hpp"
 #include "tests/harness/fake_board.hpp"
 #include "tests/harness/unit.hpp"
 
@@ -22,6 +22,18 @@ const Answer& told(FakeBoard& board, EventBody body) {
 void assert_says(const Answer& answer, bool ok, const char* words) {
   TEST_ASSERT_EQUAL_MESSAGE(ok, answer.ok, answer.text.c_str());
   TEST_ASSERT_TRUE_MESSAGE(answer.text.find(words) != std::string::npos, answer.text.c_str());
+}
+
+// Of all that a spec had when journals were of format 5.
+std::uint64_t digest_of_format_5(TaskSpec spec) {
+  Archive ar = Archive::hasher();
+  for (std::string* text : {&spec.name, &spec.trainer, &spec.params}) ar(*text);
+  ar.bounded(spec.lane, LaneKind::kCpu);
+  ar(spec.deadline_after, spec.deadline_wall, spec.target_loss, spec.memory_bytes);
+  ar(spec.report_every, spec.planned_samples, spec.seed, spec.splittable, spec.weight_milli);
+  ar(spec.promote);
+  ar(spec.promotes);
+  return ar.digest();
 }
 
 EditRequested later(const std::string& task, DurationNs by) {
@@ -104,6 +116,28 @@ TEST(an_edit_moves_a_deadline_and_changes_a_weight) {
   board.run_for(40 * kSecond);
   TEST_ASSERT_TRUE(board.task("a")->outcome == Outcome::kMissed);
   assert_says(told(board, later("a", kHour)), false, "ended already");
+}
+
+TEST(a_task_that_an_agent_of_journal_format_5_edited_is_known_by_its_file) {
+  FakeBoard board(small_board());
+  const TaskSpec spec = small_task("a", kHour, 0.01);
+  board.submit(spec);
+  board.run_for(3 * kSecond);
+  const TaskKey key = board.task("a")->key;
+  assert_says(told(board, later("a", kHour)), true, "edited");
+  TEST_ASSERT_EQUAL_HEX64(digest_of_format_5(spec), board.task("a")->submitted_digest);
+  board.restart();
+  board.state.find_live(key)->submitted_digest = digest_of_format_5(spec);
+  board.run_for(3 * kSecond);
+  assert_says(told(board, Submitted{2, spec}), true, "known already: running");
+  assert_says(told(board, Submitted{3, spec, true}), true, "known already: running");
+  TEST_ASSERT_EQUAL_UINT32(key, board.task("a")->key);
+  // What that agent did not know of is told apart.
+  TaskSpec warm = spec;
+  warm.every.warm_start = true;
+  TEST_ASSERT_TRUE(Stepper::digest_of_spec(warm) != digest_of_format_5(spec));
+  warm.every.window = *parse_weekly_window("22:00-06:00 daily");
+  assert_says(told(board, Submitted{4, warm}), false, "--replace");
 }
 
 TEST(an_edit_that_cannot_be_is_refused_and_changes_nothing) {

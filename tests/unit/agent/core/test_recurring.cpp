@@ -100,7 +100,8 @@ TEST(a_nightly_task_runs_in_each_night_and_never_by_day) {
   TEST_ASSERT_TRUE(third->outcome == Outcome::kMissed);
   TEST_ASSERT_EQUAL_INT64(kMonday + 3 * kDay + 6 * kHour, third->deadline_at);
   TEST_ASSERT_EQUAL_STRING("night", third->spec.folder().c_str());
-  TEST_ASSERT_TRUE(third->begins_afresh() || third->restore_ns > 0);
+  // What stands in the folder is the run's before it.
+  TEST_ASSERT_TRUE(third->fresh);
 }
 
 TEST(a_run_that_is_done_early_is_not_done_again_in_the_same_window) {
@@ -159,6 +160,22 @@ TEST(a_window_whose_run_cannot_begin_is_missed_with_the_reason) {
   TEST_ASSERT_EQUAL_STRING("", schedule(board).reason.c_str());
 }
 
+TEST(a_window_that_passed_while_the_agent_was_down_waited_for_nothing) {
+  FakeBoard board(small_board());
+  board.submit(nightly(), slow());
+  board.tell(DrainRequested{9, true});
+  run_until(board, kMonday + 21 * kHour);
+  board.skip(26 * kHour);  // to Tuesday 23:00
+  board.restart();
+  TEST_ASSERT_EQUAL_UINT64(1, schedule(board).missed);
+  TEST_ASSERT_TRUE(notices(board).at(0).find("the agent was not running") != std::string::npos);
+  // It is the night it came back in that waits for the board.
+  TEST_ASSERT_TRUE(schedule(board).reason.find("draining") != std::string::npos);
+  EditRequested edit{10, "night", 0, 0, 0, 0, *parse_weekly_window("01:00-05:00 daily")};
+  assert_says(told(board, edit), true, "edited");
+  TEST_ASSERT_EQUAL_STRING("", schedule(board).reason.c_str());
+}
+
 TEST(one_run_at_a_time) {
   FakeBoard board(small_board());
   board.submit(nightly(), slow());
@@ -193,17 +210,24 @@ TEST(the_last_model_is_what_a_warm_run_begins_with) {
   TEST_ASSERT_EQUAL_UINT32(0, board.task("night-1")->warm_from);
   TEST_ASSERT_TRUE(board.task("night-1")->checkpoint_samples > 0);
   TEST_ASSERT_EQUAL_UINT32(board.task("night-1")->key, board.task("night-2")->warm_from);
-  // A night without a model leaves the one before it.
+  // A night without a run leaves the model before it.
   assert_says(told(board, CancelRequested{5, "night-2"}), false, "ended");
   run_until(board, kMonday + 2 * kDay + 21 * kHour);
   board.config.memory_bytes = 1;
   board.restart();
   run_until(board, kMonday + 3 * kDay + 12 * kHour);
   TEST_ASSERT_EQUAL_UINT64(1, schedule(board).missed);
+  // And so does a run that left no checkpoint: its trainer never got ready.
   board.config.memory_bytes = 1'000'000'000;
+  board.config.timing.start_timeout = kMillisecond;
   board.restart();
-  run_until(board, kMonday + 3 * kDay + 23 * kHour);
-  TEST_ASSERT_EQUAL_UINT32(board.task("night-2")->key, board.task("night-3")->warm_from);
+  run_until(board, kMonday + 4 * kDay + 12 * kHour);
+  TEST_ASSERT_TRUE(board.task("night-3")->outcome == Outcome::kFailed);
+  TEST_ASSERT_EQUAL_UINT64(0, board.task("night-3")->checkpoint_samples);
+  board.config.timing.start_timeout = kMinute;
+  board.restart();
+  run_until(board, kMonday + 4 * kDay + 23 * kHour);
+  TEST_ASSERT_EQUAL_UINT32(board.task("night-2")->key, board.task("night-4")->warm_from);
 }
 
 TEST(a_clock_that_is_set_back_a_little_repeats_no_window) {
@@ -249,6 +273,32 @@ TEST(a_clock_that_was_in_the_future_is_believed_again_after_a_while) {
   TEST_ASSERT_EQUAL_INT64(0, schedule(board).back_since);
   TEST_ASSERT_EQUAL_UINT64(1, schedule(board).runs);
   TEST_ASSERT_EQUAL_UINT64(missed, schedule(board).missed);
+}
+
+TEST(a_run_that_began_by_a_clock_in_the_future_lasts_no_longer_than_its_window) {
+  FakeBoard board(small_board());
+  board.submit(nightly(), slow());
+  run_until(board, kMonday + 20 * kHour);
+  board.set_clock(300 * kDay + 3 * kHour);  // 23:00 of a night to come
+  TEST_ASSERT_TRUE(has_run(board));
+  const std::uint64_t missed = schedule(board).missed;
+  board.run_for(kMinute);
+  board.set_clock(0);
+  TEST_ASSERT_EQUAL_INT64(kMonday + kDay + 3 * kHour, board.task("night-1")->deadline_at);
+  board.run_for(kHour);
+  TEST_ASSERT_TRUE(board.task("night-1")->outcome == Outcome::kNone);
+  // The clock is right while it runs: what is left of this night goes to the next one.
+  run_until(board, kMonday + kDay + 4 * kHour);
+  TEST_ASSERT_TRUE(board.task("night-1")->outcome == Outcome::kMissed);
+  TEST_ASSERT_EQUAL_INT64(kMonday + kDay + 6 * kHour, board.task("night-2")->deadline_at);
+  run_until(board, kMonday + kDay + 23 * kHour);
+  TEST_ASSERT_EQUAL_UINT64(3, schedule(board).runs);
+  TEST_ASSERT_EQUAL_UINT64(missed, schedule(board).missed);
+  // An operator may give it longer all the same, also over a restart.
+  EditRequested longer{1, "night-3", 20 * kHour, 0, 0, 0, {}};
+  assert_says(told(board, longer), true, "edited");
+  board.restart();
+  TEST_ASSERT_EQUAL_INT64(kMonday + 3 * kDay + 2 * kHour, board.task("night-3")->deadline_at);
 }
 
 TEST(windows_follow_local_time_over_a_change_of_it) {
@@ -320,6 +370,53 @@ TEST(a_recurring_task_is_edited_from_its_next_run_on) {
   assert_says(told(board, wrong), false, "time of day");
 }
 
+TEST(an_edit_of_its_windows_skips_no_night) {
+  FakeBoard board(small_board());
+  board.submit(nightly("01:00-05:00 daily", 0.5));
+  const EditRequested edit{3, "night", 0, 0, 0, 0, *parse_weekly_window("22:00-06:00 daily")};
+  // Tuesday's run is done; at 10:00 the new window of Tuesday is still to come.
+  run_until(board, kMonday + kDay + 10 * kHour);
+  assert_says(told(board, edit), true, "edited");
+  TEST_ASSERT_EQUAL_INT64(0, schedule(board).back_since);
+  const Result<std::string> words = explain(board.state, "night");
+  TEST_ASSERT_TRUE_MESSAGE(words->find("next run Tue 1970-01-13 22:00") != std::string::npos,
+                           words->c_str());
+  // And at 21:30, of a schedule that was edited back and forth.
+  EditRequested back = edit;
+  back.window = *parse_weekly_window("01:00-05:00 daily");
+  assert_says(told(board, back), true, "edited");
+  run_until(board, kMonday + kDay + 21 * kHour + 30 * kMinute);
+  assert_says(told(board, edit), true, "edited");
+  run_until(board, kMonday + kDay + 22 * kHour + kMinute);
+  TEST_ASSERT_EQUAL_UINT64(2, schedule(board).runs);
+  TEST_ASSERT_EQUAL_UINT64(0, schedule(board).missed);
+}
+
+TEST(an_edit_in_the_night_that_has_had_its_run_begins_no_second_one) {
+  FakeBoard board(small_board());
+  board.submit(nightly("22:00-06:00 daily", 0.5));
+  run_until(board, kMonday + 23 * kHour);
+  TEST_ASSERT_TRUE(board.task("night-1")->outcome == Outcome::kSucceeded);
+  EditRequested edit{3, "night", 0, 0, 0, 0, *parse_weekly_window("21:00-05:00 daily")};
+  assert_says(told(board, edit), true, "edited");
+  run_until(board, kMonday + kDay + 20 * kHour);
+  TEST_ASSERT_EQUAL_UINT64(1, schedule(board).runs);
+  run_until(board, kMonday + kDay + 21 * kHour + kMinute);
+  TEST_ASSERT_EQUAL_UINT64(2, schedule(board).runs);
+  TEST_ASSERT_EQUAL_UINT64(0, schedule(board).missed);
+}
+
+TEST(a_deadline_that_runs_do_not_have_is_not_moved) {
+  FakeBoard board(small_board());
+  board.submit(nightly(), slow());
+  EditRequested edit{3, "night", 2 * kHour, 0, 0, 0, {}};
+  assert_says(told(board, edit), false, "end with their window; give a duration, like 2h");
+  TEST_ASSERT_EQUAL_INT64(0, schedule(board).spec.deadline_after);
+  assert_says(told(board, EditRequested{4, "night", 0, 2 * kHour, 0, 0, {}}), true, "edited");
+  assert_says(told(board, EditRequested{5, "night", kHour, 0, 0, 0, {}}), true, "edited");
+  TEST_ASSERT_EQUAL_INT64(3 * kHour, schedule(board).spec.deadline_after);
+}
+
 TEST(a_name_belongs_to_one) {
   FakeBoard board(small_board());
   board.submit(small_task("night", kMinute, 0.9));
@@ -334,7 +431,30 @@ TEST(a_name_belongs_to_one) {
   board.run_for(kMinute);
   TEST_ASSERT_NULL(board.state.find_recurring("night"));
   TEST_ASSERT_TRUE(board.task("night-1")->outcome == Outcome::kCancelled);
-  TEST_ASSERT_TRUE(board.task("night")->begins_afresh() || board.task("night")->restore_ns > 0);
+  TEST_ASSERT_TRUE(board.task("night")->fresh);
+}
+
+TEST(a_task_whose_name_a_recurring_one_took_is_put_away_when_it_has_ended) {
+  FakeBoard board(small_board());
+  board.submit(small_task("night", kHour, 0.01), slow());
+  board.run_for(3 * kSecond);
+  const TaskKey before = board.task("night")->key;
+  assert_says(told(board, Submitted{4, nightly(), true}), true, "accepted");
+  TEST_ASSERT_NOT_NULL(board.state.find_live(before));  // its trainer is leaving
+  board.run_for(kMinute);
+  TEST_ASSERT_TRUE(board.state.find_any(before)->outcome == Outcome::kCancelled);
+  TEST_ASSERT_NULL(board.task("night"));
+}
+
+TEST(a_run_takes_no_name_of_another_recurring_task) {
+  FakeBoard board(small_board());
+  TaskSpec other = nightly("01:00-02:00 sun");
+  other.name = "night-1";
+  board.submit(other, slow());
+  board.submit(nightly(), slow());
+  run_until(board, kMonday + 23 * kHour);
+  TEST_ASSERT_NULL(board.task("night-1"));
+  TEST_ASSERT_TRUE(board.task("night-2")->spec.run_of == "night");
 }
 
 TEST(what_cannot_recur_is_refused) {

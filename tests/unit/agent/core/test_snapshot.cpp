@@ -91,6 +91,53 @@ TEST(refuses_a_snapshot_with_counts_and_times_beyond_the_limits) {
   TEST_ASSERT_FALSE(decodes(waits.state));
 }
 
+TEST(refuses_a_snapshot_whose_recurring_task_is_beyond_the_limits) {
+  const auto decodes_with = [](void (*change)(Recurring&)) {
+    test::FakeBoard board(test::small_board());
+    TaskSpec nightly = test::small_task("night", 0, 0.1);
+    nightly.every.window = *parse_weekly_window("22:00-06:00 daily");
+    board.submit(nightly);
+    change(board.state.recurring.at(0));
+    return decodes(board.state);
+  };
+  TEST_ASSERT_TRUE(decodes_with([](Recurring&) {}));
+  TEST_ASSERT_TRUE(decodes_with([](Recurring& r) { r.due_wall = kNever; }));
+  TEST_ASSERT_TRUE(decodes_with([](Recurring& r) { r.missed_wall = -kHour; }));
+  TEST_ASSERT_TRUE(decodes_with([](Recurring& r) { r.runs = kRunsMax; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.due_wall = kNever - 1; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.due_wall = INT64_MIN; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.missed_wall = INT64_MIN; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.missed_wall = INT64_MAX; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.runs = kRunsMax + 1; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.spec.deadline_after = INT64_MAX; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.spec.deadline_after = -1; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.spec.deadline_wall = kDay; }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.spec.name.clear(); }));
+  TEST_ASSERT_FALSE(decodes_with([](Recurring& r) { r.spec.run_of = "night"; }));
+}
+
+TEST(a_task_that_has_had_all_its_runs_has_no_more) {
+  test::FakeBoard board(test::small_board());
+  TaskSpec nightly = test::small_task("night", 0, 0.1);
+  nightly.every.window = *parse_weekly_window("22:00-06:00 daily");
+  board.submit(nightly);
+  board.state.recurring.at(0).runs = kRunsMax;
+  board.run_for(12 * kHour);
+  TEST_ASSERT_TRUE(board.state.live.empty());
+  TEST_ASSERT_TRUE(board.state.recurring.at(0).reason.find("the limit") != std::string::npos);
+  TEST_ASSERT_TRUE(decodes(board.state));
+}
+
+TEST(a_task_that_is_decided_is_not_decided_again_at_a_start) {
+  test::FakeBoard board = busy_board();
+  board.tell(CancelRequested{9, "cpu"});
+  for (Task& task : board.state.live) {
+    if (task.outcome == Outcome::kCancelled) task.agent_deaths = kAgentDeathsMax;
+  }
+  board.restart();
+  TEST_ASSERT_TRUE(board.task("cpu")->outcome == Outcome::kCancelled);
+}
+
 TEST(admits_only_boots_that_a_schema_could_have_made) {
   TEST_ASSERT_TRUE(boots([](Booted&) {}));
   TEST_ASSERT_FALSE(boots([](Booted& b) { b.wall_ns = INT64_MIN; }));

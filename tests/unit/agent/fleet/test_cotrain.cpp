@@ -45,7 +45,8 @@ struct Rig {
                                 const std::string& body) { sent_to_all.emplace_back(peers, body); },
              .tell = [this](core::TaskKey, const std::string& line,
                             bool may_drop) { (may_drop ? parts : told).push_back(line); },
-             .parcels = [this](const std::string&) { return parcels; }}) {
+             .parcels = [this](const std::string&, std::size_t at,
+                               std::size_t most) { return part_of_parcels(at, most); }}) {
     for (const char* node : {"n-1", "n-2", "n-3", "n-4", "n-5"}) {
       core::FleetMember member;
       member.id = node;
@@ -59,12 +60,35 @@ struct Rig {
     groups.on_word(node, word(epoch, "at-work"));
   }
   void refresh() { groups.refresh(state, kHour); }
+  void end_the_task() {
+    core::Task ended = state.live[0];
+    ended.state = core::TaskState::kEnded;
+    ended.outcome = core::Outcome::kSucceeded;
+    ended.ended_at = kHour;
+    state.live.clear();
+    state.ended = {ended};
+    refresh();
+  }
+  // The file `repeated` times one after the other.
+  std::string part_of_parcels(std::size_t at, std::size_t most) {
+    read_most = std::max(read_most, most);
+    std::string out;
+    for (std::size_t end = parcels.size() * repeated; at < end && out.size() < most;) {
+      const std::string_view part =
+          std::string_view(parcels).substr(at % parcels.size(), most - out.size());
+      out += part;
+      at += part.size();
+    }
+    return out;
+  }
 
   core::State state;
   std::vector<std::string> words, told, parts;
   std::vector<std::pair<std::string, std::string>> sent;
   std::vector<std::pair<std::vector<std::string>, std::string>> sent_to_all;
   std::string parcels;
+  std::size_t repeated = 1;
+  std::size_t read_most = 0;
   GroupTracker groups;
 };
 
@@ -137,13 +161,7 @@ TEST(a_board_that_is_done_hands_the_model_to_whoever_still_speaks_of_the_task) {
   Rig rig;
   rig.works("n-2");
   rig.refresh();
-  core::Task ended = rig.state.live[0];
-  ended.state = core::TaskState::kEnded;
-  ended.outcome = core::Outcome::kSucceeded;
-  ended.ended_at = kHour;
-  rig.state.live.clear();
-  rig.state.ended = {ended};
-  rig.refresh();
+  rig.end_the_task();
   rig.parcels = std::string("\3\0\0\0one\5\0\0\0three\7\0\0\0cut", 4 + 3 + 4 + 5 + 4 + 3);
   const std::string ask = mqtt::model_body("shared", "ask");
   rig.groups.on_part("n-2", ask, kHour);
@@ -157,6 +175,48 @@ TEST(a_board_that_is_done_hands_the_model_to_whoever_still_speaks_of_the_task) {
   rig.groups.on_part("n-2", ask, kHour + 6 * kSecond);
   rig.groups.on_part("n-7", ask, kHour + 6 * kSecond);  // nobody knows it
   rig.groups.serve(kHour + 6 * kSecond);
+  TEST_ASSERT_EQUAL_UINT64(4, rig.sent.size());
+}
+
+TEST(a_model_of_any_size_is_handed_over_a_little_at_a_time_and_no_faster_than_a_board_hears) {
+  Rig rig;
+  rig.works("n-2");
+  rig.refresh();
+  rig.end_the_task();
+  // 16 million weights, what moves them and the best ones.
+  constexpr std::size_t kPart = 32 * 1024;
+  rig.parcels = std::string("\0\x80\0\0", 4) + std::string(kPart, 'x');
+  rig.repeated = 12 * 16'000'000 / kPart;
+  rig.groups.on_part("n-2", mqtt::model_body("shared", "ask"), kHour);
+  std::size_t sent = 0;
+  TimeNs now = kHour;
+  for (std::size_t before = SIZE_MAX; before != sent;) {
+    before = sent;
+    for (const TimeNs until = now + kSecond; now < until; now += 20 * kMillisecond) {
+      rig.groups.serve(now);
+    }
+    TEST_ASSERT_TRUE(rig.sent.size() * kPart <= 2 * 1024 * 1024);
+    sent += rig.sent.size();
+    rig.sent.clear();
+  }
+  TEST_ASSERT_EQUAL_UINT64(rig.repeated, sent);
+  TEST_ASSERT_TRUE(rig.read_most <= 64 * 1024);
+  TEST_ASSERT_TRUE(now - kHour < 4 * kMinute);
+}
+
+TEST(a_model_is_not_handed_over_any_more_when_its_task_is_there_anew) {
+  Rig rig;
+  rig.works("n-2");
+  rig.refresh();
+  rig.end_the_task();
+  rig.parcels = std::string("\3\0\0\0one", 7);
+  rig.repeated = 100;
+  rig.groups.on_part("n-2", mqtt::model_body("shared", "ask"), kHour);
+  rig.groups.serve(kHour);
+  TEST_ASSERT_EQUAL_UINT64(4, rig.sent.size());
+  rig.state.live.push_back(fleet_task(core::TaskState::kReady));
+  rig.refresh();
+  rig.groups.serve(kHour + kSecond);
   TEST_ASSERT_EQUAL_UINT64(4, rig.sent.size());
 }
 

@@ -312,6 +312,81 @@ TEST(an_upgraded_agent_reads_the_ledger_it_finds_and_begins_a_new_account) {
   goes_on_with_a_new_account("3");
 }
 
+namespace {
+
+const Answer& answer_in(const Effects& effects) {
+  for (const Effect& effect : effects) {
+    if (const auto* answer = std::get_if<Answer>(&effect.body)) return *answer;
+  }
+  TEST_FAIL_MESSAGE("nobody answers");
+  return std::get<Answer>(effects.front().body);
+}
+
+void assert_known(State& state, const TaskSpec& spec) {
+  Effects effects;
+  step(state, {state.now, Submitted{1, spec}}, effects);
+  const Answer& answer = answer_in(effects);
+  TEST_ASSERT_TRUE_MESSAGE(answer.ok && answer.text.starts_with("known already: "),
+                           answer.text.c_str());
+}
+
+// Journals of a board that did six tasks and was stopped in order; their submissions.
+std::vector<TaskSpec> submissions_in(const std::string& path, std::uint64_t events) {
+  std::vector<TaskSpec> out;
+  const auto reader = Reader::open(path);
+  TEST_ASSERT_TRUE(reader.has_value());
+  std::uint64_t seen = 0;
+  for (; const auto record = (*reader)->next(); ++seen) {
+    const auto* submitted = std::get_if<Submitted>(&record->event.body);
+    if (submitted != nullptr) out.push_back(submitted->spec);
+  }
+  TEST_ASSERT_EQUAL_STRING("", (*reader)->damage().c_str());
+  TEST_ASSERT_EQUAL_UINT64(events, seen);
+  return out;
+}
+
+State goes_on_with_six_tasks(const std::string& format, std::uint64_t events) {
+  const test::TemporaryFolder folder;
+  const std::string old = folder.path() + "/journal-000001-20261118.db";
+  fs::copy_file(
+      std::string(LAIRD_SOURCE_DIR) + "/tests/unit/agent/journal/formats/format_" + format + ".db",
+      old);
+  fs::permissions(old, fs::perms::owner_read | fs::perms::owner_write);
+  const std::vector<TaskSpec> specs = submissions_in(old, events);
+  TEST_ASSERT_EQUAL_UINT64(6, specs.size());
+  Recovery recovery;
+  const auto log = Journal::open(folder.path(), {}, kDayOne, "demo", recovery);
+  TEST_ASSERT_TRUE_MESSAGE(log.has_value(), log ? "" : log.error().context.c_str());
+  TEST_ASSERT_EQUAL_UINT64(1, recovery.notes.size());
+  TEST_ASSERT_TRUE(recovery.notes[0].find("an older release (format " + format + ")") !=
+                   std::string::npos);
+  State& state = recovery.state;
+  TEST_ASSERT_EQUAL_UINT64(6, state.ended.size());
+  TEST_ASSERT_TRUE(state.find_named("boots-svm")->outcome == Outcome::kSucceeded);
+  TEST_ASSERT_TRUE(state.find_named("softmax-perfect")->outcome == Outcome::kMissed);
+  Recovery again;
+  TEST_ASSERT_TRUE(Journal::open(folder.path(), {}, kDayOne, "demo", again).has_value());
+  TEST_ASSERT_EQUAL_HEX64(state.digest(), again.state.digest());
+  // A config that names them at every start says nothing new.
+  for (const TaskSpec& spec : specs) assert_known(state, spec);
+  return std::move(state);
+}
+
+}  // namespace
+
+TEST(an_upgraded_agent_knows_the_tasks_it_finds) {
+  static_cast<void>(goes_on_with_six_tasks("4", 333));
+  State state = goes_on_with_six_tasks("5", 489);
+  // One of them as it would be had its deadline been moved: what was submitted is known by its
+  // digest, here by the tables of docs/journal-format.md for format 5.
+  Task& edited = state.ended.front().change();
+  TEST_ASSERT_EQUAL_STRING("boots-svm", edited.spec.name.c_str());
+  const TaskSpec submitted = edited.spec;
+  edited.spec.deadline_after += kHour;
+  edited.submitted_digest = 0x67c9'87a2'bfa1'd9d3;
+  assert_known(state, submitted);
+}
+
 TEST(a_failed_batch_leaves_no_trace) {
   const test::TemporaryFolder folder;
   Recorded run(folder.path(), {}, kDayOne);

@@ -63,6 +63,23 @@ TEST(a_task_is_at_risk_when_it_is_more_likely_missed_than_met) {
       is_at_risk(task(R"({"state":"running","deadline_in_s":5,"forecast":{"probability":0.6}})")));
   TEST_ASSERT_FALSE(is_at_risk(task(R"({"state":"running","deadline_in_s":5})")));
   TEST_ASSERT_FALSE(is_at_risk(task(R"({"state":"missed","deadline_in_s":-5})")));
+  TEST_ASSERT_TRUE(is_at_risk(task(R"({"state":"running","deadline_in_s":0.0})")));
+}
+
+TEST(a_schedule_is_at_no_risk_and_shows_no_deadline_but_its_next_run) {
+  for (const char* state : {"scheduled", "paused"}) {
+    for (const char* deadline : {"0.0", "-1.5", "null", "60"}) {
+      const std::string text = std::string(R"({"name":"night","state":")") + state +
+                               R"(","deadline_in_s":)" + deadline +
+                               R"(,"recurs":{"next_in_s":null}})";
+      TEST_ASSERT_FALSE(is_at_risk(task(text.c_str())));
+      const std::vector<std::string> row = task_row(task(text.c_str()), false, false);
+      TEST_ASSERT_EQUAL_STRING("-", row.at(row.size() - 2).c_str());
+    }
+  }
+  const TaskView next = task(R"({"state":"scheduled","recurs":{"next_in_s":60}})");
+  const std::vector<std::string> row = task_row(next, false, false);
+  TEST_ASSERT_EQUAL_STRING("run in 1m00s", row.at(row.size() - 2).c_str());
 }
 
 TEST(a_description_says_what_the_task_still_needs) {

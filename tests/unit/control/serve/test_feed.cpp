@@ -68,6 +68,25 @@ TEST(a_task_that_is_cleared_is_told_as_gone) {
   TEST_ASSERT_TRUE(has(text_of(s.change()), R"("gone":["n-1/a"])"));
 }
 
+TEST(a_schedule_is_not_late_and_has_no_deadline) {
+  Stand s;
+  tell_board(s.view, "n-1");
+  for (const char* deadline : {"0.0", "60"}) {
+    test::tell(
+        s.view, "n-1", mqtt::TopicKind::kTask,
+        std::string(R"({"s":"laird.task/1.0","ts":"2026-11-18T17:00:00.000Z","name":"night",)"
+                    R"("lane":"cpu","state":"paused","samples":0,"target_loss":0.1,)"
+                    R"("deadline_in_s":)") +
+            deadline + R"(,"reason":"","recurs":{"every":"22:00-06:00 daily"}})",
+        "night");
+    const std::string told = text_of(s.change());
+    const bool is_quiet = has(told, R"("live":0)") && has(told, R"("attention":[])");
+    TEST_ASSERT_TRUE_MESSAGE(is_quiet, told.c_str());
+    const std::string row = text_of(task_row(s.view.tasks().begin()->second));
+    TEST_ASSERT_FALSE_MESSAGE(has(row, "deadline_ms") || has(row, "at_risk"), row.c_str());
+  }
+}
+
 TEST(the_verdict_comes_first_and_names_what_needs_somebody) {
   Stand s;
   tell_board(s.view, "n-1");
