@@ -148,10 +148,20 @@ Status remove_below(int folder, const std::vector<std::string>& kept, int depth)
 
 constexpr const char* kWarmNext = "warm.next";
 
-// Everything but `kept` goes into the folder `into` of the same folder.
-Status move_into(int folder, const char* into, const std::vector<std::string>& kept) {
+// A folder in the folder, never what a link in its place leads to.
+Fd open_inner(int folder, const char* name) {
+  return Fd(::openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool holds(const Fd& folder, const std::string& name) {
+  struct stat info {};
+  return folder && ::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// Everything but `kept` goes into the folder `into` of the same folder, which is given back.
+Result<Fd> move_into(int folder, const char* into, const std::vector<std::string>& kept) {
   if (::mkdirat(folder, into, 0700) != 0 && errno != EEXIST) return fail_errno(errno, into);
-  const Fd to(::openat(folder, into, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Fd to = open_inner(folder, into);
   if (!to) return fail_errno(errno, into);
   // As the folder itself: its trainer's.
   struct stat info {};
@@ -166,7 +176,7 @@ Status move_into(int folder, const char* into, const std::vector<std::string>& k
       return fail_errno(errno, "cannot keep the earlier run's files");
     }
   }
-  return {};
+  return to;
 }
 
 // What has the name of one of our folders and is none, as a trainer may have left it.
@@ -187,21 +197,18 @@ Status keep_warm(int folder, std::uint64_t from) {
   drop_if_no_folder(folder, kWarmFolder);
   drop_if_no_folder(folder, kWarmNext);
   const std::string mark = ".of-" + std::to_string(from);
-  const auto is_of_it = [&](const char* in) {
-    struct stat info {};
-    return ::fstatat(folder, (std::string(in) + "/" + mark).c_str(), &info, AT_SYMLINK_NOFOLLOW) ==
-           0;
-  };
   // In this order: what is interrupted after any of these steps goes on at the same one.
-  if (!is_of_it(kWarmFolder)) {
-    if (!is_of_it(kWarmNext)) {
-      LAIRD_TRY(move_into(folder, kWarmNext, {kModelsKept, kWarmFolder, kWarmNext}));
-      const Fd made(::openat(folder, (std::string(kWarmNext) + "/" + mark).c_str(),
-                             O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!holds(open_inner(folder, kWarmFolder), mark)) {
+    if (!holds(open_inner(folder, kWarmNext), mark)) {
+      // The mark is ours to put there, and the last: a trainer's file of its name stays behind.
+      const auto next = move_into(folder, kWarmNext, {kModelsKept, kWarmFolder, kWarmNext, mark});
+      LAIRD_TRY(next);
+      const Fd made(
+          ::openat(next->get(), mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
       if (!made || ::fsync(made.get()) != 0) return fail_errno(errno, "cannot mark the model");
     }
-    const Fd old(::openat(folder, kWarmFolder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (old) LAIRD_TRY(remove_below(old.get(), {}, 1));
+    if (const Fd old = open_inner(folder, kWarmFolder); old)
+      LAIRD_TRY(remove_below(old.get(), {}, 1));
     if (::unlinkat(folder, kWarmFolder, AT_REMOVEDIR) != 0 && errno != ENOENT) {
       return fail_errno(errno, "cannot remove the model before");
     }

@@ -67,6 +67,10 @@ bool leads_out(std::string_view name) {
   return std::find(parts.begin(), parts.end(), "..") != parts.end();
 }
 
+bool is_below(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
 }  // namespace
 
 std::vector<std::vector<Dependency>> parse_depends(std::string_view text) {
@@ -120,6 +124,24 @@ Result<BoardPackage> read_board_package(const std::string& file) {
   if (!folders) return fail(folders.error().code, file + " " + folders.error().context);
   package.folders = std::move(*folders);
   return package;
+}
+
+bool is_documentation(std::string_view path) {
+  return is_below(path, "/usr/share/doc") || is_below(path, "/usr/share/man") ||
+         is_below(path, "/usr/share/lintian");
+}
+
+Result<std::vector<std::string>> parse_verify(std::string_view said) {
+  std::vector<std::string> out;
+  // "??5??????   /usr/bin/laird", "??5?????? c /etc/x", "missing     /usr/bin/laird".
+  for (const std::string_view line : divided(said, '\n')) {
+    const std::size_t path = line.find(" /");
+    if (path == std::string_view::npos) {
+      return fail(Code::kIo, "dpkg --verify said: " + std::string(line));
+    }
+    out.emplace_back(line.substr(path + 1));
+  }
+  return out;
 }
 
 Result<std::string> control_file(const std::string& file, const std::string& name) {

@@ -36,6 +36,14 @@ struct BoardPackage {
 // Refuses a file that is not a package of laird.
 [[nodiscard]] Result<BoardPackage> read_board_package(const std::string& file);
 
+// What a system's dpkg may be told to leave out of packages, to save room (path-exclude): where it
+// is missing, another installation would not bring it.
+[[nodiscard]] bool is_documentation(std::string_view path);
+
+// The files that differ from the package or are gone, in what `dpkg --verify` says of it. Which of
+// the two it is, an older dpkg does not tell.
+[[nodiscard]] Result<std::vector<std::string>> parse_verify(std::string_view said);
+
 // A file of the package's control part, such as "md5sums"; empty when it has none of that name.
 [[nodiscard]] Result<std::string> control_file(const std::string& file, const std::string& name);
 

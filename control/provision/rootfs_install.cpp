@@ -147,20 +147,15 @@ Result<bool> has_same(const Rootfs& rootfs, const BoardPackage& package) {
   return true;
 }
 
-// Lines of `dpkg --verify`: nine marks, blanks, the path of a file that differs or is gone.
 Result<std::vector<std::string>> changed_files(const Rootfs& rootfs) {
   const auto ran = run_host_program({kDpkg, "--root=" + rootfs.path, "--verify", "laird"});
   LAIRD_TRY(ran);
-  std::vector<std::string> out;
-  std::string_view left = ran->output;
-  while (!left.empty()) {
-    const std::size_t end = left.find('\n');
-    const std::string line(left.substr(0, end));
-    left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
-    const std::size_t path = line.find(" /");
-    if (path == std::string::npos) return fail(Code::kIo, "dpkg --verify said: " + line);
-    out.push_back(line.substr(path + 1) + " differs from the package, or is gone");
-  }
+  auto out = parse_verify(ran->output);
+  LAIRD_TRY(out);
+  std::erase_if(*out, [&](const std::string& path) {
+    struct stat info {};
+    return is_documentation(path) && ::lstat((rootfs.path + path).c_str(), &info) != 0;
+  });
   return out;
 }
 
@@ -319,14 +314,22 @@ Result<std::vector<std::string>> verify_rootfs(const Rootfs& rootfs) {
   if (found == rootfs.packages.end() || !is_installed(found->second)) {
     return std::vector<std::string>{"laird is not installed"};
   }
-  auto out = changed_files(rootfs);
-  LAIRD_TRY(out);
-  for (const char* folder : {"/etc/laird", "/etc/laird/tls", "/var/lib/laird"}) {
-    check_folder(rootfs, folder, *out);
+  const auto changed = changed_files(rootfs);
+  LAIRD_TRY(changed);
+  std::vector<std::string> out;
+  for (const std::string& path : *changed) {
+    out.push_back(path + " differs from the package, or is gone");
   }
-  check_users(rootfs, *out);
-  if (!is_enabled(rootfs, kWanted.front())) {
-    out->push_back("laird.service does not start with the board");
+  for (const char* folder : {"/etc/laird", "/etc/laird/tls", "/var/lib/laird"}) {
+    check_folder(rootfs, folder, out);
+  }
+  check_users(rootfs, out);
+  for (const WantedUnit& wanted : kWanted) {
+    const bool always = std::find(std::begin(kAlwaysUnits), std::end(kAlwaysUnits),
+                                  std::string_view(wanted.unit)) != std::end(kAlwaysUnits);
+    if (always && !is_enabled(rootfs, wanted)) {
+      out.push_back(std::string(wanted.unit) + " does not start with the board");
+    }
   }
   return out;
 }

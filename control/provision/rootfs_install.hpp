@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -21,6 +22,8 @@ struct RootfsPlan {
   [[nodiscard]] bool empty() const { return !install && enable.empty() && join.empty(); }
 };
 
+// What starts with every board.
+inline constexpr std::string_view kAlwaysUnits[] = {"laird.service", "laird-cell.socket"};
 // How the boards of an image ask for their place: the units, and the files with what they hold.
 inline constexpr const char* kJoinUnits[] = {"laird-join.service", "laird-join-install.path"};
 // How the boards get other versions of the package when an operator says so.

@@ -18,6 +18,7 @@ import harness  # noqa: E402  (it asks for LAIRD_BIN when it is read)
 from harness import Board, synthetic_task  # noqa: E402
 
 HOST_LAIRCTL = os.path.join(os.environ["LAIRD_HOST_BIN"], "lairctl")
+NOT_DONE = []  # parts that this machine lacks something for
 
 
 def tearDownModule():
@@ -59,7 +60,8 @@ class OneBoard(unittest.TestCase):
         said = {}
         for lairctl in (harness.LAIRCTL, HOST_LAIRCTL):
             if not os.path.exists(lairctl):
-                self.skipTest("no lairctl of this machine at %s: ./dev build makes it" % lairctl)
+                NOT_DONE.append("the replay on this machine: no lairctl at %s; ./dev build makes it" % lairctl)
+                continue
             done = subprocess.run([lairctl, "replay", journal], capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, timeout=240, check=False)
             self.assertEqual(0, done.returncode, done.stdout + done.stderr)
@@ -69,4 +71,8 @@ class OneBoard(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    well = unittest.main(verbosity=2, exit=False).result.wasSuccessful()
+    for what in NOT_DONE:
+        print("skipped:", what)
+    # A part that was not done is seen in ctest's list, and does not pass for one that was.
+    sys.exit(1 if not well else 77 if NOT_DONE else 0)

@@ -1,6 +1,7 @@
 """lairctl provision: laird in a board's root folder, and nothing changed on the machine that does it."""
 
 import os
+import pty
 import random
 import shutil
 import signal
@@ -36,7 +37,11 @@ class Provision(unittest.TestCase):
 
     def lairctl(self, *args):
         return subprocess.run([LAIRCTL, "provision"] + list(args), capture_output=True, text=True, check=False,
-                              timeout=60)
+                              stdin=subprocess.DEVNULL, timeout=60)
+
+    def asked(self, answer, *args):
+        """With somebody at the terminal, who gives that answer."""
+        return at_a_terminal(answer, [LAIRCTL, "provision", *args])
 
     def provision(self, *more):
         done = self.lairctl(self.root, "--package", self.deb, *more)
@@ -132,6 +137,7 @@ class Provision(unittest.TestCase):
         self.provision()
         os.remove(self.root + "/usr/bin/laird")
         os.remove(self.root + "/etc/systemd/system/multi-user.target.wants/laird.service")
+        os.remove(self.root + "/etc/systemd/system/sockets.target.wants/laird-cell.socket")
         os.chmod(self.root + "/etc/laird/tls", 0o755)
         fake_rootfs.write(self.root + "/etc/passwd", "root:x:0:0:root:/root:/bin/bash\n")
         done = self.lairctl(self.root, "--verify")
@@ -139,7 +145,30 @@ class Provision(unittest.TestCase):
         self.assertEqual(done.stdout.splitlines(), [
             "/usr/bin/laird differs from the package, or is gone", "/etc/laird/tls does not have the mode 0750",
             "/etc/passwd has no user laird", "/etc/passwd has no user laird-trainer",
-            "laird.service does not start with the board"])
+            "laird.service does not start with the board", "laird-cell.socket does not start with the board"])
+
+    def test_missing_documentation_is_no_difference_and_is_not_brought_again(self):
+        self.provision()
+        os.remove(self.root + "/usr/share/man/man8/laird.8")
+        before = snapshot(self.root)
+        done = self.lairctl(self.root, "--verify")
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertIn("nothing to do", self.provision().stdout)
+        self.assertEqual(snapshot(self.root), before)
+
+    def test_undo_asks_at_a_terminal_unless_told_not_to(self):
+        self.provision()
+        before = snapshot(self.root)
+        code, said = self.asked("n", self.root, "--undo")
+        self.assertEqual(code, 1, said)
+        self.assertIn("every checkpoint in /var/lib/laird? [y/N]", said)
+        self.assertIn("nothing was done", said)
+        self.assertEqual(snapshot(self.root), before)
+        code, said = self.asked("n", self.root, "--undo", "--yes")
+        self.assertEqual((code, os.path.exists(self.root + "/usr/bin/laird")), (0, False), said)
+        self.provision()
+        code, said = self.asked("y", self.root, "--undo")
+        self.assertEqual((code, os.path.exists(self.root + "/usr/bin/laird")), (0, False), said)
 
     def test_undo_leaves_the_users_alone(self):
         before = snapshot(self.root)
@@ -271,6 +300,102 @@ class Provision(unittest.TestCase):
         self.assertEqual(done.returncode, 0, "seed %d\n%s" % (seed, done.stdout + done.stderr))
         left = [path for path in snapshot(self.root) if path.endswith((".dpkg-new", ".dpkg-tmp"))]
         self.assertEqual(left, [], "seed %d" % seed)
+
+
+class OverSsh(unittest.TestCase):
+    """An ssh and a sudo of our own: what is asked of a board, and what is made of the answer. What provision does on a
+    board, boot/test_provision_ssh.py shows."""
+    ANSWER = ("laird-probe 1\narchitecture arm64\nglibc 2.31\ninstalled aaaa\nenabled laird.service\n"
+              "enabled laird-cell.socket\nlaird-probe end\n")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="laird-ssh-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.log = os.path.join(self.folder, "log")
+        self.environment = {**os.environ, "PATH": self.folder + ":" + os.environ["PATH"]}
+
+    def program(self, name, text):
+        fake_rootfs.write(os.path.join(self.folder, name), "#!/bin/sh\n" + text, 0o755)
+
+    def provision(self, *args):
+        return subprocess.run([LAIRCTL, "provision", "--ssh", "user@board", *args], capture_output=True, text=True,
+                              check=False, timeout=60, stdin=subprocess.DEVNULL, env=self.environment)
+
+    def a_board_that_answers(self, answer):
+        fake_rootfs.write(os.path.join(self.folder, "answer"), answer)
+        self.program("ssh", "case $3 in *laird-probe*) cat '%s/answer' ;; *) echo \"$3\" >> '%s' ;; esac\n" % (
+            self.folder, self.log))
+
+    def test_a_board_whose_sudo_wants_a_password_is_said_and_nothing_is_made_of_its_answer(self):
+        self.program("ssh", "exec sh -c \"$3\"\n")
+        self.program("sudo", "echo sudo: a password is required >&2\nexit 1\n")
+        done = self.provision("--verify")
+        self.assertEqual(done.returncode, 124, done.stdout + done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("`ssh user@board sudo -n true`", done.stderr)
+        self.assertIn("without a password", done.stderr)
+
+    def test_the_probe_is_answered_to_its_end_by_a_shell(self):
+        self.program("ssh", "exec sh -c \"$3\"\n")
+        self.program("sudo", "[ \"$1\" = -n ] && shift\nexec \"$@\"\n")
+        self.program("dpkg-query", "exit 1\n")  # laird may be installed on the machine of the test
+        done = self.provision("--verify")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "laird is not installed\n", ""))
+
+    def test_missing_documentation_is_no_difference_whatever_word_dpkg_has_for_it(self):
+        fake_rootfs.write(os.path.join(self.folder, "laird.md5sums"), "sums\n")
+        self.program("ssh", "exec sh -c \"$(printf '%%s' \"$3\" | sed 's|/var/lib/dpkg/info|%s|')\"\n" % self.folder)
+        self.program("sudo", "[ \"$1\" = -n ] && shift\nexec \"$@\"\n")
+        self.program("dpkg-query", "echo installed\n")
+        self.program("systemctl", "echo enabled\n")
+        for mark in ("missing  ", "??5??????"):
+            self.program("dpkg", "case $1 in --verify) echo '%s   /usr/share/doc/laird-nowhere/copyright'\n"
+                         "echo '??5??????   /bin/sh' ;; *) echo arm64 ;; esac\n" % mark)
+            done = self.provision("--verify")
+            self.assertEqual((done.returncode, done.stdout), (1, "/bin/sh is not as the package has it\n"), done.stderr)
+
+    def test_verify_names_each_unit_that_does_not_start_with_the_board(self):
+        self.a_board_that_answers(self.ANSWER)
+        done = self.provision("--verify")
+        self.assertEqual((done.returncode, done.stdout), (0, "user@board is as the package left it\n"))
+        done = self.provision("--verify", "--upgrades")
+        self.assertEqual((done.returncode, done.stdout), (1, "laird-upgrade.path does not start with the board\n"
+                                                          "laird-upgrade-back.service does not start with the board\n"))
+        self.a_board_that_answers(self.ANSWER.replace("enabled laird-cell.socket\n", ""))
+        done = self.provision("--verify")
+        self.assertEqual((done.returncode, done.stdout), (1, "laird-cell.socket does not start with the board\n"))
+
+    def test_undo_asks_at_a_terminal_unless_told_not_to(self):
+        self.a_board_that_answers(self.ANSWER)
+        undo = [LAIRCTL, "provision", "--ssh", "user@board", "--undo"]
+        code, said = at_a_terminal("n", undo, self.environment)
+        self.assertEqual(code, 1, said)
+        self.assertIn("Remove laird from user@board, with the journal and every checkpoint", said)
+        self.assertFalse(os.path.exists(self.log))
+        code, said = at_a_terminal("n", undo + ["--dry-run"], self.environment)
+        self.assertEqual(code, 0, said)
+        self.assertNotIn("[y/N]", said)
+        self.assertFalse(os.path.exists(self.log))
+        for answer, more in (("y", []), ("n", ["--yes"])):
+            code, said = at_a_terminal(answer, undo + more, self.environment)
+            self.assertEqual(code, 0, said)
+            with open(self.log, encoding="utf-8") as file:
+                self.assertIn("apt-get purge -y laird", file.read())
+            os.remove(self.log)
+
+
+def at_a_terminal(answer, command, environment=None):
+    """Runs it with somebody at the terminal who types that; exit code, and all that it said."""
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, (answer + "\n").encode())
+        done = subprocess.run(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False, timeout=60, env=environment)
+        return done.returncode, done.stdout
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def among_own_mounts():

@@ -70,8 +70,9 @@ Result<std::string> ask_over_ssh(const std::string& at, const std::string& scrip
     if (out.size() < kAnswerBytesMax) out.append(buffer, static_cast<std::size_t>(n));
   }
   if (ended_well(*pid)) return out;
-  return fail(Code::kUnavailable,
-              "ssh " + at + " failed; does `ssh " + at + " sudo true` work from here?");
+  return fail(Code::kUnavailable, "ssh " + at + " failed; does `ssh " + at +
+                                      " sudo -n true` work from here? Its user must be one who "
+                                      "may use sudo without a password");
 }
 
 }  // namespace laird::control

@@ -23,6 +23,7 @@ struct ProvisionOptions {
   bool dry_run = false;
   bool verify = false;
   bool undo = false;
+  bool yes = false;
 };
 
 // What the person at the flashing machine has to know besides.
@@ -45,7 +46,7 @@ void tell_what_else(const Rootfs& rootfs) {
 
 // Those that start with the board.
 std::vector<std::string> units_of(const ProvisionOptions& options) {
-  std::vector<std::string> out = {"laird.service", "laird-cell.socket"};
+  std::vector<std::string> out(std::begin(kAlwaysUnits), std::end(kAlwaysUnits));
   if (options.power_control) out.emplace_back("laird-priv.socket");
   if (options.upgrades) {
     out.insert(out.end(), std::begin(kUpgradeUnits), std::end(kUpgradeUnits));
@@ -93,11 +94,22 @@ int verify(const Rootfs& rootfs) {
   return 0;
 }
 
+bool may_undo(const ProvisionOptions& options, const std::string& where) {
+  if (options.dry_run || confirmed("Remove laird from " + where +
+                                       ", with the journal and every checkpoint in /var/lib/laird?",
+                                   options.yes)) {
+    return true;
+  }
+  say("nothing was done");
+  return false;
+}
+
 int undo(const ProvisionOptions& options, const Rootfs& rootfs) {
   if (options.dry_run) {
     print("would purge laird from %s\n", rootfs.path.c_str());
     return 0;
   }
+  if (!may_undo(options, rootfs.path)) return kFailed;
   if (const Status done = undo_install(rootfs); !done) return complain(done.error());
   print("%s has no laird any more; its users stay\n", rootfs.path.c_str());
   return 0;
@@ -156,11 +168,9 @@ int provision_over_ssh(const ProvisionOptions& options, const RunningBoard& boar
   if (options.dry_run) return 0;
   const auto after = look_at(options.ssh);
   if (!after) return complain(after.error());
-  if (!plan_for(*after, *wish).empty()) {
-    return complain({Code::kIo, options.ssh +
-                                      " is still not as it should be: lairctl provision "
-                                      "--ssh " +
-                                      options.ssh + " --verify says what differs"});
+  if (const auto findings = findings_of(*after, *wish); !findings.empty()) {
+    for (const std::string& finding : findings) print("%s\n", finding.c_str());
+    return complain({Code::kIo, options.ssh + " is still not as it should be"});
   }
   print("%s has laird %s\n", options.ssh.c_str(), package->version.c_str());
   if (!after->configured && options.join.empty()) {
@@ -181,7 +191,9 @@ int over_ssh(const ProvisionOptions& options) {
   const auto board = look_at(options.ssh);
   if (!board) return complain(board.error());
   if (options.verify) {
-    const std::vector<std::string> findings = findings_of(*board);
+    BoardWish wish;
+    wish.units = units_of(options);
+    const std::vector<std::string> findings = findings_of(*board, wish);
     for (const std::string& finding : findings) print("%s\n", finding.c_str());
     if (!findings.empty()) return kFailed;
     print("%s is as the package left it\n", options.ssh.c_str());
@@ -192,6 +204,7 @@ int over_ssh(const ProvisionOptions& options) {
     print("%s has no laird; nothing to do\n", options.ssh.c_str());
     return 0;
   }
+  if (!may_undo(options, options.ssh)) return kFailed;
   const Status done = run_visibly({"ssh", "--", options.ssh, purge_script()}, options.dry_run);
   if (!done) return complain(done.error());
   if (!options.dry_run) print("%s has no laird any more; its users stay\n", options.ssh.c_str());
@@ -231,7 +244,8 @@ void add_provision(cli::Command& app, int& code) {
       "  lairctl provision --ssh user@192.0.2.7 --package laird_0.1.0_arm64.deb --dry-run");
   command->add_option("rootfs", options->rootfs, "The board's root folder");
   command->add_option("--ssh", options->ssh,
-                      "A board that runs, where its user may use sudo: user@192.0.2.7");
+                      "A board that runs, where its user may use sudo without a password: "
+                      "user@192.0.2.7");
   command->add_option("--package", options->package, "The Debian package for the board");
   command->add_flag("--power-control", options->power_control,
                     "Also enable laird-priv.socket, by which the agent may lower clocks");
@@ -241,7 +255,10 @@ void add_provision(cli::Command& app, int& code) {
                       "A folder of `lairctl join image`: the boards ask for their place");
   command->add_flag("--dry-run", options->dry_run, "Say what would be done");
   command->add_flag("--verify", options->verify, "Say what differs from the installed package");
-  command->add_flag("--undo", options->undo, "Remove laird; its users stay");
+  command->add_flag(
+      "--undo", options->undo,
+      "Remove laird, with the journal and every checkpoint; its users, config and keys stay");
+  command->add_flag("-y,--yes", options->yes, "Do not ask before --undo");
   command->callback([options, &code] { code = run(*options); });
 }
 

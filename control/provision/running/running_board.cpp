@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view kBegin = "laird-probe 1";
 constexpr std::string_view kEnd = "laird-probe end";
+constexpr const char* kJoinService = "laird-join.service";
 
 // "2.31" as numbers that compare; 0 for what is none.
 int glibc_number(std::string_view text) {
@@ -30,7 +31,22 @@ bool is_unit_of_ours(const std::string& unit) {
                      [&](const char* known) { return unit == known; });
 }
 
-void take_line(const std::string& line, RunningBoard& out) {
+// What dpkg says of changed files, and which of them are not there.
+struct Verified {
+  std::string said;
+  std::set<std::string> gone;
+};
+
+Result<std::vector<std::string>> changed_files(const Verified& verified) {
+  auto out = parse_verify(verified.said);
+  LAIRD_TRY(out);
+  std::erase_if(*out, [&](const std::string& path) {
+    return is_documentation(path) && verified.gone.contains(path);
+  });
+  return out;
+}
+
+void take_line(const std::string& line, RunningBoard& out, Verified& verified) {
   std::istringstream in(line);
   std::string key;
   std::string value;
@@ -42,9 +58,9 @@ void take_line(const std::string& line, RunningBoard& out) {
   } else if (key == "installed") {
     out.installed = value;
   } else if (key == "changed") {
-    // dpkg --verify: "??5??????   /usr/bin/laird", or "missing     /usr/bin/laird".
-    const std::size_t path = line.find('/');
-    if (path != std::string::npos) out.changed.push_back(line.substr(path));
+    verified.said += line.substr(std::min(line.size(), key.size() + 1)) + "\n";
+  } else if (key == "gone") {
+    verified.gone.insert(value);
   } else if (key == "enabled") {
     if (is_unit_of_ours(value)) out.enabled.insert(value);
   } else if (key == "join") {
@@ -56,23 +72,31 @@ void take_line(const std::string& line, RunningBoard& out) {
   }
 }
 
+// An admitted board asks no more, and has put away what it asked with.
+bool lacks_join(const RunningBoard& board, const BoardWish& wish) {
+  return !wish.join.empty() && !board.configured && board.join != wish.join;
+}
+
 }  // namespace
 
 std::string probe_script() {
   std::string units;
   for (const char* unit : kBoardUnits) units += std::string(" ") + unit;
-  return "echo " + std::string(kBegin) +
+  // Nobody can type sudo's password here, and without sudo a part of the answer would be missing.
+  return "sudo -n true || exit 1; echo " + std::string(kBegin) +
          "; echo architecture $(dpkg --print-architecture)"
          "; echo glibc $(ldd --version | sed -n '1s/.* //p')"
          "; if [ \"$(dpkg-query -W -f '${db:Status-Status}' laird 2>/dev/null)\" = installed ]; "
          "then"
          " echo installed $(sha256sum < /var/lib/dpkg/info/laird.md5sums | cut -d' ' -f1)"
-         "; dpkg --verify laird | sed 's/^/changed /'; fi"
+         "; dpkg --verify laird | while read -r line; do echo \"changed $line\";"
+         " [ -e \"/${line#*/}\" ] || echo \"gone /${line#*/}\"; done; fi"
          "; for unit in" +
          units +
          "; do if [ \"$(systemctl is-enabled $unit 2>/dev/null)\" = enabled ]; then echo enabled "
          "$unit; fi; done"
-         "; sudo sh -c 'cd /etc/laird/join 2>/dev/null && sha256sum *' | sed 's/^/join /'"
+         "; sudo sh -c 'cd /etc/laird/join 2>/dev/null && sha256sum * 2>/dev/null' | sed 's/^/join "
+         "/'"
          "; sudo test -e /etc/laird/laird.json && echo configured"
          "; echo " +
          std::string(kEnd);
@@ -81,6 +105,7 @@ std::string probe_script() {
 Result<RunningBoard> parse_probe(std::string_view answer) {
   RunningBoard out;
   std::istringstream in{std::string(answer)};
+  Verified verified;
   bool begun = false;
   bool ended = false;
   // What a login shell prints before is not ours.
@@ -91,13 +116,16 @@ Result<RunningBoard> parse_probe(std::string_view answer) {
     } else if (line == kEnd) {
       ended = begun;
     } else if (begun) {
-      take_line(line, out);
+      take_line(line, out, verified);
     }
   }
   if (!ended) return fail(Code::kUnavailable, "the board's shell did not answer to the end");
   if (out.architecture.empty()) {
     return fail(Code::kRefused, "there is no dpkg on it: laird comes as a Debian package");
   }
+  auto changed = changed_files(verified);
+  LAIRD_TRY(changed);
+  out.changed = std::move(*changed);
   return out;
 }
 
@@ -115,10 +143,11 @@ Status check_fits(const RunningBoard& board, const BoardPackage& package, const 
       }
     }
   }
-  if (!wish.join.empty() && board.configured) {
+  // One that has asked and was admitted has a config as well.
+  if (!wish.join.empty() && board.configured && !board.enabled.contains(kJoinService)) {
     return fail(Code::kRefused,
-                "the board has a config, so it would never ask for its place; remove "
-                "/etc/laird/laird.json there, or leave out --join");
+                "the board has a config that it did not get by asking, so it would never ask for "
+                "its place; remove /etc/laird/laird.json there, or leave out --join");
   }
   return {};
 }
@@ -129,19 +158,23 @@ BoardPlan plan_for(const RunningBoard& board, const BoardWish& wish) {
   for (const std::string& unit : wish.units) {
     if (!board.enabled.contains(unit)) out.enable.push_back(unit);
   }
-  out.join = !wish.join.empty() && board.join != wish.join;
+  out.join = lacks_join(board, wish);
   return out;
 }
 
-std::vector<std::string> findings_of(const RunningBoard& board) {
+std::vector<std::string> findings_of(const RunningBoard& board, const BoardWish& wish) {
   if (board.installed.empty()) return {"laird is not installed"};
   std::vector<std::string> out;
+  if (!wish.package_sums.empty() && board.installed != wish.package_sums) {
+    out.emplace_back("another build of laird is installed");
+  }
   for (const std::string& path : board.changed) {
     out.push_back(path + " is not as the package has it");
   }
-  if (!board.enabled.contains("laird.service")) {
-    out.emplace_back("laird.service does not start with the board");
+  for (const std::string& unit : wish.units) {
+    if (!board.enabled.contains(unit)) out.push_back(unit + " does not start with the board");
   }
+  if (lacks_join(board, wish)) out.emplace_back("/etc/laird/join does not hold what was given");
   return out;
 }
 

@@ -33,14 +33,14 @@ struct RunningBoard {
   bool configured = false;                  // has /etc/laird/laird.json
 };
 
-// One command for the board's shell; it changes nothing.
+// One command for the board's shell; it changes nothing. It fails where sudo asks for a password.
 [[nodiscard]] std::string probe_script();
 // Fails on what no probe says: another program answered, or the board is no Debian or Ubuntu.
 [[nodiscard]] Result<RunningBoard> parse_probe(std::string_view answer);
 
 struct BoardWish {
-  std::string package_sums;                 // SHA-256 of the package's own list of files
-  std::vector<std::string> units;           // that start with the board
+  std::string package_sums;        // SHA-256 of the package's own list of files; empty: any package
+  std::vector<std::string> units;  // that start with the board
   std::map<std::string, std::string> join;  // file -> SHA-256; empty: does not ask for its place
 };
 
@@ -52,14 +52,15 @@ struct BoardPlan {
   [[nodiscard]] bool empty() const { return !install && enable.empty() && !join; }
 };
 
-// Refuses a package for another architecture, one that needs a newer glibc, and a board that has a
-// config where it is to ask for its place.
+// Refuses a package for another architecture, one that needs a newer glibc, and a board that is to
+// ask for its place and has a config that it did not get by asking.
 [[nodiscard]] Status check_fits(const RunningBoard& board, const BoardPackage& package,
                                 const BoardWish& wish);
 [[nodiscard]] BoardPlan plan_for(const RunningBoard& board, const BoardWish& wish);
 
-// What differs from an installed package that starts with the board; empty: nothing.
-[[nodiscard]] std::vector<std::string> findings_of(const RunningBoard& board);
+// What differs from the wish, and from the package that is installed; empty: nothing.
+[[nodiscard]] std::vector<std::string> findings_of(const RunningBoard& board,
+                                                   const BoardWish& wish);
 
 // Each is one command for the board's shell. What was copied there before lies in the home folder:
 // laird-provision.deb, laird-provision-join/.

@@ -4,12 +4,14 @@ import base64
 import io
 import json
 import os
+import re
 import subprocess
 import tarfile
 import tempfile
 import unittest
 
 from place import DEB, Stepwise, boot, put, put_package
+from with_libraries import write_sums
 
 # Not n-1: tests outside tidy up after boards of that name, control groups in here included.
 BOARDS = ("b-1", "b-2", "b-3")
@@ -20,8 +22,16 @@ TASK = {"name": "t-1", "trainer": "softmax", "deadline": "30m", "target_loss": 0
         "params": {"data": {"format": "synthetic", "rows": 4000, "features": 16}, "epochs": 0}}
 
 
-VERSION = "0.1.0"
-NEWER, BROKEN = "0.1.1", "0.1.2"
+def raised(version, by):
+    """A later version that is written as long as this one: its digits as one number, and more."""
+    digits = re.sub(r"[^0-9]", "", version)
+    later = iter(str(int(digits) + by).zfill(len(digits)))
+    return re.sub(r"[0-9]", lambda _: next(later), version)
+
+
+VERSION = subprocess.run(["dpkg-deb", "-f", DEB, "Version"], check=True, capture_output=True, text=True).stdout.strip()
+# A program says the newer one's in the place of its own.
+NEWER, BROKEN = raised(VERSION, 1), raised(VERSION, 2)
 
 
 def another_version(folder, version, change):
@@ -38,6 +48,7 @@ def another_version(folder, version, change):
         text = file.read()
     with open(control, "w", encoding="utf-8") as file:
         file.write(text.replace("Version: %s\n" % VERSION, "Version: %s\n" % version))
+    write_sums(root)
     subprocess.run(["dpkg-deb", "-Zgzip", "--root-owner-group", "--build", root,
                     "%s/laird_%s_amd64.deb" % (folder, version)], check=True, stdout=subprocess.DEVNULL)
 

@@ -11,8 +11,10 @@ LAIRCTL = os.path.join(os.path.abspath(os.environ.get("LAIRD_BIN", "build/releas
 SCRIPTS = {
     "ssh": 'exec nsenter --target "$LEADER" --all --wdns=/root env -i HOME=/root PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin '
            'sh -c "$3"\n',
-    "scp": 'while [ "$1" != -- ]; do shift; done\n'
-           'exec nsenter --target "$LEADER" --all --wdns=/root sh -c "cat > \'${3#*:}\'" < "$2"\n',
+    "scp": 'while [ "$1" != -- ]; do shift; done\nto=${3#*:}\n'
+           'enter() { nsenter --target "$LEADER" --all --wdns=/root sh -c "$1"; }\n'
+           'if [ -d "$2" ]; then tar -C "$2" -c . | enter "mkdir -p \'$to\' && tar -C \'$to\' -x"\n'
+           'else enter "cat > \'$to\'" < "$2"; fi\n',
 }
 
 
@@ -22,7 +24,7 @@ class OverSsh(Stepwise):
     def setUpClass(cls):
         cls.board = boot(arguments=["--private-network"])
         cls.addClassCleanup(cls.board.close)
-        cls.board.run("printf '#!/bin/sh\\nexec \"$@\"\\n' > /usr/local/bin/sudo; chmod +x /usr/local/bin/sudo", code=0)
+        cls.board.run("printf '#!/bin/sh\\n[ \"$1\" = -n ] && shift\\nexec \"$@\"\\n' > /usr/local/bin/sudo; chmod +x /usr/local/bin/sudo", code=0)
         folder = tempfile.TemporaryDirectory(prefix="laird-ssh-")
         cls.addClassCleanup(folder.cleanup)
         cls.bin = folder.name
@@ -67,7 +69,30 @@ class OverSsh(Stepwise):
         self.provision("--upgrades")
         self.assertIn("as the package left it", self.provision("--verify", package=False))
 
-    def test_05_undone_it_leaves_the_user_alone(self):
+    def test_05_documentation_that_the_board_leaves_out_is_not_brought_again_and_again(self):
+        self.board.run("printf 'path-exclude=/usr/share/doc/*\\npath-exclude=/usr/share/man/*\\n' > "
+                       "/etc/dpkg/dpkg.cfg.d/no-documentation", code=0)
+        self.board.run("rm -r /usr/share/doc/laird /usr/share/man/man8/laird.8.gz", code=0)
+        self.assertIn("nothing to do", self.provision("--upgrades"))
+        self.assertIn("as the package left it", self.provision("--verify", package=False))
+
+    def test_06_a_board_that_was_admitted_is_left_as_it_is(self):
+        with tempfile.TemporaryDirectory(prefix="laird-join-") as join:
+            for name in ("ca.crt", "join.crt", "join.key", "join.json"):
+                with open(os.path.join(join, name), "w", encoding="utf-8") as out:
+                    out.write(name + "\n")
+            self.provision("--join", join)
+            self.assertEqual(self.board.run("stat -c '%A %U %G' /etc/laird/join/join.key"), "-rw-r----- root laird")
+            self.assertIn("nothing to do", self.provision("--join", join))
+            # As an installed answer leaves it.
+            self.board.run("systemctl stop laird-join && rm /etc/laird/join/* && echo {} > /etc/laird/laird.json", code=0)
+            self.assertIn("nothing to do", self.provision("--join", join))
+            # And one that has a config and never asked is refused.
+            self.board.run("systemctl disable laird-join.service", code=0)
+            self.assertIn("would never ask", self.provision("--join", join, code=4))
+            self.board.run("rm /etc/laird/laird.json", code=0)
+
+    def test_07_undone_it_leaves_the_user_alone(self):
         self.assertIn("no laird any more", self.provision("--undo", package=False))
         self.assertNotEqual(self.board.run("test -e /usr/bin/laird").code, 0)
         self.board.run("getent passwd laird", code=0)

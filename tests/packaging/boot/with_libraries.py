@@ -33,6 +33,13 @@ def libraries(program):
     return set(re.findall(r"(/\S+) \(0x", run("ldd", program)))
 
 
+def write_sums(root):
+    """The list by which dpkg --verify knows the package's files, of what `root` holds now."""
+    with open(os.path.join(root, "DEBIAN/md5sums"), "w", encoding="utf-8") as out:
+        subprocess.run("find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum", shell=True, cwd=root, check=True,
+                       stdout=out)
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -59,6 +66,8 @@ def main():
             text = file.read()
         with open(control, "w", encoding="utf-8") as file:
             file.write(re.sub(r"^Depends: .*$", "Depends: adduser", text, flags=re.M))
+        # The programs were changed, and the libraries are new.
+        write_sums(root)
         # gzip: dpkg of any age reads it, and nobody waits for it.
         run("dpkg-deb", "-Zgzip", "--root-owner-group", "--build", root, out)
     finally:

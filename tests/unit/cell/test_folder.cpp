@@ -1,11 +1,15 @@
 #include "cell/folder.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/harness/unit.hpp"
 
@@ -187,6 +191,48 @@ TEST(a_trainer_that_puts_links_into_the_way_leads_nowhere) {
   TEST_ASSERT_TRUE(fs::exists(at + "/warm/checkpoint.bin"));
   TEST_ASSERT_TRUE(fs::exists(folder.path() + "/elsewhere/kept"));
   TEST_ASSERT_FALSE(fs::exists(folder.path() + "/elsewhere/checkpoint.bin"));
+}
+
+TEST(a_link_that_takes_warm_nexts_place_meanwhile_leads_nowhere) {
+  // Many times over: each meets the link at other steps.
+  for (int round = 0; round < 100; ++round) {
+    const test::TemporaryFolder folder;
+    const std::string at = folder.path() + "/night";
+    fs::create_directories(folder.path() + "/elsewhere");
+    const Result<Fd> taken = take_folder(folder.path(), "night", self(), self());
+    TEST_ASSERT_TRUE(taken.has_value());
+    std::ofstream(at + "/checkpoint.bin") << "model";
+    fs::create_directory(at + "/warm.next");
+    const std::string link = folder.path() + "/link";
+    fs::create_symlink(folder.path() + "/elsewhere", link);
+    std::atomic<int> swapped{0};
+    std::atomic<bool> over{false};
+    // Another program of the trainers' user, which puts the link there and takes it back.
+    std::thread swaps([&] {
+      for (; !over; ++swapped) {
+        ::syscall(SYS_renameat2, AT_FDCWD, link.c_str(), taken->get(), "warm.next",
+                  RENAME_EXCHANGE);
+      }
+    });
+    while (swapped < 2) std::this_thread::yield();
+    // It may fail, and the next start tries again; what it may not is write elsewhere.
+    static_cast<void>(keep_warm(taken->get(), 3));
+    over = true;
+    swaps.join();
+    TEST_ASSERT_TRUE(fs::is_empty(folder.path() + "/elsewhere"));
+  }
+}
+
+TEST(a_trainers_pipe_with_the_marks_name_holds_nobody_up) {
+  const test::TemporaryFolder folder;
+  const std::string at = folder.path() + "/night";
+  const Result<Fd> taken = take_folder(folder.path(), "night", self(), self());
+  TEST_ASSERT_TRUE(taken.has_value());
+  std::ofstream(at + "/checkpoint.bin") << "model";
+  TEST_ASSERT_EQUAL_INT(0, ::mkfifo((at + "/.of-3").c_str(), 0600));
+  TEST_ASSERT_TRUE(keep_warm(taken->get(), 3).has_value());
+  TEST_ASSERT_TRUE(fs::exists(at + "/warm/checkpoint.bin"));
+  TEST_ASSERT_TRUE(S_ISREG(status_of(at + "/warm/.of-3").st_mode));
 }
 
 TEST(the_agent_may_look_into_the_folder_of_another_users_trainer) {

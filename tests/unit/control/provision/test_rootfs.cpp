@@ -69,3 +69,27 @@ TEST(lists_the_folders_of_a_package_and_refuses_a_name_that_leads_out) {
     TEST_ASSERT_FALSE(refused.has_value());
   }
 }
+
+TEST(reads_what_dpkg_says_of_changed_files) {
+  const auto changed = parse_verify(
+      "??5??????   /usr/bin/laird\n"
+      "??5?????? c /etc/laird.conf\n"
+      "missing     /usr/lib/systemd/system/laird.service\n"
+      "??5??????   /usr/share/doc/laird/copyright\n"
+      "missing     /usr/share/documents\n");
+  TEST_ASSERT_TRUE(changed.has_value());
+  TEST_ASSERT_EQUAL_UINT64(5, changed->size());
+  TEST_ASSERT_EQUAL_STRING("/etc/laird.conf", (*changed)[1].c_str());
+  TEST_ASSERT_FALSE(parse_verify("dpkg: error\n").has_value());
+}
+
+TEST(knows_what_a_system_may_leave_out_of_a_package) {
+  for (const char* path :
+       {"/usr/share/doc", "/usr/share/doc/laird/copyright", "/usr/share/man/man8/laird.8.gz",
+        "/usr/share/lintian/overrides/laird"}) {
+    TEST_ASSERT_TRUE(is_documentation(path));
+  }
+  for (const char* path : {"/usr/share/documents", "/usr/bin/laird", "/usr/share/laird/boards/x"}) {
+    TEST_ASSERT_FALSE(is_documentation(path));
+  }
+}
