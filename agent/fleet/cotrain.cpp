@@ -24,7 +24,9 @@ constexpr DurationNs kStaleMax = 30 * kSecond;
 // A model is handed to a board again at most so often, and in such portions.
 constexpr DurationNs kServeAgain = 5 * kSecond;
 constexpr DurationNs kServeEvery = 100 * kMillisecond;
-constexpr std::size_t kServeAtOnce = 8;
+constexpr std::size_t kServeAtOnce = 4;
+// Who hears it drops what one board says beyond 2 MiB in a second.
+static_assert(kServeAtOnce * mqtt::kModelPartBytesMax * (kSecond / kServeEvery) <= 2 << 20);
 // A board that was away may come back to the task until the task's deadline. Each board counts the
 // deadline from the moment when it took the task.
 constexpr DurationNs kDoneTold = 10 * kMinute;
@@ -148,30 +150,30 @@ void GroupTracker::begin_to_serve(const std::string& task, const std::string& to
                                      [&](const Served& s) { return s.task == task && s.to == to; });
   if (under_way || served_.size() >= kServedMax) return;
   at->second = now;
-  std::string parcels = callbacks_.parcels(task);
-  if (!parcels.empty()) served_.push_back({task, to, std::move(parcels), 0});
+  served_.push_back({task, to, 0});
 }
 
 void GroupTracker::serve(TimeNs now) {
   if (served_.empty() || now < serve_at_) return;
   serve_at_ = now + kServeEvery;
   for (std::size_t k = 0; k < kServeAtOnce && !served_.empty(); ++k) {
-    Served& next = served_.front();
-    std::size_t size = 0;
-    for (std::size_t b = 4; b-- > 0 && next.at + 4 <= next.parcels.size();) {
-      size = size << 8 | static_cast<std::uint8_t>(next.parcels[next.at + b]);
-    }
-    const bool whole =
-        next.at + 4 <= next.parcels.size() && size <= next.parcels.size() - next.at - 4 && size > 0;
-    if (!whole) {
-      served_.pop_front();
-      continue;
-    }
-    const std::string body =
-        mqtt::model_body(next.task, std::string_view(next.parcels).substr(next.at + 4, size));
-    if (!body.empty()) callbacks_.send(next.to, body);
-    next.at += 4 + size;
+    if (!serve_next(served_.front())) served_.pop_front();
   }
+}
+
+bool GroupTracker::serve_next(Served& served) {
+  constexpr std::size_t kHead = 4;
+  const std::string read =
+      callbacks_.parcels(served.task, served.at, kHead + mqtt::kModelPartBytesMax);
+  if (read.size() <= kHead) return false;
+  std::size_t size = 0;
+  for (std::size_t b = kHead; b-- > 0;) size = size << 8 | static_cast<std::uint8_t>(read[b]);
+  if (size == 0 || size > read.size() - kHead) return false;
+  const std::string body =
+      mqtt::model_body(served.task, std::string_view(read).substr(kHead, size));
+  if (!body.empty()) callbacks_.send(served.to, body);
+  served.at += kHead + size;
+  return true;
 }
 
 void GroupTracker::refresh(const core::State& state, TimeNs now) {
@@ -202,6 +204,7 @@ void GroupTracker::refresh(const core::State& state, TimeNs now) {
   ended_ = std::move(ended);
   std::erase_if(last_, [&](const auto& l) { return tasks.find(l.first) == nullptr; });
   std::erase_if(served_at_, [this](const auto& s) { return ended_.count(s.first.first) == 0; });
+  std::erase_if(served_, [this](const Served& s) { return ended_.count(s.task) == 0; });
   for (auto& [node, peer] : peers_) {
     const bool stale = peer.live && peer.word_epoch > 0 && peer.epoch > peer.word_epoch;
     peer.stale_since = stale ? std::min(peer.stale_since, now) : kNever;

@@ -9,7 +9,7 @@
 // A board that is done answers for its trainer, which is gone: with the model as the trainer left
 // it, for whoever still speaks of the task.
 // Bounded: groups by kWordTasksMax, boards by core::kMembersMax; what a peer may say, by PeerGuard;
-// models under way by kServedMax and kServedBytesMax.
+// models under way by kServedMax. A model of any size is read from its file a message at a time.
 #pragma once
 
 #include <deque>
@@ -28,7 +28,6 @@ namespace laird::agent {
 inline constexpr std::size_t kWordTasksMax = 64;  // co-training tasks of one board
 
 inline constexpr std::size_t kServedMax = 8;  // models that are handed over at once
-inline constexpr std::size_t kServedBytesMax = 64 * 1024 * 1024;
 
 // Whether this board has a co-training task, at work, to come, or done and asked for until its
 // deadline: only then it needs to hear of other boards' tasks.
@@ -41,8 +40,9 @@ class GroupTracker {
     std::function<void(const std::string& peer, const std::string& body)> send;
     std::function<void(const std::vector<std::string>& peers, const std::string& body)> send_all;
     std::function<void(core::TaskKey key, const std::string& line, bool may_drop)> tell;
-    // What the trainer of a task that ended left for others (trainer_protocol::kParcelsFile).
-    std::function<std::string(const std::string& task)> parcels;
+    // A part of what the trainer of a task that ended left for others: so many bytes of
+    // trainer_protocol::kParcelsFile from `at` on, or as many as there are.
+    std::function<std::string(const std::string& task, std::size_t at, std::size_t most)> parcels;
   };
 
   GroupTracker(std::string self, Callbacks callbacks)
@@ -94,8 +94,7 @@ class GroupTracker {
   struct Served {
     std::string task;
     std::string to;
-    std::string parcels;
-    std::size_t at = 0;
+    std::size_t at = 0;  // in the file
   };
 
   [[nodiscard]] Peer* peer(const std::string& node);
@@ -104,6 +103,8 @@ class GroupTracker {
                                                      const std::string& node,
                                                      const core::State& state) const;
   void begin_to_serve(const std::string& task, const std::string& to, TimeNs now);
+  // False: that was the last message, or what follows is none.
+  [[nodiscard]] bool serve_next(Served& served);
 
   std::string self_;
   Callbacks callbacks_;

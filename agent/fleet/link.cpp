@@ -1,13 +1,15 @@
 #include "agent/fleet/link.hpp"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "agent/fleet/report.hpp"
 #include "agent/view/status.hpp"
 #include "base/require.hpp"
+#include "os/fd.hpp"
 
 namespace laird::agent {
 namespace {
@@ -26,14 +28,14 @@ constexpr DurationNs kGoodbye = 2 * kSecond;
 constexpr DurationNs kTurn = 3 * kMillisecond;
 constexpr std::size_t kMessagesAtOnce = 16;
 
-// Empty if it is not there, or is longer.
-std::string read_bounded(const std::string& path, std::size_t most) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file || file.tellg() < 0 || static_cast<std::size_t>(file.tellg()) > most) return {};
-  std::string out(static_cast<std::size_t>(file.tellg()), '\0');
-  file.seekg(0);
-  file.read(out.data(), static_cast<std::streamsize>(out.size()));
-  return file ? out : std::string();
+// Empty if there is nothing. The folder is a trainer's: what it is asked for may be no file at all.
+std::string read_part(const std::string& path, std::size_t at, std::size_t most) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) return {};
+  std::string out(most, '\0');
+  const ssize_t got = ::pread(fd.get(), out.data(), out.size(), static_cast<off_t>(at));
+  out.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return out;
 }
 
 }  // namespace
@@ -168,10 +170,10 @@ void FleetLink::open_groups() {
   callbacks.send_all = [this](const std::vector<std::string>& peers, const std::string& body) {
     if (client_->connected()) peers_->send_model_to_all(peers, body, agent_.now());
   };
-  callbacks.parcels = [this](const std::string& task) {
+  callbacks.parcels = [this](const std::string& task, std::size_t at, std::size_t most) {
     const std::string path =
         state_dir_ + "/tasks/" + task + "/" + std::string(trainer_protocol::kParcelsFile);
-    return read_bounded(path, kServedBytesMax);
+    return read_part(path, at, most);
   };
   callbacks.tell = [this](core::TaskKey key, const std::string& line, bool may_drop) {
     agent_.tell_trainer(key, line, may_drop);

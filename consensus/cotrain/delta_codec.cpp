@@ -136,6 +136,8 @@ tl::unexpected<Error> refused() {
               "a co-training message that is cut, too long or no changes of this model");
 }
 
+float bounded(float v) { return std::clamp(v, -kScaleMax, kScaleMax); }
+
 // The smallest change that travels.
 float threshold_of(std::vector<float> sizes, double density, float least) {
   const auto keep = std::max<std::size_t>(
@@ -154,7 +156,8 @@ void put_delta(Bytes& out, std::span<const float> wanted, std::span<float> held,
   std::vector<float> size(n);
   float scale = 0.0F;
   for (std::size_t i = 0; i < n; ++i) {
-    size[i] = std::abs(wanted[i] - held[i]);
+    const float change = std::abs(wanted[i] - held[i]);
+    size[i] = std::isnan(change) ? 0.0F : std::min(change, kScaleMax);
     scale = std::max(scale, size[i]);
   }
   const auto bits = std::bit_cast<std::uint32_t>(scale);
@@ -171,7 +174,8 @@ void put_delta(Bytes& out, std::span<const float> wanted, std::span<float> held,
     context = (context << 1 | (changed ? 1U : 0U)) & 3U;
     if (!changed) continue;
     const double steps = exact::log(static_cast<double>(scale) / static_cast<double>(size[i]));
-    const int k = std::clamp(static_cast<int>(steps / coding.rho + 0.5), 0, kDeltaLevels - 1);
+    const auto nearest = static_cast<int>(std::floor(steps / coding.rho + 0.5));
+    const int k = std::clamp(nearest, 0, kDeltaLevels - 1);
     const bool negative = wanted[i] < held[i];
     to.bit(models.negative, negative);
     std::size_t node = 1;
@@ -180,7 +184,8 @@ void put_delta(Bytes& out, std::span<const float> wanted, std::span<float> held,
       to.bit(models.level[node], one);
       node = node << 1 | (one ? 1U : 0U);
     }
-    held[i] += negative ? -level[static_cast<std::size_t>(k)] : level[static_cast<std::size_t>(k)];
+    const float step = level[static_cast<std::size_t>(k)];
+    held[i] = bounded(held[i] + (negative ? -step : step));
   }
   to.finish();
 }
@@ -205,7 +210,7 @@ Result<DeltaReader> DeltaReader::open(std::string_view bytes, double rho) {
     bits |= std::uint32_t{static_cast<std::uint8_t>(bytes[k])} << (8 * k);
   }
   const auto scale = std::bit_cast<float>(bits);
-  if (!std::isfinite(scale) || scale < 0.0F) return refused();
+  if (!(scale >= 0.0F && scale <= kScaleMax)) return refused();
   bytes.remove_prefix(4);
   if (scale == 0.0F) {
     if (!bytes.empty()) return refused();
@@ -229,9 +234,9 @@ bool DeltaReader::add_to(std::span<float> block) {
     for (unsigned b = 0; b < kLevelBits; ++b)
       node = node << 1 | (from.bit(models.level[node]) ? 1U : 0U);
     const float step = level[node & (kDeltaLevels - 1)];
-    v += negative ? -step : step;
+    v = bounded(v + (negative ? -step : step));
   }
-  return std::all_of(block.begin(), block.end(), [](float v) { return std::isfinite(v); });
+  return true;
 }
 
 bool DeltaReader::at_end() const { return parts_ == nullptr || parts_->from.at_end(); }

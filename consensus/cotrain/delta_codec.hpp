@@ -20,13 +20,17 @@
 namespace laird::consensus {
 
 inline constexpr int kDeltaLevels = 64;
+// The largest change that a message can tell, and the largest number that changes lead to: whatever
+// a board says, every sum of them is finite.
+inline constexpr float kScaleMax = 1e30F;
 
 struct DeltaCoding {
   double rho = 0.25;
   double density = 0.5;  // the part of the coordinates that travels
 };
 
-// Appends the changes from `held` to `wanted`, and applies them to `held` as a receiver will.
+// Appends the changes from `held` to `wanted`, and applies them to `held` as a receiver will. Of a
+// change that is larger than kScaleMax it tells so much; of what is no number, nothing.
 void put_delta(Bytes& out, std::span<const float> wanted, std::span<float> held,
                const DeltaCoding& coding);
 
@@ -44,7 +48,8 @@ class DeltaReader {
   DeltaReader& operator=(DeltaReader&&) noexcept;
   ~DeltaReader();
 
-  // The next so many coordinates. False: the message is cut, or a number is no longer finite.
+  // The next so many coordinates. False: the message is cut. Every message that can be read at all
+  // can be added to any numbers: they stay within kScaleMax.
   [[nodiscard]] bool add_to(std::span<float> block);
   [[nodiscard]] bool at_end() const;
 

@@ -15,6 +15,8 @@ constexpr DurationNs kModelKept = kMinute;
 constexpr DurationNs kPartsLate = 500 * kMillisecond;
 constexpr DurationNs kPartsGivenUp = 20 * kSecond;
 constexpr std::size_t kMissingMost = 64;  // fragments that are asked for at once
+// An honest board asks every kPartsLate; two of its questions may come closer together.
+constexpr DurationNs kPartsAgain = kPartsLate / 2;
 
 template <class Word>
 void put(Bytes& out, Word v) {
@@ -33,6 +35,13 @@ Word get(std::string_view& in) {
 
 std::string_view text(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Bytes written(Contribution contribution) {
+  Bytes out;
+  Archive ar = Archive::writer(out);
+  ar(contribution);
+  return out;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -125,9 +134,7 @@ void GroupRounds::send_model(const std::string& to, Peer& peer, TimeNs now) {
   if (under_way) return;
   peer.answered_at = now;
   if (const auto theirs = now_.find(to); theirs != now_.end()) {
-    Bytes body;
-    Archive ar = Archive::writer(body);
-    ar(theirs->second);
+    const Bytes body = written(theirs->second);
     const auto yours = std::make_shared<const std::vector<Bytes>>(
         fragments_of(Kind::kYours, model_.round() + 1, text(body), false));
     for (std::size_t k = 0; k < yours->size(); ++k) parcels_.push_back({to, yours, k});
@@ -142,10 +149,19 @@ void GroupRounds::send_parcels(TimeNs now) {
   if (!parcels_.empty()) parcels_at_ = now;
   for (std::size_t k = 0; k < kParcelsAtOnce && !parcels_.empty(); ++k) {
     const Parcel& next = parcels_.front();
+    if (next.of == model_sent_) note_model_sent(next.to, now);
     outgoing_.push_back({next.to, (*next.of)[next.index]});
     parcels_.pop_front();
   }
   if (parcels_.empty() && now - model_sent_at_ > kModelKept) model_sent_.reset();
+}
+
+// A model is kept from its last part on, not the first: a long one takes longer to send.
+void GroupRounds::note_model_sent(const std::string& to, TimeNs now) {
+  model_sent_at_ = now;
+  for (auto& [name, peer] : peers_) {
+    if (to.empty() || to == name) peer.got = {model_sent_->size(), now};
+  }
 }
 
 bool GroupRounds::is_arriving(const Peer& peer, Kind kind, TimeNs now) const {
@@ -179,36 +195,54 @@ void GroupRounds::ask_for_missing(TimeNs now) {
 
 void GroupRounds::take_missing(const std::string& from, std::string_view body, TimeNs now) {
   constexpr std::size_t kHead = 1 + 8 + 4 + 4;
-  if (body.size() < kHead || (body.size() - kHead) % 2 != 0 || !model_.known()) return;
-  const auto kind = static_cast<Kind>(get<std::uint8_t>(body));
+  // Without a part there is nothing to send, and cutting a long message up is work.
+  if (body.size() < kHead + 2 || (body.size() - kHead) % 2 != 0 || !model_.known()) return;
+  const auto number = get<std::uint8_t>(body);
   const auto lineage = get<std::uint64_t>(body);
   const auto round = get<std::uint32_t>(body);
   const auto digest = get<std::uint32_t>(body);
-  if (lineage != model_.lineage() || body.size() / 2 > kMissingMost) return;
+  const bool known = number <= static_cast<std::uint8_t>(Kind::kYours);
+  if (!known || lineage != model_.lineage() || body.size() / 2 > kMissingMost) return;
   const bool under_way = std::any_of(parcels_.begin(), parcels_.end(),
                                      [&](const Parcel& parcel) { return parcel.to == from; });
   if (under_way) return;
-  Fragments of;
-  if (kind == Kind::kModel) {
-    if (model_sent_ == nullptr || sent_round_ != round || sent_digest_ != digest) {
-      return send_model(from, peers_[from], now);
-    }
-    model_sent_at_ = now;
-    of = model_sent_;
-  } else if (kind == Kind::kContribution) {
-    const bool is_now = round == model_.round() + 1 && digest == model_.digest();
-    const bool is_before = round == model_.round() && digest == digest_before_;
-    const std::string& own = is_now ? own_now_ : own_before_;
-    if (!(is_now || is_before) || own.empty()) return;
-    of = std::make_shared<const std::vector<Bytes>>(fragments_of(kind, round, own, false));
-  } else {
-    return;
-  }
-  while (!body.empty()) {
+  const auto kind = static_cast<Kind>(number);
+  TimeNs& resent_at = peers_[from].parts_resent_at.try_emplace(kind, -kHour).first->second;
+  if (now - resent_at < kPartsAgain) return;
+  resent_at = now;
+  const Fragments of = asked_fragments(from, kind, round, digest);
+  if (of == nullptr && kind == Kind::kModel) return send_model(from, peers_[from], now);
+  while (of != nullptr && !body.empty()) {
     const std::size_t index = get<std::uint16_t>(body);
     if (index < of->size()) parcels_.push_back({from, of, index});
   }
   send_parcels(now);
+}
+
+// What a board asks for parts of, as it was sent; none if it is not known any more.
+GroupRounds::Fragments GroupRounds::asked_fragments(const std::string& by, Kind kind,
+                                                    std::uint32_t round,
+                                                    std::uint32_t digest) const {
+  const bool is_now = round == model_.round() + 1 && digest == model_.digest();
+  const bool is_before = round == model_.round() && digest == digest_before_;
+  const auto cut = [&](std::string_view body) {
+    return std::make_shared<const std::vector<Bytes>>(fragments_of(kind, round, body, false));
+  };
+  switch (kind) {
+    case Kind::kModel:
+      return sent_round_ == round && sent_digest_ == digest ? model_sent_ : nullptr;
+    case Kind::kContribution: {
+      const std::string& own = is_now ? own_now_ : own_before_;
+      return (is_now || is_before) && !own.empty() ? cut(own) : nullptr;
+    }
+    case Kind::kYours: {
+      const auto theirs = now_.find(by);
+      return is_now && theirs != now_.end() ? cut(text(written(theirs->second))) : nullptr;
+    }
+    case Kind::kAsk:
+    case Kind::kVote: break;
+  }
+  return nullptr;
 }
 
 std::string GroupRounds::note() const {

@@ -20,7 +20,7 @@ constexpr std::uint32_t kSettlesAfter = 5;
 constexpr double kAdamMean = 0.9;
 constexpr double kAdamSquare = 0.99;
 constexpr double kAdamLeast = 1e-4;
-constexpr double kWeightMax = 1e12;
+constexpr double kNumberMax = kScaleMax;
 constexpr std::size_t kNameBytesMax = 32;
 constexpr std::size_t kAddsMax = 8;
 constexpr std::size_t kChangesBytesMax = std::size_t{1} << 27;
@@ -38,13 +38,28 @@ void archive_floats(Archive& ar, std::vector<float>& v, std::size_t limit) {
   }
 }
 
-bool all_finite(const std::vector<float>& v) {
-  return std::all_of(v.begin(), v.end(), [](float x) { return std::isfinite(x); });
+bool all_sound(const std::vector<float>& v) {
+  return std::all_of(v.begin(), v.end(), [](float x) { return std::abs(x) <= kScaleMax; });
 }
 
-bool is_sound(const Judgement& j) {
-  return std::isfinite(j.loss) && std::isfinite(j.held_loss) && j.held_right <= j.held_rows;
+double bounded(double v) { return std::isnan(v) ? 0.0 : std::clamp(v, -kNumberMax, kNumberMax); }
+float bounded_float(double v) { return static_cast<float>(bounded(v)); }
+float less(float v, double step) {
+  const float out = v - bounded_float(step);
+  return std::isnan(out) ? 0.0F : std::clamp(out, -kScaleMax, kScaleMax);
 }
+
+// As a board's name is at the broker: nothing else may be told to an agent.
+bool is_board_name(std::string_view name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return !name.empty() && name.size() <= kNameBytesMax && name.front() != '-' && name != "all" &&
+         std::all_of(name.begin(), name.end(), fits);
+}
+
+bool is_sound_weight(double weight) { return weight >= 0.0 && weight <= kWeightMax; }
+bool is_sound_loss(double loss) { return std::abs(loss) <= kLossMax; }
 
 bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -57,6 +72,11 @@ double length_of(const std::vector<float>& v) {
 }
 
 }  // namespace
+
+bool is_sound(const Judgement& judged) {
+  return is_sound_loss(judged.loss) && is_sound_loss(judged.held_loss) &&
+         judged.held_right <= judged.held_rows && judged.held_rows <= kHeldRowsMax;
+}
 
 void Judgement::archive(Archive& ar) {
   ar(loss);
@@ -163,13 +183,13 @@ std::string GroupModel::changes_of(const GroupConfig& config, std::string_view s
   held.resize(x_.size(), 0.0F);
   Bytes out;
   put_delta(out, wanted, held, config.coding);
-  for (std::size_t i = 0; i < held.size(); ++i) wanted[i] -= held[i];
+  for (std::size_t i = 0; i < held.size(); ++i) wanted[i] = less(wanted[i], held[i]);
   return {reinterpret_cast<const char*>(out.data()), out.size()};
 }
 
 Status GroupModel::check(const GroupConfig& config, const Contribution& from) const {
-  if (!std::isfinite(from.weight) || from.weight < 0.0 || from.weight > kWeightMax ||
-      !is_sound(from.judged) || from.adds.size() > kAddsMax) {
+  if (!is_sound_weight(from.weight) || !is_sound(from.judged) || from.adds.size() > kAddsMax ||
+      !std::all_of(from.adds.begin(), from.adds.end(), is_board_name)) {
     return fail(Code::kInvalid, "a co-training message with numbers no round can have");
   }
   return check_delta(from.changes, x_.size(), config.coding.rho);
@@ -274,10 +294,10 @@ void GroupModel::take_step(const GroupConfig& config, const std::vector<float>& 
       const double g = static_cast<double>(z[i]);
       const double m = kAdamMean * static_cast<double>(momentum_[i]) + (1.0 - kAdamMean) * g;
       const double v = kAdamSquare * static_cast<double>(square_[i]) + (1.0 - kAdamSquare) * g * g;
-      momentum_[i] = static_cast<float>(m);
-      square_[i] = static_cast<float>(v);
-      x_[i] -= static_cast<float>(config.rate * (m / mean_part) /
-                                  (std::sqrt(v / square_part) + kAdamLeast));
+      momentum_[i] = bounded_float(m);
+      square_[i] = bounded_float(v);
+      x_[i] =
+          less(x_[i], config.rate * (m / mean_part) / (std::sqrt(v / square_part) + kAdamLeast));
     }
     return;
   }
@@ -294,7 +314,7 @@ void GroupModel::take_step(const GroupConfig& config, const std::vector<float>& 
         const double d = static_cast<double>(z[i]) - static_cast<double>(before[i]);
         changed += d * d;
       }
-      curvature_ = std::max(std::sqrt(changed) / moved_, curvature_ * kCurvatureForgotten);
+      curvature_ = bounded(std::max(std::sqrt(changed) / moved_, curvature_ * kCurvatureForgotten));
     }
     if (curvature_ > 0.0) {
       rate = config.rate / curvature_;
@@ -308,10 +328,10 @@ void GroupModel::take_step(const GroupConfig& config, const std::vector<float>& 
   for (std::size_t i = 0; i < n; ++i) {
     const double g = static_cast<double>(z[i]);
     const double m = keeps * static_cast<double>(momentum_[i]) + g;
-    momentum_[i] = static_cast<float>(m);
+    momentum_[i] = bounded_float(m);
     // Averages step along what the momentum will be (Nesterov); gradients along what it is.
-    const double step = rate * (averaged ? g + config.momentum * m : m);
-    x_[i] -= static_cast<float>(step);
+    const double step = bounded(rate * (averaged ? g + config.momentum * m : m));
+    x_[i] = less(x_[i], step);
     moved += step * step;
   }
   moved_ = std::sqrt(moved);
@@ -426,34 +446,46 @@ Result<GroupModel> GroupModel::load(const GroupConfig& config, std::string_view 
   GroupModel read;
   Archive ar = Archive::reader(bytes);
   read.archive(ar, config.dimension);
-  const auto refuse = [](const char* what) { return fail(Code::kInvalid, what); };
-  if (ar.failed() || !ar.at_end()) return refuse("a group's model that is cut or too long");
-  const std::size_t n = config.dimension;
-  if (read.momentum_.empty()) read.momentum_.assign(n, 0.0F);
-  bool sound = read.lineage_ != 0 && read.round_ <= kRoundMax && read.x_.size() == n &&
-               read.momentum_.size() == n && all_finite(read.x_) && all_finite(read.momentum_) &&
-               all_finite(read.square_) && all_finite(read.best_) &&
-               (read.best_.empty() || read.best_.size() == n) &&
-               read.square_.size() == (config.step == GroupStep::kAdam ? n : 0) &&
-               std::isfinite(read.curvature_) && std::isfinite(read.moved_) &&
-               std::isfinite(read.best_loss_);
-  for (const GroupBoard& b : read.boards_) {
-    sound = sound && b.told.size() == (config.tracks() ? n : 0) && all_finite(b.told) &&
-            is_sound(b.judged) && std::isfinite(b.weight) && b.weight >= 0.0 &&
-            b.weight <= kWeightMax;
+  if (ar.failed() || !ar.at_end()) {
+    return fail(Code::kInvalid, "a group's model that is cut or too long");
   }
-  for (const Absence& a : read.absences_)
-    sound = sound && std::isfinite(a.loss) && std::isfinite(a.weight);
-  const bool sorted =
-      std::is_sorted(read.boards_.begin(), read.boards_.end(),
-                     [](const GroupBoard& a, const GroupBoard& b) { return a.name < b.name; });
-  if (!sound || !sorted) {
-    return refuse(
-        "a group's model of another size, or with numbers none can have: is the trainer, "
-        "its data's shape and \"fleet\" the same there?");
+  if (read.momentum_.empty()) read.momentum_.assign(config.dimension, 0.0F);
+  if (!read.has_sound_numbers(config) || !read.has_sound_boards(config)) {
+    return fail(Code::kInvalid,
+                "a group's model of another size, or with names or numbers none can have: is the "
+                "trainer, its data's shape and \"fleet\" the same there?");
   }
   read.seal();
   return read;
+}
+
+bool GroupModel::has_sound_numbers(const GroupConfig& config) const {
+  const std::size_t n = config.dimension;
+  const bool sizes = x_.size() == n && momentum_.size() == n &&
+                     (best_.empty() || best_.size() == n) &&
+                     square_.size() == (config.step == GroupStep::kAdam ? n : 0);
+  const bool counts = lineage_ != 0 && round_ <= kRoundMax && best_round_ <= round_ &&
+                      settled_ <= round_ + kSettlesAfter;
+  return sizes && counts && all_sound(x_) && all_sound(momentum_) && all_sound(square_) &&
+         all_sound(best_) && std::isfinite(curvature_) && curvature_ >= 0.0 &&
+         std::isfinite(moved_) && moved_ >= 0.0 && std::isfinite(best_loss_);
+}
+
+// A group without boards would make every round at once.
+bool GroupModel::has_sound_boards(const GroupConfig& config) const {
+  const std::size_t told = config.tracks() ? config.dimension : 0;
+  const bool boards = std::all_of(boards_.begin(), boards_.end(), [&](const GroupBoard& b) {
+    return is_board_name(b.name) && is_sound_weight(b.weight) && b.since <= round_ &&
+           is_sound(b.judged) && b.told.size() == told && all_sound(b.told);
+  });
+  const bool absences = std::all_of(absences_.begin(), absences_.end(), [&](const Absence& a) {
+    return is_board_name(a.name) && a.from <= round_ && a.to <= round_ &&
+           is_sound_weight(a.weight) && is_sound_loss(a.loss);
+  });
+  const auto unsorted =
+      std::adjacent_find(boards_.begin(), boards_.end(),
+                         [](const GroupBoard& a, const GroupBoard& b) { return a.name >= b.name; });
+  return !boards_.empty() && boards && absences && unsorted == boards_.end();
 }
 
 std::uint32_t GroupModel::dimension_of(std::string_view saved) {

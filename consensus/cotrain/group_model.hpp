@@ -14,7 +14,8 @@
 // 2018) instead of the weighted one.
 //
 // Everything here is a function of the contributions: float and double arithmetic in a fixed order,
-// exact_math for exp and log, so boards of different make agree to the bit.
+// exact_math for exp and log, so boards of different make agree to the bit. Every number of a model
+// is held within kScaleMax, whatever the contributions are: a model can always be saved and loaded.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,10 @@ inline constexpr std::uint32_t kTrackedDimensionMax = 2'000'000;
 inline constexpr std::size_t kGroupBoardsMax = 64;
 inline constexpr std::size_t kAbsencesMax = 64;  // that are remembered; more are counted as one
 inline constexpr std::uint32_t kRoundMax = 1'000'000'000;
+// What a board may say of itself. Sums over a group are finite then, and counts of rows fit.
+inline constexpr double kWeightMax = 1e12;
+inline constexpr double kLossMax = 1e30;
+inline constexpr std::uint32_t kHeldRowsMax = UINT32_MAX / kGroupBoardsMax;
 
 enum class GroupStep : std::uint8_t {
   kAdapted,   // heavy ball, the step from the curvature
@@ -65,6 +70,9 @@ struct Judgement {
   std::uint32_t held_rows = 0;  // 0: the board has no held-out rows
   void archive(Archive& ar);
 };
+
+// Whether the other boards would take it.
+[[nodiscard]] bool is_sound(const Judgement& judged);
 
 struct Contribution {
   double weight = 1.0;  // rows
@@ -150,6 +158,8 @@ class GroupModel {
   void admit(const std::map<std::string, Contribution>& from, bool tracks);
   void keep_best();
   void seal();
+  [[nodiscard]] bool has_sound_numbers(const GroupConfig& config) const;
+  [[nodiscard]] bool has_sound_boards(const GroupConfig& config) const;
 
   std::uint64_t lineage_ = 0;
   std::uint32_t round_ = 0;

@@ -26,6 +26,8 @@ constexpr DurationNs kDoneAnswers = 30 * kSecond;
 constexpr std::size_t kAheadMax = 256;  // fragments
 // Another board's message takes so long if nothing is lost: as fast as an agent takes it.
 constexpr double kBytesPerSecond = 512 * 1024;
+// A message that takes more than so many times as long is not waited for.
+constexpr DurationNs kTakesMost = 10;
 constexpr std::size_t kVotedOutMax = kGroupBoardsMax;
 
 std::string_view text(const Bytes& bytes) {
@@ -38,6 +40,11 @@ std::size_t bytes_max(const GroupConfig& config) {
   return 65536 + 4 * vectors * config.dimension;
 }
 
+DurationNs time_for(std::size_t bytes) {
+  return static_cast<DurationNs>(static_cast<double>(bytes) / kBytesPerSecond *
+                                 static_cast<double>(kSecond));
+}
+
 std::uint64_t name_hash(std::string_view name, std::uint64_t attempt) {
   std::uint64_t hash = 0xCBF29CE484222325ULL ^ attempt;
   for (const char c : name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
@@ -46,14 +53,11 @@ std::uint64_t name_hash(std::string_view name, std::uint64_t attempt) {
 
 }  // namespace
 
-GroupRounds::GroupRounds(RoundsConfig config, std::string self, std::vector<float> start,
+GroupRounds::GroupRounds(const RoundsConfig& config, std::string self, std::vector<float> start,
                          std::uint64_t attempt)
-    : config_(std::move(config)),
-      self_(std::move(self)),
-      start_(std::move(start)),
-      attempt_(attempt) {}
+    : config_(config), self_(std::move(self)), start_(std::move(start)), attempt_(attempt) {}
 
-void GroupRounds::set_peers(std::map<std::string, GroupPeer> peers, TimeNs now) {
+void GroupRounds::set_peers(const std::map<std::string, GroupPeer>& peers, TimeNs now) {
   now_at_ = now;
   bool changed = false;
   for (auto at = peers_.begin(); at != peers_.end();) {
@@ -118,6 +122,7 @@ Status GroupRounds::hear(const std::string& from, std::string_view bytes, TimeNs
     a.have.assign(head->fragments, false);
   }
   a.heard_at = now;
+  if (head->kind == Kind::kContribution) peer->second.said = {a.have.size(), now};
   const std::size_t at = head->fragment;
   // Far ahead of what has come, it would be kept in memory that nothing was sent for.
   if (a.have[at] || at > a.count + kAheadMax) return {};
@@ -406,7 +411,18 @@ bool GroupRounds::is_to_be_left_out(const std::string& name, TimeNs now) const {
   const std::optional<DurationNs> wait =
       config_.wait ? config_.wait
                    : (config_.quorum ? std::optional<DurationNs>(kWaitWithQuorum) : std::nullopt);
-  return wait && now - waiting_since_ >= *wait;
+  return wait && now - silent_since(name) >= *wait;
+}
+
+TimeNs GroupRounds::silent_since(const std::string& name) const {
+  const auto peer = peers_.find(name);
+  TimeNs out = waiting_since_;
+  if (peer == peers_.end()) return out;
+  for (const LastPart& last : {peer->second.said, peer->second.got}) {
+    const DurationNs most = kTakesMost * time_for(last.parts * kFragmentBytesMax);
+    out = std::max(out, std::min(last.at, waiting_since_ + most));
+  }
+  return out;
 }
 
 // Says without whom this board would make the next round. It keeps to that: it does not make the
@@ -468,8 +484,7 @@ void GroupRounds::ask(const std::string& to, Peer& peer, bool urgent, TimeNs now
 DurationNs GroupRounds::takes() const {
   const std::size_t bytes = std::max(own_now_.size(), own_before_.size());
   if (bytes <= kFragmentBytesMax) return 0;
-  return static_cast<DurationNs>(static_cast<double>(bytes) / kBytesPerSecond *
-                                 static_cast<double>(kSecond));
+  return time_for(bytes);
 }
 
 void GroupRounds::found(TimeNs now) {

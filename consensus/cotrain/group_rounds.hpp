@@ -6,20 +6,19 @@
 // So no round is made without a board that takes part, and a board that lags or lost something is
 // at most one round behind the others.
 //  - A lost contribution is asked for, and sent again; of a long message only the fragments that
-//    are missing. A board that is further behind, begins anew
-//    or comes late asks for the model and gets it whole; it then says that it is there, the others'
-//    contributions name it, and from the next round on it takes part.
+//    are missing. A board that is further behind, begins anew or comes late asks for the model and
+//    gets it whole; it then says that it is there, the others' contributions name it, and from the
+//    next round on it takes part.
 //  - A board that left for good, or was silent for longer than `wait`, is left out by a vote: each
 //    of the others says without whom it would make which round, and keeps to it. When all others
 //    have said the same, they make the round. So two boards never make the same round from
-//    different contributions.
+//    different contributions. A board is not silent while its contribution still comes, or the
+//    model still goes to it, up to several times what such a message takes.
 //  - A round needs its quorum: see RoundsConfig.
 //  - A board that begins anew is told what it has contributed to the round under way, so that it
-//  does
-//    not contribute something else.
+//    does not contribute something else.
 //  - The board with the least name founds the group, once the boards at work have said hello.
-//  Should
-//    two groups of one task meet, the smaller one's boards go over to the larger one.
+//    Should two groups of one task meet, the smaller one's boards go over to the larger one.
 //
 // Pure: the owner tells the time and carries the bytes. Bounded: messages kept for later, fragments
 // of a message, questions and answers in a second.
@@ -68,7 +67,7 @@ struct ToPeer {
 class GroupRounds {
  public:
   // `attempt` grows from one process of a board to the next.
-  GroupRounds(RoundsConfig config, std::string self, std::vector<float> start,
+  GroupRounds(const RoundsConfig& config, std::string self, std::vector<float> start,
               std::uint64_t attempt);
 
   // Goes on from a checkpoint.
@@ -76,7 +75,7 @@ class GroupRounds {
     model_ = std::move(model);
     start_ = {};
   }
-  void set_peers(std::map<std::string, GroupPeer> peers, TimeNs now);
+  void set_peers(const std::map<std::string, GroupPeer>& peers, TimeNs now);
   // Refuses a message that is malformed; the round goes on undisturbed.
   [[nodiscard]] Status hear(const std::string& from, std::string_view bytes, TimeNs now);
   // Asks for what is missing. Returns the time of the next call if nothing happens before.
@@ -123,6 +122,11 @@ class GroupRounds {
     TimeNs heard_at = 0;
     TimeNs asked_at = 0;
   };
+  // The last part of a long message.
+  struct LastPart {
+    std::size_t parts = 0;  // of the whole
+    TimeNs at = -kHour;
+  };
   // A fragment that waits for its turn; those of one message are shared by all who get it.
   using Fragments = std::shared_ptr<const std::vector<Bytes>>;
   struct Parcel {
@@ -143,6 +147,9 @@ class GroupRounds {
     DurationNs ask_every = 0;
     TimeNs answered_at = -kHour;  // with a model
     TimeNs resent_at = -kHour;    // a contribution
+    std::map<Kind, TimeNs> parts_resent_at;
+    LastPart said;  // of a contribution
+    LastPart got;   // of a model that it is sent
     Vote vote;
     std::map<Kind, Assembly> assembling;
   };
@@ -162,8 +169,12 @@ class GroupRounds {
   void take_missing(const std::string& from, std::string_view body, TimeNs now);
   void ask_for_missing(TimeNs now);
   [[nodiscard]] bool is_arriving(const Peer& peer, Kind kind, TimeNs now) const;
+  [[nodiscard]] Fragments asked_fragments(const std::string& by, Kind kind, std::uint32_t round,
+                                          std::uint32_t digest) const;
   // How long the others' contributions may take, by the length of its own.
   [[nodiscard]] DurationNs takes() const;
+  // Since when that board could have contributed to the next round, and nothing has come of it.
+  [[nodiscard]] TimeNs silent_since(const std::string& name) const;
   [[nodiscard]] Fragments model_fragments(TimeNs now);
   void take_other_lineage(const std::string& from, const Head& head, TimeNs now);
   [[nodiscard]] bool is_preferred(std::uint64_t lineage, std::uint32_t round,
@@ -188,6 +199,7 @@ class GroupRounds {
   [[nodiscard]] bool answers_newcomers() const;
   [[nodiscard]] bool is_to_be_left_out(const std::string& name, TimeNs now) const;
   void send_parcels(TimeNs now);
+  void note_model_sent(const std::string& to, TimeNs now);
 
   RoundsConfig config_;
   std::string self_;

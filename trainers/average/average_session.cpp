@@ -12,9 +12,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "os/whole_file.hpp"
 #include "trainer_protocol/from_agent.hpp"
@@ -83,6 +85,12 @@ class AverageSession {
       if (!exit_) wait(due);
     }
     say_last_words();
+    if (leaving_.joinable()) {
+      // The next agent's trainer may be at work in the folder already.
+      if (*exit_ == kExitAgentGone) std::_Exit(*exit_);
+      leaving_.join();
+      for (const std::string& problem : problems_) note(problem);
+    }
     return *exit_;
   }
 
@@ -188,9 +196,9 @@ class AverageSession {
       if (const auto* run = std::get_if<protocol::Run>(&*message)) limit_ = run->until;
       if (std::holds_alternative<protocol::Pause>(*message)) limit_ = 0;
       if (std::holds_alternative<protocol::Stop>(*message)) {
+        to_trainer_.put(line + "\n");
         tell_group(true);
-        leave_parcels();
-        keep_group(true);
+        return leave_files();
       }
     }
     to_trainer_.put(line + "\n");
@@ -292,8 +300,12 @@ class AverageSession {
       return leave_with_error("average: \"bytes\" must be 4 for each of 1 to " +
                               std::to_string(consensus::kGroupDimensionMax) + " weights");
     }
+    const Value* rows = message.find("rows");
+    if (rows == nullptr || !rows->is_number()) {
+      return leave_with_error("average: \"rows\" must be a number: how much the board counts");
+    }
     asked_ = {};
-    asked_.rows = number_of(message, "rows");
+    asked_.rows = rows->as_double();
     asked_.judged.loss = number_of(message, "loss");
     if (const Value* judged = message.find("judged", Kind::kObject)) {
       asked_.judged.held_rows =
@@ -345,7 +357,7 @@ class AverageSession {
   void keep_group(bool at_once) {
     const TimeNs now = steady_now();
     const std::uint32_t round = averager_->round();
-    if (round == kept_round_) return;
+    if (round == kept_round_ || leaving_.joinable()) return;
     if (!at_once && now - kept_at_ < kKeepEvery + kept_for_) return;
     kept_at_ = now;
     kept_round_ = round;
@@ -357,13 +369,21 @@ class AverageSession {
     }
   }
 
-  void leave_parcels() {
-    const std::vector<Bytes> parcels = averager_->parcels();
-    if (parcels.empty()) return;
-    const std::string path = task_folder_ + "/" + std::string(protocol::kParcelsFile);
-    if (const Status s = write_whole_file(path, text(parcels_file(parcels))); !s) {
-      note(s.error().context);
-    }
+  // A disk may take longer for a large model than the agent waits for the trainer to stop. So the
+  // trainer hears it first, and its last words pass while a thread writes.
+  void leave_files() {
+    if (leaving_.joinable()) return;
+    static_cast<void>(to_trainer_.flush());
+    Bytes parcels = parcels_file(averager_->parcels());
+    Bytes group = averager_->round() == kept_round_ ? Bytes() : averager_->save();
+    leaving_ = std::thread([this, parcels = std::move(parcels), group = std::move(group)] {
+      const std::string path = task_folder_ + "/" + std::string(protocol::kParcelsFile);
+      const Status left = parcels.empty() ? Status() : write_whole_file(path, text(parcels));
+      const Status kept = group.empty() ? Status() : kept_->save(group);
+      for (const Status* s : {&left, &kept}) {
+        if (!*s) problems_.push_back(s->error().context);
+      }
+    });
   }
 
   void note(const std::string& what) {
@@ -412,6 +432,8 @@ class AverageSession {
   std::uint32_t kept_round_ = 0;
   TimeNs waiting_since_ = kNever;
   DurationNs yield_for_ = kYieldMin;
+  std::thread leaving_;                // writes the files that stay, after "stop"
+  std::vector<std::string> problems_;  // it met; read when it has ended
 };
 
 }  // namespace

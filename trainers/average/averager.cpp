@@ -6,7 +6,33 @@
 #include "trainers/model/group_words.hpp"
 
 namespace laird::trainers {
-namespace {}  // namespace
+namespace {
+
+// What the other boards would not take: then they would wait for this one without end.
+Status check_of(const LocalSteps& local) {
+  const bool small = std::all_of(local.parameters.begin(), local.parameters.end(),
+                                 [](float v) { return std::abs(v) <= consensus::kScaleMax; });
+  const consensus::Judgement& judged = local.judged;
+  const bool losses = std::abs(judged.loss) <= consensus::kLossMax &&
+                      std::abs(judged.held_loss) <= consensus::kLossMax;
+  if (!small || !losses) {
+    return fail(Code::kInvalid,
+                "average: the tensors or the loss hold a number that is not finite or beyond 1e30: "
+                "the training diverged; lower its learning rate");
+  }
+  if (!(local.rows >= 0.0 && local.rows <= consensus::kWeightMax)) {
+    return fail(Code::kInvalid,
+                "average: \"rows\" must be 0 to 1e12: how much the board counts, or 0 if there "
+                "were no steps");
+  }
+  if (!is_sound(judged)) {
+    return fail(Code::kInvalid, "average: of at most " + std::to_string(consensus::kHeldRowsMax) +
+                                    " rows held out no more than all are right");
+  }
+  return {};
+}
+
+}  // namespace
 
 Status Averager::ask(LocalSteps local) {
   const std::size_t count = local.parameters.size();
@@ -20,13 +46,7 @@ Status Averager::ask(LocalSteps local) {
                                     std::to_string(model_.dimension) +
                                     "; give the same tensors each time");
   }
-  const bool finite = std::all_of(local.parameters.begin(), local.parameters.end(),
-                                  [](float v) { return std::isfinite(v); });
-  if (!finite || !std::isfinite(local.judged.loss) || !std::isfinite(local.judged.held_loss)) {
-    return fail(Code::kInvalid,
-                "average: the tensors or the loss hold a number that is not finite: the training "
-                "diverged; lower its learning rate");
-  }
+  LAIRD_TRY(check_of(local));
   counts_right_ = counts_right_ || local.judged.held_rows > 0;
   asked_ = std::move(local);
   begin();

@@ -43,7 +43,8 @@ class Averager {
   [[nodiscard]] Status hear(const std::string& from, std::string_view bytes);
   // Says what time it is; gives the time at which to say so again if nothing happens before.
   [[nodiscard]] TimeNs tick(TimeNs now);
-  // Refuses numbers that are not finite, another count than before, and a second question.
+  // Refuses numbers that other boards would not take, another count of weights than before, and a
+  // second question.
   [[nodiscard]] Status ask(LocalSteps local);
   [[nodiscard]] bool is_asked() const { return asked_.has_value(); }
   // The answer, once the group has made its round, or the board takes part again.

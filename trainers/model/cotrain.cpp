@@ -132,15 +132,19 @@ void CotrainRun::begin_round() {
 Status CotrainRun::end_round() {
   consensus::Judgement judged;
   judged.loss = loss_sum_ / data_.rows;
-  if (!std::isfinite(judged.loss)) {
+  if (held_out_) judge_held_out(judged);
+  std::vector<float> wanted(gradient_.size());
+  bool sound = consensus::is_sound(judged);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const double mean = gradient_[i] / data_.rows;
+    sound = sound && std::abs(mean) <= static_cast<double>(consensus::kScaleMax);
+    wanted[i] = sound ? static_cast<float>(mean) : 0.0F;
+  }
+  // The others would not take it, and wait for this board without end.
+  if (!sound) {
     return fail(Code::kInvalid, "the loss is no longer a number after round " +
                                     std::to_string(round_) +
                                     ": the training diverged; lower \"learning_rate\"");
-  }
-  if (held_out_) judge_held_out(judged);
-  std::vector<float> wanted(gradient_.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    wanted[i] = static_cast<float>(gradient_[i] / data_.rows);
   }
   working_ = false;
   if (!state_.loss) state_.loss = judged.loss;

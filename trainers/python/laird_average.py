@@ -17,6 +17,7 @@ import laird_trainer
 # What a layer of batch normalisation has seen of a board's rows stays the board's own.
 OF_BOARD = ("running_mean", "running_var", "num_batches_tracked")
 HELPER_ENDS_S = 10
+ROWS_MAX = 1e12
 
 
 class Group(object):
@@ -37,6 +38,9 @@ class Group(object):
 
     def average(self, tensors, personal, rows, judge):
         trainer = self._trainer
+        if rows is not None and not 0 < float(rows) <= ROWS_MAX:
+            raise ValueError("average(rows=%r): say how much this board counts, a number above 0 "
+                             "and up to 1e12" % (rows,))
         slots = slots_of(tensors, personal)
         values = array.array("f")
         for slot in slots:
@@ -100,6 +104,16 @@ def _start_helper(channel):
             "a co-training task needs laird-train, and %s cannot be started (%s): name it as "
             "LAIRD_TRAIN in the trainer's env" % (program, error.strerror))
     channel.close()
+
+    def leave():
+        for end in (helper.stdin, helper.stdout):
+            try:
+                end.close()
+            except OSError:
+                pass
+    # A worker of a data loader that outlives this process must not keep its helper waiting.
+    if hasattr(os, "register_at_fork"):  # since Python 3.7
+        os.register_at_fork(after_in_child=leave)
     return helper
 
 
@@ -193,9 +207,11 @@ def _is_numbers(value):
 
 
 def _is_floating(tensor):
+    if isinstance(tensor, list):  # one of whole numbers is an order, or counts
+        return any(_is_floating(member) for member in tensor)
     kind = getattr(tensor, "dtype", None)
     if kind is None:
-        return isinstance(tensor, (float, list))
+        return isinstance(tensor, float)
     return bool(getattr(kind, "is_floating_point", getattr(kind, "kind", "") == "f"))
 
 

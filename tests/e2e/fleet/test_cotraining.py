@@ -127,14 +127,16 @@ class CoTraining(OperatedFleet):
         self.assertTrue(wait_until(lambda: self.fleet_of("n-1").get("waits_for") == ["n-4"], 30, 0.3),
                         self.fleet_of("n-1"))
         before = self.round_of("n-1")
+        self.assertLess(before, ROUNDS)
+        # One comes late, while the group stands still: it gets the model, and takes part from then on.
+        self.submit(spec, "--node", "n-3")
+        self.assertTrue(wait_until(lambda: self.round_of("n-3") + 1 >= before, 60, 0.3), self.fleet_of("n-3"))
         killed.start()
         self.assertTrue(wait_until(lambda: self.round_of("n-1") > before + 5, 60, 0.3),
                         "the group does not go on:\n" + killed.log()[-800:])
 
         def ended(*nodes):
             return lambda: all(self.state_of(n)["state"] == "exhausted" for n in nodes)
-        # One comes late, and takes part from then on.
-        self.submit(spec, "--node", "n-3")
         self.assertTrue(wait_until(lambda: len(self.fleet_of("n-1").get("members", [])) == 4, 60, 0.3),
                         self.fleet_of("n-1"))
         self.assertTrue(wait_until(ended(*self.boards), 400, 0.5),
@@ -252,11 +254,11 @@ class Strangers(OperatedFleet):
 
     def test_a_trainer_that_floods_the_others_is_ended(self):
         self.submit(self.spec("mad", "floods", fleet=True), "--node", "n-1")
-        self.assertIn("floods the other boards", self.wait_for_task("mad", "failed")["reason"])
+        self.assertIn("floods the other boards", self.wait_for_task("mad", "failed", 90)["reason"])
 
     def test_a_trainer_of_another_task_may_not_speak_to_boards_at_all(self):
         self.submit(self.spec("sly", "floods"), "--node", "n-1")
-        self.assertIn("no co-training task", self.wait_for_task("sly", "failed")["reason"])
+        self.assertIn("no co-training task", self.wait_for_task("sly", "failed", 90)["reason"])
 
     def test_a_peer_that_floods_neither_grows_nor_stops_the_agent(self):
         self.submit(self.spec("shared", "softmax", fleet=True), "--node", "n-1")

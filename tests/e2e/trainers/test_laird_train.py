@@ -1,9 +1,14 @@
 """laird-train over a real socket: the life cycle of every kind, and what only it promises."""
 
+import array
 import gzip
+import json
 import os
+import socket
 import struct
 import subprocess
+import tempfile
+import threading
 import unittest
 
 from life_cycle import LifeCycle
@@ -196,6 +201,104 @@ class ByHand(unittest.TestCase):
         good = self.params_file('{"data": {"format": "synthetic"}}')
         self.assertEqual(self.run_program("check", "mlp", good)[0], 0)
         self.assertEqual(self.run_program("check", "mlq", good)[0], 2)
+
+
+class Average(unittest.TestCase):
+    """laird-train average between an agent and a trainer, which are both this test."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.helper = subprocess.Popen(
+            [PROGRAM, "average"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            pass_fds=[theirs.fileno()], env={"LAIRD_FD": str(theirs.fileno())})
+        theirs.close()
+        ours.settimeout(30)
+        self.addCleanup(self.helper.communicate)
+        self.addCleanup(self.helper.kill)
+        watchdog = threading.Timer(60, self.helper.kill)  # a read waits as long as it takes
+        watchdog.start()
+        self.addCleanup(watchdog.cancel)
+        self.socket, self.agent = ours, ours.makefile("rb")
+        self.addCleanup(ours.close)
+        self.addCleanup(self.agent.close)
+
+    def say(self, message, raw=b""):
+        self.helper.stdin.write(json.dumps(message).encode() + b"\n" + raw)
+        self.helper.stdin.flush()
+
+    def tell(self, message):
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def close_the_pipe(self):
+        self.helper.stdin.close()
+        self.helper.stdin = None
+
+    def heard_by(self, stream, kind):
+        while True:
+            line = stream.readline()
+            self.assertTrue(line, kind)
+            message = json.loads(line)
+            if message["type"] == kind:
+                return message
+            self.assertNotEqual(message["type"], "error", message)
+
+    def begin(self):
+        self.say({"type": "start", "v": 1, "task": "t", "dir": self.folder, "report_every": 10, "seed": 1,
+                  "threads": 1, "params": {"fleet": {"rounds": 5, "quorum": 1}}})
+        self.say({"type": "ready", "v": 1, "samples": 0, "loss": None, "resumed": False,
+                  "planned_samples": None})
+        self.heard_by(self.agent, "ready")
+        self.tell({"type": "peers", "me": "n-1", "life": 1, "peers": []})
+        self.tell({"type": "run", "until": 100})
+        self.heard_by(self.helper.stdout, "run")
+
+    def average(self, weights, **more):
+        raw = array.array("f", weights).tobytes()
+        self.say({"type": "average", "rows": 0, "loss": None, "judged": None, "bytes": len(raw), **more}, raw)
+
+    def test_the_trainer_hears_of_a_stop_and_its_answer_passes_while_the_disk_stands_still(self):
+        self.begin()
+        self.average([1.0] * 10)
+        answer = self.heard_by(self.helper.stdout, "averaged")
+        self.assertEqual(self.helper.stdout.read(answer["bytes"]), array.array("f", [1.0] * 10).tobytes())
+        # Who writes into it waits until somebody reads.
+        path = os.path.join(self.folder, "model-for-peers.bin")
+        os.mkfifo(path + ".new")
+        self.tell({"type": "stop"})
+        self.heard_by(self.helper.stdout, "stop")
+        self.say({"type": "checkpointed", "samples": 0, "loss": None})
+        self.heard_by(self.agent, "checkpointed")
+        self.close_the_pipe()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            self.helper.wait(0.5)
+        with open(path + ".new", "rb") as file:
+            self.assertIn(b"n-1", file.read())
+        self.assertEqual(self.helper.wait(20), 0)
+
+    def test_what_stays_for_others_is_there_when_it_has_ended(self):
+        self.begin()
+        self.average([1.0] * 10)
+        answer = self.heard_by(self.helper.stdout, "averaged")
+        self.helper.stdout.read(answer["bytes"])
+        self.tell({"type": "stop"})
+        self.heard_by(self.helper.stdout, "stop")
+        self.close_the_pipe()
+        self.assertEqual(self.helper.wait(20), 0)
+        with open(os.path.join(self.folder, "model-for-peers.bin"), "rb") as file:
+            self.assertIn(b"n-1", file.read())
+
+    def test_rows_that_no_board_can_have_are_an_error_with_a_reason(self):
+        for rows in (1e13, -1, "many"):
+            self.setUp()
+            self.begin()
+            self.average([1.0], rows=rows)
+            line = json.loads(self.agent.readline())
+            self.assertEqual(line["type"], "error")
+            self.assertIn('"rows" must be', line["message"])
+            self.assertEqual(self.helper.wait(20), 1)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 import ast
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from life_cycle import LifeCycle
@@ -283,6 +285,58 @@ class Averaging(unittest.TestCase):
             for slot in self.module.slots_of(model, ()):
                 slot.read_into(out)
         self.assertEqual(values[0], values[1])
+
+    def test_whole_numbers_stay_also_in_lists(self):
+        model = {"order": [3, 1, 2], "seen": [[1, 2], [3]], "flag": True, "none": [],
+                 "mixed": [0, 0.5], "deep": [[0], [1.5]]}
+        self.assertEqual(self.moved(model, 1), (
+            {"order": [3, 1, 2], "seen": [[1, 2], [3]], "flag": True, "none": [],
+             "mixed": [1.0, 1.5], "deep": [[1.0], [2.5]]}, 4))
+        self.assertEqual(self.moved([3, 1, 2], 1), ([3, 1, 2], 0))
+
+    HELPER = ("import os, sys\nos.read(0, 1)\n"  # `start`, and then the end of what it is told
+              "while os.read(0, 65536):\n    pass\n"
+              "open(os.path.join(sys.path[0], 'ended'), 'w').close()\n")
+
+    def with_helper(self, folder, script):
+        """The script's process, begun as a co-training task whose helper only waits for its end."""
+        helper = os.path.join(folder, "helper")
+        with open(helper, "w") as out:
+            out.write("#!%s\n%s" % (sys.executable, self.HELPER))
+        os.chmod(helper, 0o700)
+        script = ("import sys, os, time; sys.path.insert(0, %r)\nimport laird_trainer\n"
+                  "with laird_trainer.connect() as trainer:\n" % MODULE) + script
+        peer = Peer([sys.executable, "-c", script], {"LAIRD_TRAIN": helper})
+        peer.start(folder, {"fleet": {}})
+        return peer
+
+    def test_a_forked_worker_does_not_keep_the_helper_waiting(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # As a data loader's worker whose maker is killed.
+            with self.with_helper(folder, "    pid = os.fork()\n"
+                                          "    if pid == 0:\n        time.sleep(60)\n"
+                                          "    open('%s/worker', 'w').write(str(pid))\n"
+                                          "    os._exit(0)\n" % folder) as peer:
+                self.assertEqual(peer.wait(), 0)
+                with open(os.path.join(folder, "worker")) as file:
+                    worker = int(file.read())
+                try:
+                    until = time.monotonic() + 20
+                    while not os.path.exists(os.path.join(folder, "ended")):
+                        self.assertLess(time.monotonic(), until)
+                        time.sleep(0.05)
+                finally:
+                    os.kill(worker, signal.SIGKILL)
+
+    def test_rows_that_the_other_boards_would_not_take_are_an_error(self):
+        for rows in ("0", "-1", "1e13", "float('nan')"):
+            with tempfile.TemporaryDirectory() as folder:
+                with self.with_helper(folder, "    try:\n        trainer.average([1.0], rows=%s)\n"
+                                              "    except ValueError as error:\n"
+                                              "        print(error, flush=True)\n"
+                                              "    os._exit(0)\n" % rows) as peer:
+                    self.assertEqual(peer.wait(), 0)
+                    self.assertIn(b"say how much this board counts", peer.process.stdout.read())
 
     def test_without_laird_train_the_error_says_what_to_do(self):
         script = ("import sys; sys.path.insert(0, %r)\nimport laird_trainer\n"

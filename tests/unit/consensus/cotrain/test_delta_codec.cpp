@@ -1,6 +1,8 @@
 #include "consensus/cotrain/delta_codec.hpp"
 
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "base/random.hpp"
 #include "tests/harness/unit.hpp"
@@ -81,5 +83,44 @@ TEST(refuses_what_is_cut_too_long_or_no_number) {
         std::string("\0\0\x80\x7F", 4) + whole.substr(4), std::string(4, '\0') + "x"}) {
     std::vector<float> copy(300, 0.0F);
     TEST_ASSERT_FALSE(add_delta(bad, copy, 0.25).has_value());
+  }
+}
+
+TEST(a_change_too_large_to_tell_is_told_in_part_and_what_is_no_number_not_at_all) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> wanted = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),
+                                     3e38F, 1.0F};
+  std::vector<float> held = {0.0F, 0.0F, 0.0F, -1e30F, 0.0F};
+  std::vector<float> there = held;
+  Bytes out;
+  put_delta(out, wanted, held, {0.25, 1.0});
+  TEST_ASSERT_TRUE(add_delta(text(out), there, 0.25).has_value());
+  TEST_ASSERT_TRUE(held == there);
+  TEST_ASSERT_TRUE(there[0] == kScaleMax && there[1] == -kScaleMax && there[2] == 0.0F);
+  TEST_ASSERT_TRUE(there[3] == 0.0F);
+}
+
+TEST(no_message_leads_beyond_the_largest_number_however_often_it_comes) {
+  std::vector<float> held(3, 0.0F);
+  Bytes out;
+  put_delta(out, std::vector<float>{kScaleMax, -kScaleMax, 1.0F}, held, {0.25, 1.0});
+  std::vector<float> there(3, 0.0F);
+  for (int k = 0; k < 100; ++k) {
+    TEST_ASSERT_TRUE(check_delta(text(out), 3, 0.25).has_value());
+    TEST_ASSERT_TRUE(add_delta(text(out), there, 0.25).has_value());
+    TEST_ASSERT_TRUE(there[0] == kScaleMax && there[1] == -kScaleMax);
+  }
+}
+
+TEST(refuses_a_scale_beyond_the_largest) {
+  std::vector<float> held(3, 0.0F);
+  Bytes out;
+  put_delta(out, std::vector<float>{kScaleMax, 1.0F, 2.0F}, held, {0.25, 1.0});
+  std::string bytes(text(out));
+  TEST_ASSERT_TRUE(check_delta(bytes, 3, 0.25).has_value());
+  for (const float scale : {1.1e30F, 3e38F, -1.0F}) {
+    std::memcpy(bytes.data(), &scale, sizeof scale);
+    TEST_ASSERT_FALSE(check_delta(bytes, 3, 0.25).has_value());
+    TEST_ASSERT_FALSE(add_delta(bytes, held, 0.25).has_value());
   }
 }

@@ -58,6 +58,17 @@ struct Boards {
   GroupModel model;
 };
 
+bool loads_saved(const GroupConfig& how, const Bytes& saved) {
+  const std::string_view bytes(reinterpret_cast<const char*>(saved.data()), saved.size());
+  return GroupModel::load(how, bytes).has_value();
+}
+bool loads(const GroupConfig& how, const GroupModel& model) {
+  return loads_saved(how, model.save());
+}
+bool loads_group_of(const GroupConfig& how, const std::vector<std::string>& boards) {
+  return loads(how, GroupModel(how, 7, std::vector<float>(kDimension, 0.0F), boards));
+}
+
 }  // namespace
 
 TEST(every_way_to_step_comes_to_the_mean_of_the_boards) {
@@ -195,4 +206,98 @@ TEST(clipping_takes_the_length_of_a_wrong_vector) {
   const std::vector<double> weights = {1, 1, 1, 1e9};
   const std::vector<float> mean = mean_of(vectors, weights, {0, 1.0});
   TEST_ASSERT_TRUE(mean[0] > 0.45F && mean[0] < 0.55F);
+}
+
+TEST(a_name_that_no_board_has_is_refused_wherever_it_comes) {
+  Boards boards(config(), {"a", "b"});
+  const Contribution good = boards.of("a", 0.0, 1.0);
+  for (const char* name :
+       {"X y", "", "-a", "all", "n_1", "\xC3\xA4", "n-1\n", "a-name-of-more-than-32-characters"}) {
+    Contribution bad = good;
+    bad.adds = {"n-7", name};
+    TEST_ASSERT_FALSE_MESSAGE(boards.model.check(boards.how, bad).has_value(), name);
+    if (std::string_view(name).size() > 32) continue;  // an archive takes no longer one
+    TEST_ASSERT_FALSE_MESSAGE(loads_group_of(boards.how, {"a", name}), name);
+    GroupModel model(boards.how, 7, std::vector<float>(kDimension, 0.0F), {"a", name});
+    std::map<std::string, Contribution> all = {{"a", good}, {name, good}};
+    model.apply(boards.how, all, {}, {});
+    all.erase(name);
+    model.apply(boards.how, all, {name}, {});  // an absence
+    TEST_ASSERT_FALSE_MESSAGE(loads(boards.how, model), name);
+  }
+  Contribution fine = good;
+  fine.adds = {"n-7", "0", "a-name-of-32-characters-at-most-x"};
+  fine.adds.back().resize(32);
+  TEST_ASSERT_TRUE(boards.model.check(boards.how, fine).has_value());
+  TEST_ASSERT_TRUE(loads_group_of(boards.how, {"a", "b"}));
+}
+
+TEST(a_model_without_boards_of_no_group_or_with_a_board_twice_is_refused) {
+  const GroupConfig how = config();
+  TEST_ASSERT_FALSE(loads_group_of(how, {}));
+  TEST_ASSERT_FALSE(loads_group_of(how, {"a", "a"}));
+  GroupModel model(how, 7, std::vector<float>(kDimension, 0.0F), {"a"});
+  Bytes saved = model.save();
+  std::fill(saved.begin(), saved.begin() + 8, std::uint8_t{0});
+  TEST_ASSERT_FALSE(loads_saved(how, saved));
+}
+
+TEST(a_loss_a_weight_or_a_count_beyond_all_bounds_is_refused_wherever_it_comes) {
+  Boards boards(config(), {"a", "b"});
+  const Contribution good = boards.of("a", 0.0, 1.0);
+  const auto with = [&](const auto& change) {
+    Contribution out = good;
+    change(out);
+    return out;
+  };
+  for (const Contribution& bad :
+       {with([](Contribution& c) { c.judged.loss = 1e300; }),
+        with([](Contribution& c) { c.judged.loss = -1.1e30; }),
+        with([](Contribution& c) { c.judged.held_loss = 1e300; }),
+        with([](Contribution& c) { c.judged.held_rows = kHeldRowsMax + 1; }),
+        with([](Contribution& c) { c.judged.held_right = 1; }),
+        with([](Contribution& c) { c.judged.loss = std::nan(""); }),
+        with([](Contribution& c) { c.weight = std::nan(""); }),
+        with([](Contribution& c) { c.weight = 1e13; })}) {
+    TEST_ASSERT_FALSE(boards.model.check(boards.how, bad).has_value());
+    GroupModel model = boards.model;
+    model.apply(boards.how, {{"a", good}, {"b", bad}}, {}, {});
+    TEST_ASSERT_FALSE(loads(boards.how, model));
+  }
+  // Of a board that is away only what counts is remembered.
+  for (const auto& [weight, loss] : {std::pair(1e13, 1.0), std::pair(1.0, 1e300)}) {
+    GroupModel model = boards.model;
+    model.apply(boards.how, {{"a", good}, {"b", with([&](Contribution& c) {
+                                             c.weight = weight;
+                                             c.judged.loss = loss;
+                                           })}},
+                {}, {});
+    model.apply(boards.how, {{"a", good}}, {"b"}, {});
+    TEST_ASSERT_FALSE(loads(boards.how, model));
+  }
+}
+
+TEST(the_largest_that_is_taken_leaves_every_number_finite_and_the_model_whole) {
+  for (const GroupStep step :
+       {GroupStep::kAdapted, GroupStep::kFixed, GroupStep::kAdam, GroupStep::kAveraged}) {
+    GroupConfig how = config(step);
+    how.rate = 10.0;
+    how.momentum = 0.999;
+    GroupModel model(how, 7, std::vector<float>(kDimension, 0.0F), {"a", "b"});
+    for (int round = 0; round < 50; ++round) {
+      std::map<std::string, Contribution> all;
+      for (const char* name : {"a", "b"}) {
+        std::vector<float> wanted(kDimension, round % 7 == 0 ? -3e38F : 3e38F);
+        all[name].weight = kWeightMax;
+        all[name].judged = {kLossMax, kLossMax, kHeldRowsMax, kHeldRowsMax};
+        all[name].changes = model.changes_of(how, name, wanted);
+        for (const float left : wanted) TEST_ASSERT_TRUE(std::abs(left) <= kScaleMax);
+        TEST_ASSERT_TRUE(model.check(how, all[name]).has_value());
+      }
+      model.apply(how, all, {}, {});
+      TEST_ASSERT_TRUE(std::isfinite(*model.loss()));
+      TEST_ASSERT_EQUAL_UINT32(2 * kHeldRowsMax, model.held_out()->held_rows);
+      TEST_ASSERT_TRUE(loads(how, model));
+    }
+  }
 }

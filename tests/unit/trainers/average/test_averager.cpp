@@ -139,8 +139,8 @@ TEST(the_first_question_takes_the_groups_model_over_and_contributes_nothing) {
 }
 
 TEST(steps_from_an_old_model_are_not_contributed) {
-  Board a("a", 0.0, params(400));
-  Board b("b", 0.0, params(400));
+  Board a("a", 0.0, params(1'000'000));
+  Board b("b", 0.0, params(1'000'000));
   TimeNs now = kSecond;
   a.meet("b");
   b.meet("a");
@@ -149,14 +149,19 @@ TEST(steps_from_an_old_model_are_not_contributed) {
   // b begins anew from an old checkpoint that is far off.
   const Bytes saved = b.average->save();
   const std::string bytes(reinterpret_cast<const char*>(saved.data()), saved.size());
-  Board back("b", 0.0, params(400));
+  Board back("b", 0.0, params(1'000'000));
   back.life = 2;
   TEST_ASSERT_TRUE(back.average->restore(bytes).has_value());
   back.weights.assign(kWeights, 1000.0F);
+  back.joined = true;  // as far as it knows: it asks with these weights, and rows
   back.meet("a");
-  run({&a, &back}, now, 5 * kSecond);
-  TEST_ASSERT_TRUE(back.joined && back.round > 20);
-  for (const float w : a.weights) TEST_ASSERT_TRUE(std::abs(w) < 1.0F);
+  const std::uint32_t before = a.round;
+  for (const TimeNs until = now + 5 * kSecond; now < until;) {
+    run({&a, &back}, now, kMillisecond);
+    for (const float w : a.weights) TEST_ASSERT_TRUE(std::abs(w) < 1.0F);
+  }
+  TEST_ASSERT_TRUE(a.round > before + 20 && back.round > before + 20);
+  for (const float w : back.weights) TEST_ASSERT_TRUE(std::abs(w) < 1.0F);
 }
 
 TEST(the_best_model_on_rows_held_out_is_what_is_handed_out_at_the_end) {
@@ -212,4 +217,34 @@ TEST(what_is_no_number_or_of_another_size_is_refused) {
   TEST_ASSERT_FALSE(average.ask(local).has_value());  // before the answer
   TEST_ASSERT_FALSE(average.take_answer().has_value());
   TEST_ASSERT_FALSE(average.restore("nonsense").has_value());
+}
+
+TEST(what_the_other_boards_would_not_take_is_refused_at_once_and_says_why) {
+  const auto why = [](const auto& change) {
+    Averager average(params(3));
+    LocalSteps local;
+    local.parameters = {1.0F, 2.0F};
+    local.rows = 10.0;
+    change(local);
+    const Status asked = average.ask(std::move(local));
+    return asked ? std::string("taken") : asked.error().context;
+  };
+  using Local = LocalSteps;
+  for (const double rows : {1e13, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    const std::string said = why([&](Local& l) { l.rows = rows; });
+    TEST_ASSERT_TRUE_MESSAGE(said.find("\"rows\" must be 0 to 1e12") != said.npos, said.c_str());
+  }
+  for (const std::string& said : {why([](Local& l) { l.judged.loss = 1.1e30; }),
+                                  why([](Local& l) { l.judged.held_loss = -1e300; }),
+                                  why([](Local& l) { l.parameters[0] = 3e38F; }),
+                                  why([](Local& l) { l.judged.loss = std::nan(""); })}) {
+    TEST_ASSERT_TRUE_MESSAGE(said.find("the training diverged") != said.npos, said.c_str());
+  }
+  const std::string said = why([](Local& l) { l.judged.held_rows = UINT32_MAX; });
+  TEST_ASSERT_TRUE_MESSAGE(said.find("rows held out") != said.npos, said.c_str());
+  TEST_ASSERT_EQUAL_STRING("taken", why([](Local& l) {
+                                      l.rows = 1e12;
+                                      l.judged.loss = 1e30;
+                                      l.parameters[0] = -1e30F;
+                                    }).c_str());
 }

@@ -190,3 +190,26 @@ TEST(a_round_made_again_after_a_crash_is_not_counted_again) {
   TEST_ASSERT_TRUE(again->finished());
   TEST_ASSERT_TRUE(again->samples() <= *again->planned());
 }
+
+TEST(a_board_whose_numbers_the_others_would_not_take_says_so_and_does_not_keep_them_waiting) {
+  Params wild = params(200, 60);
+  wild.rate_given = true;
+  wild.learning_rate = 1e32;
+  wild.data.scale = 1e4;  // a loss beyond all bounds, but a number
+  const auto a = make(wild);
+  const auto b = make(wild);
+  connect(*a, *b);
+  std::string why;
+  for (TimeNs now = kSecond; now < kMinute && why.empty(); now += kMillisecond) {
+    for (auto [one, other, name] : {std::tuple(&a, &b, "a"), std::tuple(&b, &a, "b")}) {
+      static_cast<void>((*one)->tick(now));
+      const Status advanced =
+          (*one)->may_advance(UINT64_MAX) ? (*one)->advance(UINT64_MAX) : Status();
+      if (!advanced) why = advanced.error().context;
+      for (const Share& share : (*one)->take_shares()) {
+        TEST_ASSERT_TRUE((*other)->hear(name, share.bytes).has_value());
+      }
+    }
+  }
+  TEST_ASSERT_TRUE_MESSAGE(why.find("the training diverged") != why.npos, why.c_str());
+}
