@@ -265,11 +265,11 @@ TEST(a_loss_a_weight_or_a_count_beyond_all_bounds_is_refused_wherever_it_comes) 
     TEST_ASSERT_FALSE(loads(boards.how, model));
   }
   // Of a board that is away only what counts is remembered.
-  for (const auto& [weight, loss] : {std::pair(1e13, 1.0), std::pair(1.0, 1e300)}) {
+  for (const std::pair<double, double>& bad : {std::pair(1e13, 1.0), std::pair(1.0, 1e300)}) {
     GroupModel model = boards.model;
     model.apply(boards.how, {{"a", good}, {"b", with([&](Contribution& c) {
-                                             c.weight = weight;
-                                             c.judged.loss = loss;
+                                             c.weight = bad.first;
+                                             c.judged.loss = bad.second;
                                            })}},
                 {}, {});
     model.apply(boards.how, {{"a", good}}, {"b"}, {});
