@@ -81,7 +81,8 @@ FromAgent reread(std::string line) {
 
 TEST(what_the_agent_writes_is_what_a_trainer_reads) {
   const json::Value params = *json::parse(R"({"text":"two\nlines"})", "params");
-  const FromAgent start_read = reread(line_of(Start{"a", "/tmp/x", params, 7, ~0ULL, 3, "/tmp/before"}));
+  const FromAgent start_read =
+      reread(line_of(Start{"a", "/tmp/x", params, 7, ~0ULL, 3, "/tmp/before"}));
   const auto& start = std::get<Start>(start_read);
   TEST_ASSERT_EQUAL_STRING("a", start.task.c_str());
   TEST_ASSERT_EQUAL_STRING("/tmp/x", start.folder.c_str());
