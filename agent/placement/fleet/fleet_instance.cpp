@@ -235,7 +235,7 @@ class Builder {
     planned.memory_mb = std::min(task.memory_bytes / kMegabyte, kMemoryMbMax);
     planned.deadline_s = std::clamp<Seconds>(
         static_cast<Seconds>(std::clamp(task.deadline_in_s, 0.0, 1e12)), 0, kForever);
-    planned.weight = static_cast<std::int64_t>(task.weight * 1000.0 + 0.5);
+    planned.weight = std::llround(task.weight * 1000.0);
 
     TimeBasis known_by = TimeBasis::kDeadline;
     std::vector<Choice> choices(out_.lanes.size());
