@@ -53,7 +53,9 @@ Bid bid_for(const core::State& state, const core::TaskSpec& spec, Status admits,
   const auto learn = [&](const Task& task) {
     if (!is_alike(task, spec)) return;
     rates.push_back(task.rate);
-    if (task.outcome == Outcome::kSucceeded && task.spec.params == spec.params) {
+    // What began with an earlier run's model took fewer samples than a new task will.
+    const bool from_nothing = task.warm_from == 0;
+    if (task.outcome == Outcome::kSucceeded && task.spec.params == spec.params && from_nothing) {
       works.push_back(static_cast<double>(task.samples));
     }
   };

@@ -82,6 +82,16 @@ TEST(other_work_of_the_trainer_gives_its_speed_and_not_its_length) {
   TEST_ASSERT_DOUBLE_WITHIN(1e-9, 100'000.0, bid.samples);
 }
 
+TEST(a_run_that_began_with_an_earlier_ones_model_says_nothing_of_a_new_tasks_length) {
+  FakeBoard board(test::small_board());
+  core::Task warm = done_before(1'000.0, 500);
+  warm.warm_from = 7;
+  board.state.ended.push_back(warm);
+  const Bid bid = bid_on(board, wanted());
+  TEST_ASSERT_EQUAL_DOUBLE(1'000.0, bid.rate);
+  TEST_ASSERT_EQUAL_DOUBLE(100'000.0, bid.samples);
+}
+
 TEST(the_median_of_the_history_counts_and_not_one_bad_day) {
   FakeBoard board(test::small_board());
   for (const double rate : {1'000.0, 1'010.0, 3.0}) {
