@@ -58,7 +58,7 @@ int fleet_status(const Where& where, const Reach& reach) {
   Table at_risk(task_columns(true, reach.wide()));
   Value risky = Value::array();
   for (const TaskView& task : view.tasks_of(reach.node)) {
-    if (!task.is_ended()) ++running;
+    if (is_live(task)) ++running;
     if (!is_at_risk(task)) continue;
     at_risk.add(task_row(task, true, reach.wide()));
     risky.add(task_json(task));

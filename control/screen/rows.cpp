@@ -372,8 +372,10 @@ std::string describe_task(const TaskView& task) {
 
 bool recurs(const TaskView& task) { return at_path(task.task, "recurs") != nullptr; }
 
+bool is_live(const TaskView& task) { return !task.is_ended() && !recurs(task); }
+
 bool is_at_risk(const TaskView& task) {
-  if (task.is_ended() || recurs(task)) return false;
+  if (!is_live(task)) return false;
   if (task.number("deadline_in_s").value_or(1.0) <= 0.0) return true;
   return task.number("forecast/probability").value_or(1.0) < 0.5;
 }

@@ -39,6 +39,8 @@ inline constexpr std::size_t kAgeColumn = 11;
 
 // A schedule, whose runs have deadlines: it has none of its own.
 [[nodiscard]] bool recurs(const TaskView& task);
+// A task that is not over; a schedule is none, its runs are.
+[[nodiscard]] bool is_live(const TaskView& task);
 // A task whose deadline is at risk: live, and the forecast says it is more likely missed than met.
 [[nodiscard]] bool is_at_risk(const TaskView& task);
 

@@ -17,7 +17,7 @@ constexpr double kWattsMin = 1.0;  // a bar's scale never shrinks to nothing
 
 Line titled(const FleetView& view, const FleetSums& sums, const FrameOptions& options) {
   std::size_t live_tasks = 0;
-  for (const auto& [key, task] : view.tasks()) live_tasks += task.is_ended() ? 0 : 1;
+  for (const auto& [key, task] : view.tasks()) live_tasks += is_live(task) ? 1 : 0;
   std::string left = "laird  fleet " + options.fleet + "   " + std::to_string(sums.live) + " of " +
                      std::to_string(sums.boards) + " boards   " + std::to_string(live_tasks) +
                      " live tasks   budget revision " + std::to_string(sums.rev_highest);

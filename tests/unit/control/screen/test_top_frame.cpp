@@ -54,6 +54,18 @@ TEST(no_line_is_wider_than_the_screen_nor_the_frame_higher) {
   }
 }
 
+TEST(a_schedule_is_not_counted_as_a_live_task) {
+  FleetView view = fleet(1, 2);
+  view.take({TopicKind::kTask, "lab", "n-0", "night"},
+            R"({"s":"laird.task/1.0","name":"night","state":"scheduled","deadline_in_s":null,)"
+            R"("recurs":{"next_in_s":60}})");
+  FrameOptions options;
+  options.width = 132;
+  const std::string all = all_text(top_frame(view, options), 132);
+  TEST_ASSERT_TRUE(all.find("2 live tasks") != std::string::npos);
+  TEST_ASSERT_TRUE(all.find("night") != std::string::npos);
+}
+
 TEST(without_a_height_everything_is_shown_and_what_is_at_risk_comes_first) {
   const FleetView view = fleet(30, 80);
   FrameOptions options;
