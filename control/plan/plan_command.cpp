@@ -61,8 +61,8 @@ Status change_deadline(placement::FleetFacts& facts, const std::string& text) {
   }
   const Result<TimeNs> at = agent::parse_wall_time(to);
   if (!at) return fail(Code::kInvalid, "--deadline " + text + ": " + at.error().context);
-  return placement::with_deadline(facts, task,
-                                  static_cast<double>(*at / kMillisecond - unix_ms_now()) * 1e-3);
+  const std::int64_t after_ms = *at / kMillisecond - unix_ms_now();
+  return placement::with_deadline(facts, task, static_cast<double>(after_ms) * 1e-3);
 }
 
 Status change(FleetPlan& plan, const PlanOptions& options) {

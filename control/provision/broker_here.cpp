@@ -62,7 +62,7 @@ Result<bool> put(const std::string& path, const std::string& content, mode_t mod
   return true;
 }
 
-Status run(std::vector<std::string> argv) {
+Status run(const std::vector<std::string>& argv) {
   const auto ran = run_host_program(argv);
   LAIRD_TRY(ran);
   if (ran->code == 0) return {};
