@@ -103,6 +103,7 @@ struct Outlook {
   const auto kind = some_kind(filters, random);
   LAIRD_TRY(kind);
   std::vector<BankReport> reports;
+  reports.reserve(kSteps);
   for (int n = 0; n < kSteps; ++n) {
     reports.push_back({0.1 * random.unit(), -0.03 * n + 0.1 * some(random), 1e-3});
   }

@@ -125,6 +125,7 @@ SplitResult run_split(const SplitConfig& config, const ImageSet& train, const Im
                          static_cast<std::size_t>(outputs_of(config.model));
   const GroupConfig group = group_config(config, dimension);
   std::vector<std::string> names;
+  names.reserve(boards.size());
   for (const Board& board : boards) names.push_back(board.name);
   GroupModel model(group, 1, std::vector<float>(dimension, 0.0F), names);
   SplitResult result;

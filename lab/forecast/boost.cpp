@@ -9,7 +9,6 @@ namespace laird::lab {
 namespace {
 
 using estimators::kReachFeatures;
-using estimators::kReachTrees;
 using estimators::Reach;
 using estimators::ReachConstants;
 using estimators::ReachTree;

@@ -1,6 +1,7 @@
 #include "report/story/verdict.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/duration.hpp"
 #include "consensus/limits.hpp"
@@ -152,7 +153,7 @@ std::int64_t budget_with_grace(const std::vector<SumPoint>& budget, TimeNs wall)
     if (budget[i].value < 0.0) return -1;
     most = std::max(most, budget[i].value);
   }
-  return static_cast<std::int64_t>(most * 1e3 + 0.5);
+  return std::llround(most * 1e3);
 }
 
 // How long something has held without a break, and the longest it ever did.
