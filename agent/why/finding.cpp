@@ -267,6 +267,7 @@ Finding finding_of(const core::State& state, const Task& task, TimeNs now) {
                    [](const Use& a, const Use& b) { return a.line.ns > b.line.ns; });
   f.need = task.outcome != Outcome::kNone ? need_at_end(task, until)
                                           : placement::need_of(task, task.rate, now);
+  f.earlier = placement::earlier_run_of(task, state.find_any(task.recalled));
   f.full_mw = full_mw_of(state, task);
   switch (task.outcome) {
     case Outcome::kSucceeded:

@@ -144,6 +144,9 @@ std::string text_of(const Finding& f) {
   if (f.cause != Cause::kCancelled) {
     out += (f.over ? "it still needed: " : "it still needs: ") + need_text(f) + "\n";
   }
+  if (f.earlier) {
+    out += "its forecast began from an earlier run: " + placement::describe(*f.earlier) + "\n";
+  }
   if (f.savers.empty()) return out;
   out += f.over ? "it would have been saved by:\n" : "it would be saved by:\n";
   for (const Saver& saver : f.savers) out += "  - " + saver.text + "\n";
@@ -199,6 +202,13 @@ json::Value json_of(const Finding& f) {
     if (!s.task.empty()) row.set("task", s.task);
     savers.add(std::move(row));
   }
+  Value earlier;
+  if (f.earlier) {
+    earlier = Value::object()
+                  .set("task", f.earlier->task)
+                  .set("key", f.earlier->key)
+                  .set("part", Value::number(f.earlier->part));
+  }
   const bool known = f.need.basis == placement::NeedBasis::kForecast;
   const auto number = [known](double value) { return known ? Value::number(value) : Value(); };
   return Value::object()
@@ -219,6 +229,7 @@ json::Value json_of(const Finding& f) {
                .set("board_w",
                     f.full_mw > 0 ? Value::number(static_cast<double>(f.full_mw) * 1e-3) : Value())
                .set("probability", number(f.need.probability)))
+      .set("earlier_run", std::move(earlier))
       .set("saved_by", std::move(savers))
       .set("text", text_of(f));
 }

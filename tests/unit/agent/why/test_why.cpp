@@ -291,3 +291,25 @@ TEST(a_plan_without_an_end_does_not_put_a_target_out_of_reach) {
   assert_cause(Cause::kPower, f);
   TEST_ASSERT_TRUE(f.need.seconds.median < 120.0);
 }
+
+TEST(the_earlier_run_that_speaks_in_a_forecast_is_named_with_its_part) {
+  FakeBoard board(test::small_board("foresight"));
+  TaskSpec first = test::small_task("night-1", 10 * kMinute, 0.2);
+  first.params = R"({"a": 1})";
+  board.submit(first);
+  board.run_for(5 * kMinute);
+  TEST_ASSERT_FALSE(finding(board, "night-1").earlier.has_value());
+  TaskSpec second = first;
+  second.name = "night-2";
+  board.submit(second);
+  board.run_for(2 * kSecond);
+  const Finding f = finding(board, "night-2");
+  TEST_ASSERT_TRUE(f.earlier.has_value());
+  TEST_ASSERT_EQUAL_STRING("night-1", f.earlier->task.c_str());
+  TEST_ASSERT_EQUAL_UINT32(board.task("night-1")->key, f.earlier->key);
+  TEST_ASSERT_TRUE(f.earlier->part > 0.1 && f.earlier->part <= 1.0);
+  assert_says("its forecast began from an earlier run: the earlier run 'night-1' (task ",
+              why::text_of(f));
+  const json::Value all = why::json_of(f);
+  TEST_ASSERT_EQUAL_STRING("night-1", all.find("earlier_run")->find("task")->as_text().c_str());
+}
