@@ -311,5 +311,5 @@ TEST(the_earlier_run_that_speaks_in_a_forecast_is_named_with_its_part) {
   assert_says("its forecast began from an earlier run: the earlier run 'night-1' (task ",
               why::text_of(f));
   const json::Value all = why::json_of(f);
-  TEST_ASSERT_EQUAL_STRING("night-1", all.find("earlier_run")->find("task")->as_text().c_str());
+  TEST_ASSERT_EQUAL_STRING("night-1", all.find("earlier_run")->find("task")->as_string().c_str());
 }
