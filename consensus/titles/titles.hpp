@@ -161,6 +161,9 @@ class Titles {
   // The board goes on under this account: at its first start, and whenever it got a new one.
   void begin(const Account& self);
 
+  // The account under which it goes on; none before the first.
+  [[nodiscard]] Account account() const { return own_.empty() ? Account{} : own_.back(); }
+
   // A title of a task that is on no other board.
   [[nodiscard]] Result<TitleId> issue(const RegisterView& view, std::string body);
   // Gives it away; the error says why that cannot be now.
@@ -177,7 +180,11 @@ class Titles {
   // reclaimed. As above.
   void tick(const RegisterView& view, TitleMessages& out);
 
-  [[nodiscard]] bool may_run(const RegisterView& view, const TitleId& id) const;
+  [[nodiscard]] bool may_run(const RegisterView& view, const TitleId& id) const {
+    return !view.fenced && may_run(view.self, id);
+  }
+  // The same for a board that is known to be unfenced under that account.
+  [[nodiscard]] bool may_run(const Account& self, const TitleId& id) const;
   [[nodiscard]] const std::vector<HeldTitle>& held() const { return held_; }
   [[nodiscard]] const HeldTitle* holds(const TitleId& id) const;
   // Nobody can say whose it is, and a person has decided that it is not this board's.
