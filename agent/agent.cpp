@@ -8,12 +8,18 @@
 #include <sstream>
 #include <utility>
 
+#include "agent/core/step/titles/title_body.hpp"
+#include "agent/journal/reader.hpp"
 #include "agent/settings/cotrain_task.hpp"
 #include "agent/settings/promote_task.hpp"
+#include "agent/trainer_host/checkpoint_files.hpp"
 #include "base/require.hpp"
 
 namespace laird::agent {
 namespace {
+
+// What travels with a title is written in the journal's format.
+static_assert(core::kTitleBodyFormat == journal::kFormat);
 
 constexpr std::size_t kBatchMax = 64;
 constexpr std::size_t kQueueMax = 4096;
@@ -35,9 +41,11 @@ std::string read_text(const char* path) {
   return out.str();
 }
 
-// An outcome, once decided, must outlive a power cut before the trainer is told to go.
-bool decides_outcome(const core::Effects& commands) {
+// An outcome, once decided, must outlive a power cut before the trainer is told to go, and so must
+// what is said of a title before another board hears it.
+bool must_last(const core::Effects& commands) {
   for (const core::Effect& command : commands) {
+    if (std::holds_alternative<core::SendTitle>(command.body)) return true;
     const auto* changed = std::get_if<core::TaskChanged>(&command.body);
     if (changed != nullptr && changed->outcome != core::Outcome::kNone) return true;
   }
@@ -104,6 +112,7 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
                   ? agent->groups_->describe()
                   : "no writable cgroup: trainers are held by the protocol and SIGSTOP alone");
   agent->trainers_ = settings.trainers;
+  agent->tasks_folder_ = settings.state_dir + "/tasks";
   agent->in_fleet_ = !settings.fleet.name.empty();
   Agent* self = agent.get();
   agent->pool_ = std::make_unique<TrainerPool>(
@@ -321,6 +330,12 @@ void Agent::resume(std::string task, Reply reply) {
   post(core::ResumeRequested{request, std::move(task)});
 }
 
+void Agent::move(std::string task, std::string to, Reply reply) {
+  if (refuse_if_blocked(reply)) return;
+  const std::uint64_t request = expect(std::move(reply));
+  post(core::MoveRequested{request, std::move(task), std::move(to)});
+}
+
 void Agent::drain(bool drain, Reply reply) {
   if (refuse_if_blocked(reply)) return;
   const std::uint64_t request = expect(std::move(reply));
@@ -399,7 +414,7 @@ Status Agent::step_batch() {
     core::step(state_, pending.event, stepped);
     ++steps_;
     journal_->record(first_seq_++, stepped, state_.digest());
-    unconfirmed_ = decides_outcome(stepped);
+    unconfirmed_ = must_last(stepped);
     std::move(stepped.begin(), stepped.end(), std::back_inserter(commands_));
     if (unconfirmed_) {
       LAIRD_TRY(confirm());
@@ -490,6 +505,9 @@ void Agent::set_wake(TimeNs at) {
     } else {
       post(core::PeersHeard{std::move(heard)});
     }
+    std::vector<core::PeerMessage> titles;
+    if (peers_.gather_titles && !blocked_) titles = peers_.gather_titles();
+    if (!titles.empty()) post(core::TitlesHeard{std::move(titles)});
   });
 }
 
@@ -514,13 +532,32 @@ void Agent::look_at_clock() {
   }
 }
 
+// The first start of a task that came from another board: what was copied of it goes into its
+// folder. False when there is nothing, or its folder cannot be written; then it begins with what is
+// there.
+bool Agent::place_checkpoint(const core::Task& task) {
+  if (!task.moving.came || task.restore_ns != 0) return false;
+  const auto& titles = std::as_const(state_.fleet.titles);
+  const consensus::HeldTitle* title =
+      titles ? titles->titles().holds(task.moving.title) : nullptr;
+  if (title == nullptr) return false;
+  const Result<core::TitleBody> body = core::decode_title_body(title->body);
+  if (!body || body->files.empty()) return false;
+  const Status ok = place_checkpoint_files(tasks_folder_ + "/" + task.spec.folder(), body->files);
+  if (ok) return true;
+  log_(LogLevel::kWarning, "task " + task.spec.name + ": the copied checkpoint is not used: " +
+                               ok.error().context);
+  return false;
+}
+
 void Agent::carry_out(const core::Effect& command) {
   struct Do {
     Agent& a;
     void operator()(const core::StartTrainer& c) {
       const core::Task* task = a.state_.find_live(c.key);
       if (task != nullptr) {
-        a.pool_->start(c, task->spec, task->begins_afresh(), task->warm_from);
+        const bool placed = a.place_checkpoint(*task);
+        a.pool_->start(c, task->spec, task->begins_afresh() && !placed, task->warm_from);
       }
     }
     void operator()(const core::RunTrainer& c) { a.pool_->run(c); }
@@ -553,6 +590,15 @@ void Agent::carry_out(const core::Effect& command) {
     }
     void operator()(const core::SendToPeer& c) {
       if (a.peers_.send) a.peers_.send(c);
+    }
+    void operator()(const core::SendTitle& c) {
+      if (a.peers_.send_title) a.peers_.send_title(c);
+    }
+    void operator()(const core::CopyCheckpoint& c) {
+      const core::Task* task = a.state_.find_live(c.key);
+      if (task == nullptr) return;
+      CheckpointFiles found = read_checkpoint_files(a.tasks_folder_ + "/" + task->spec.folder());
+      a.post(core::CheckpointRead{c, std::move(found.files), found.too_large});
     }
     void operator()(const core::Notice& c) {
       a.log_(LogLevel::kInfo, std::string(core::name(c.kind)) + ": " + c.text);

@@ -44,6 +44,7 @@ class Agent {
   void cancel(std::string task, Reply reply);
   void pause(std::string task, Reply reply);
   void resume(std::string task, Reply reply);
+  void move(std::string task, std::string to, Reply reply);
   void drain(bool drain, Reply reply);
   // A power cap of the operator's for `for_ns` (0: until it is taken back); none takes it back.
   void set_cap(std::optional<std::int64_t> cap_mw, DurationNs for_ns, Reply reply);
@@ -53,6 +54,8 @@ class Agent {
   struct Peers {
     std::function<std::vector<core::PeerMessage>()> gather;  // what was heard since the last tick
     std::function<void(const core::SendToPeer&)> send;
+    std::function<std::vector<core::PeerMessage>()> gather_titles;  // the same of titles
+    std::function<void(const core::SendTitle&)> send_title;
     std::function<void(const core::Notice&)> notice;
   };
   void set_peers(Peers peers) { peers_ = std::move(peers); }
@@ -138,6 +141,7 @@ class Agent {
   void watch_fence();
   void unblock();
   void carry_out(const core::Effect& command);
+  [[nodiscard]] bool place_checkpoint(const core::Task& task);
   void set_wake(TimeNs at);
   void watch_clock();
   [[nodiscard]] bool merge_into_queue(const core::EventBody& body);
@@ -153,6 +157,7 @@ class Agent {
   std::unique_ptr<CgroupTree> groups_;
   std::map<std::string, TrainerProgram> trainers_;
   bool in_fleet_ = false;
+  std::string tasks_folder_;
   std::unique_ptr<TrainerPool> pool_;
   std::unique_ptr<ModelStore> models_;
   std::unique_ptr<PowerFeed> power_;

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   add_submit(app, code);
   add_plan(app, code);
   add_task_verbs(app, code);
+  add_move(app, code);
   add_models(app, code);
   add_pull(app, code);
   add_why(app, code);

@@ -242,6 +242,9 @@ void LocalSocket::hand_in(int fd, core::OperatorRequest request) {
     void operator()(core::CancelRequested& r) { agent.cancel(std::move(r.task), reply); }
     void operator()(core::PauseRequested& r) { agent.pause(std::move(r.task), reply); }
     void operator()(core::ResumeRequested& r) { agent.resume(std::move(r.task), reply); }
+    void operator()(core::MoveRequested& r) {
+      agent.move(std::move(r.task), std::move(r.to), reply);
+    }
     void operator()(core::DrainRequested& r) { agent.drain(r.drain, reply); }
     void operator()(core::CapRequested& r) { agent.set_cap(r.cap_mw, r.for_ns, reply); }
     void operator()(core::BudgetChanged& r) { agent.change_budget(std::move(r.budget), reply); }

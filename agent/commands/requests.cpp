@@ -87,6 +87,20 @@ constexpr Field kPullFields[] = {
 };
 constexpr Schema kPull{"the body", "Whose files, or which piece of one.", kPullFields};
 
+constexpr Field kMoveFields[] = {
+    {.name = "task",
+     .type = Type::kText,
+     .why = "give the name of a task",
+     .min = 1,
+     .max = core::kNameBytesMax},
+    {.name = "to",
+     .type = Type::kText,
+     .why = "give the name of a board",
+     .min = 1,
+     .max = core::kNameBytesMax},
+};
+constexpr Schema kMove{"the body", "Which task, and where to.", kMoveFields};
+
 constexpr Field kEditFields[] = {
     {.name = "task",
      .type = Type::kText,
@@ -223,6 +237,11 @@ Result<Request> bid(const Value& body) {
   Result<core::TaskSpec> spec = task_in(body);
   LAIRD_TRY(spec);
   return Request(Query(BidQuery{std::move(*spec)}));
+}
+
+Result<Request> move_task(const Value& body) {
+  return Request(core::OperatorRequest(core::MoveRequested{
+      0, body.find("task")->as_string(), body.find("to")->as_string()}));
 }
 
 template <bool kDrain>
@@ -413,6 +432,9 @@ constexpr Verb kVerbs[] = {
     {"edit", kBoth, true, &kEdit, &edit, R"({"task":"<name>","deadline":"+2h","weight":3})",
      "another deadline (`+2h` later, `2h` from now, or a time) or weight for a task that is not "
      "over; `every`: other windows for one that recurs"},
+    {"move", kBoth, true, &kMove, &move_task, R"({"task":"<name>","to":"<board>"})",
+     "stops a task that may move at a checkpoint and hands it over to that board; what became of "
+     "it is told by both boards' topics, and by an event `move`"},
     {"rm", kBoth, true, &kTaskName, &on_task<core::RemoveRequested>, R"({"task":"<name>"})",
      "puts a task away that is over: nobody is shown it any more, and its name is free"},
     {"explain", kBoth, false, &kTaskName, &explain, R"({"task":"<name>"})",

@@ -124,6 +124,10 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   peers.send = [self](const core::SendToPeer& message) {
     self->peers_->send(message, self->agent_.now());
   };
+  peers.gather_titles = [self] { return self->peers_->gather_titles(); };
+  peers.send_title = [self](const core::SendTitle& message) {
+    self->peers_->send_title(message, self->agent_.now());
+  };
   peers.notice = [self](const core::Notice& notice) {
     self->publish_event(std::string(core::name(notice.kind)), notice.text);
   };

@@ -206,6 +206,11 @@ void FleetLink::task_changed(const core::Task& task, const core::TaskChanged& ch
   const std::string state(change.outcome == core::Outcome::kNone ? core::name(change.state)
                                                                  : core::name(change.outcome));
   const bool ended = change.outcome != core::Outcome::kNone;
+  // An earlier run of the agent may have published it, and it is another board's to tell of now.
+  if (change.outcome == core::Outcome::kMoved) {
+    publish_state(TopicKind::kTask, task.spec.name, "");
+    tasks_.erase(task.spec.name);
+  }
   const bool told = ended || task.spec.cotrain;
   const std::string why = told && !task.reason.empty() ? " (" + task.reason + ")" : std::string();
   Value more = Value::object().set("task", task.spec.name).set("state", state);

@@ -24,6 +24,11 @@ constexpr double kPacketsMost = 96;
 constexpr double kBytesPerTick = 1024;
 constexpr double kBytesPerTickAndMember = 16;
 constexpr double kBytesMost = 192 * 1024;
+// Titles: a few words in a tick, and now and then what travels with a task.
+constexpr double kTitlePacketsPerTick = 64;
+constexpr double kTitlePacketsMost = 512;
+constexpr double kTitleBytesPerTick = 64 * 1024;
+constexpr double kTitleBytesMost = 1024 * 1024;
 constexpr double kModelPacketsPerSecond = 1000;
 constexpr double kModelBytesPerSecond = 2 * 1024 * 1024;
 constexpr unsigned kWindow = 64;
@@ -68,6 +73,8 @@ bool Allowance::take(double amount, TimeNs now) {
 PeerGuard::Peer::Peer(DurationNs tick)
     : packets(per_second(kPacketsPerTick, tick), kPacketsMost),
       bytes(per_second(kBytesPerTick, tick), kBytesMost),
+      title_packets(per_second(kTitlePacketsPerTick, tick), kTitlePacketsMost),
+      title_bytes(per_second(kTitleBytesPerTick, tick), kTitleBytesMost),
       model_packets(kModelPacketsPerSecond, kModelPacketsPerSecond),
       model_bytes(kModelBytesPerSecond, kModelBytesPerSecond) {}
 
@@ -137,6 +144,10 @@ bool PeerGuard::within_allowance(Peer& sender, const mqtt::CoopPacket& packet, s
   if (packet.kind == CoopKind::kModel || packet.kind == CoopKind::kModelToAll) {
     return sender.model_packets.take(1, moment.now) &&
            sender.model_bytes.take(static_cast<double>(bytes), moment.now);
+  }
+  if (packet.kind == CoopKind::kTitle) {
+    return sender.title_packets.take(1, moment.now) &&
+           sender.title_bytes.take(static_cast<double>(bytes), moment.now);
   }
   // A large fleet says more: each byte then costs less of the allowance.
   const double scale = kBytesPerTick / (kBytesPerTick + kBytesPerTickAndMember *

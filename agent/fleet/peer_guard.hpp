@@ -125,6 +125,8 @@ class PeerGuard {
     std::string told;
     Allowance packets;
     Allowance bytes;
+    Allowance title_packets;
+    Allowance title_bytes;
     Allowance model_packets;
     Allowance model_bytes;
     CoopCounts counts{};

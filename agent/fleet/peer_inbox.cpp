@@ -1,6 +1,7 @@
 #include "agent/fleet/peer_inbox.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "consensus/codec.hpp"
 
@@ -68,6 +69,25 @@ void PeerInbox::drop_oldest_of(const std::string& peer) {
   if (oldest == kept_.end()) return;
   kept_.erase(oldest);
   --by_peer_[peer];
+}
+
+CoopResult TitleInbox::add(const std::string& from, std::string_view packet) {
+  if (packet.empty() || packet.size() > core::kTitlePacketBytesMax) return CoopResult::kUndecoded;
+  std::size_t& count = by_peer_[from];
+  if (count >= kPacketsPerPeerMax || kept_.size() >= core::kPeerMessagesMax ||
+      bytes_ + packet.size() > kBytesMax) {
+    return CoopResult::kCrowded;
+  }
+  ++count;
+  bytes_ += packet.size();
+  kept_.push_back({from, std::string(packet)});
+  return CoopResult::kOpened;
+}
+
+std::vector<core::PeerMessage> TitleInbox::take() {
+  by_peer_.clear();
+  bytes_ = 0;
+  return std::exchange(kept_, {});
 }
 
 std::vector<core::PeerMessage> PeerInbox::take() {

@@ -38,4 +38,22 @@ class PeerInbox {
   std::map<std::string, std::size_t> by_peer_;
 };
 
+// The same of titles: every packet counts by itself and may be lost, since what is not acknowledged
+// is said again. Bounded in packets and in bytes.
+class TitleInbox {
+ public:
+  static constexpr std::size_t kPacketsPerPeerMax = 64;
+  static constexpr std::size_t kBytesMax = 1024 * 1024;
+
+  // kOpened: it is kept. kUndecoded: it cannot be one. kCrowded: there is no room until the next
+  // tick.
+  [[nodiscard]] CoopResult add(const std::string& from, std::string_view packet);
+  [[nodiscard]] std::vector<core::PeerMessage> take();
+
+ private:
+  std::vector<core::PeerMessage> kept_;
+  std::map<std::string, std::size_t> by_peer_;
+  std::size_t bytes_ = 0;
+};
+
 }  // namespace laird::agent

@@ -40,6 +40,12 @@ void PeerTraffic::on_packet(const std::string& from, std::string_view payload,
     callbacks_.model_part(from, packet->body);
     return;
   }
+  if (packet->kind == CoopKind::kTitle) {
+    if (const CoopResult kept = titles_.add(from, packet->body); kept != CoopResult::kOpened) {
+      guard_.count(from, kept);
+    }
+    return;
+  }
   const Result<std::vector<std::string_view>> frames = mqtt::parse_frames(packet->body);
   if (!frames) {
     guard_.count(from, CoopResult::kUndecoded);
@@ -56,6 +62,11 @@ void PeerTraffic::send(const core::SendToPeer& message, TimeNs now) {
   if (writer.add(message.bytes)) return;
   send_waiting(message.to, writer, now);
   static_cast<void>(writer.add(message.bytes));
+}
+
+void PeerTraffic::send_title(const core::SendTitle& message, TimeNs now) {
+  std::optional<std::string> packet = guard_.seal(message.to, CoopKind::kTitle, message.bytes, now);
+  if (packet) callbacks_.publish(message.to, std::move(*packet), mqtt::Class::kPeer);
 }
 
 void PeerTraffic::flush(TimeNs now) {

@@ -33,8 +33,11 @@ class PeerTraffic {
                  const PeerGuard::Moment& moment);
   // What was heard since the last call.
   [[nodiscard]] std::vector<core::PeerMessage> gather() { return inbox_.take(); }
+  // The same of titles.
+  [[nodiscard]] std::vector<core::PeerMessage> gather_titles() { return titles_.take(); }
 
   void send(const core::SendToPeer& message, TimeNs now);
+  void send_title(const core::SendTitle& message, TimeNs now);
   void send_model(const std::string& peer, std::string_view body, TimeNs now);
   // In one packet.
   void send_model_to_all(const std::vector<std::string>& peers, std::string_view body, TimeNs now);
@@ -50,6 +53,7 @@ class PeerTraffic {
   Callbacks callbacks_;
   PeerGuard guard_;
   PeerInbox inbox_;
+  TitleInbox titles_;
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
 };
 

@@ -139,6 +139,12 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
   spec.weight_milli = std::clamp(weight, core::kWeightMilliMin, core::kWeightMilliMax);
   spec.promote = promote_of(field(v, "promote"), source, path + "/promote", problems);
   read_every(given, v, source, path, spec, problems);
+  spec.movable = boolean(v, "movable");
+  if (spec.movable && (spec.cotrain || spec.every.wanted())) {
+    problems.push_back(Problem{std::string(source), given.line(), path + "/movable",
+                               "a task that is trained with other boards, or that recurs, stays on "
+                               "its board; leave one of them out"});
+  }
   const std::string deadline = text(v, "deadline");
   const auto report = [&](const std::string& what) {
     problems.push_back(Problem{std::string(source), given.line(), path + "/deadline", what});

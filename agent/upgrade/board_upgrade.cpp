@@ -42,7 +42,7 @@ bool is_there(const std::string& path) {
 
 bool is_end(const std::string& state) {
   return state == "succeeded" || state == "missed" || state == "exhausted" || state == "failed" ||
-         state == "cancelled";
+         state == "cancelled" || state == "moved";
 }
 
 std::string last_line(const std::string& text) {

@@ -161,7 +161,7 @@ void add_counts(OpenMetrics& text, const MetricsInput& in) {
   text.sample(label("state", "waiting"), count(state.live.size() - running - throttled));
   text.family("laird_tasks_ended", "counter", "", "Tasks that ended since the agent started.");
   for (const Outcome outcome : {Outcome::kSucceeded, Outcome::kMissed, Outcome::kExhausted,
-                                Outcome::kFailed, Outcome::kCancelled}) {
+                                Outcome::kFailed, Outcome::kCancelled, Outcome::kMoved}) {
     text.sample(label("outcome", core::name(outcome)), count(in.ended[outcome]));
   }
   one(text, "laird_task_deadline_miss", "counter", "", "Deadlines missed since the agent started.",

@@ -44,6 +44,25 @@ std::string_view shown_state(const core::State& state, const core::Task& task) {
   return core::throttled_now(state, task) ? "throttled" : name(task.state);
 }
 
+namespace {
+
+void add_title(const core::State& state, const core::Task& task, TaskRow& row) {
+  row.movable = task.spec.movable;
+  row.moving_to = task.moving.to;
+  const auto& titles = std::as_const(state.fleet.titles);
+  const consensus::HeldTitle* title =
+      task.moving.titled() && titles ? titles->titles().holds(task.moving.title) : nullptr;
+  if (title == nullptr) return;
+  row.title = consensus::name(title->state);
+  row.title_number = title->number;
+  const std::string* backup =
+      title->backup.valid() ? core::name_of(state.fleet.budget, title->backup.node) : nullptr;
+  if (backup != nullptr) row.backup = *backup;
+  row.backed = title->backed;
+}
+
+}  // namespace
+
 TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
   TaskRow row;
   row.name = task.spec.name;
@@ -86,6 +105,7 @@ TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
   row.promotes = task.spec.promotes;
   row.run_of = task.spec.run_of;
   row.promotion = task.promotion;
+  add_title(state, task, row);
   if (task.spec.promote.wanted) row.promotion_task = core::promotion_name(task.spec.name);
   return row;
 }
@@ -201,6 +221,13 @@ json::Value task_json(const TaskRow& row) {
   out.set("share", row.share);
   out.set("switches", row.switches);
   out.set("reason", row.reason);
+  if (row.movable) out.set("movable", true);
+  if (!row.title.empty()) {
+    Value title = Value::object().set("state", row.title).set("number", row.title_number);
+    title.set("backup", row.backup.empty() ? Value() : Value(row.backup)).set("backed", row.backed);
+    out.set("title", std::move(title));
+  }
+  if (!row.moving_to.empty()) out.set("moving_to", row.moving_to);
   if (!row.promotes.empty()) out.set("promotes", row.promotes);
   if (!row.run_of.empty()) out.set("run_of", row.run_of);
   if (!row.promotion_task.empty()) out.set("promotion_task", row.promotion_task);

@@ -48,6 +48,12 @@ struct TaskRow {
   core::Promotion promotion;            // what came of that
   std::string run_of;                   // the recurring task that it is a run of
   std::string promotion_task;           // of a task whose model is promoted: the task that does it
+  bool movable = false;                 // the fleet may run it elsewhere
+  std::string title;                    // the state of its title; empty: it has none
+  std::uint32_t title_number = 0;       // grows with every change of its holder
+  std::string backup;                   // the board that takes it over if this one dies
+  bool backed = false;                  // and has a copy
+  std::string moving_to;                // the board that it is to go to
   bool fleet = false;                   // trains one model with other boards
   std::size_t fleet_boards = 0;         // that have it at work, this one included; 0: not known
   trainer_protocol::GroupStatus group;  // as its trainer told it; round 0: not yet

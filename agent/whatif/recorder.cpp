@@ -41,7 +41,8 @@ void halve(std::vector<T>& points) {
          std::holds_alternative<core::DrainRequested>(body) ||
          std::holds_alternative<core::OperatorCommand>(body) ||
          std::holds_alternative<core::EditRequested>(body) ||
-         std::holds_alternative<core::RemoveRequested>(body);
+         std::holds_alternative<core::RemoveRequested>(body) ||
+         std::holds_alternative<core::MoveRequested>(body);
 }
 
 // Solves the normal equations by elimination; false: they say nothing about one of the unknowns.

@@ -276,6 +276,7 @@ Finding finding_of(const core::State& state, const Task& task, TimeNs now) {
     case Outcome::kMissed: find_missed(f, task); break;
     case Outcome::kExhausted: find_exhausted(f, task); break;
     case Outcome::kFailed: find_failed(f, task); break;
+    case Outcome::kMoved:
     case Outcome::kCancelled:
       f.cause = Cause::kCancelled;
       f.headline = task.reason.empty() ? f.state : task.reason;

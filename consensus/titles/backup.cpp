@@ -25,7 +25,15 @@ void Titles::leave_behind(const TitleMessage& m) {
   drop_held(m.id, true, title->number);
 }
 
-void Titles::on_give(const RegisterView& view, const TitleMessage& m, TitleMessages& out) {
+// A backup is given the title itself: its copy knows of the giver alone, and the giver is to be the
+// next backup.
+bool Titles::fits_copy(const TitleMessage& gift, const Kept& kept) const {
+  return gift.about == gift.from && kept.candidates.size() == 1 &&
+         kept.candidates.front().account.node == gift.from.node && gift.number > kept.highest();
+}
+
+void Titles::on_give(const RegisterView& view, const TitleMessage& m, TitleMessages& out,
+                     const Willing& willing) {
   const auto answer = [&](TitleWord word) {
     out.push_back({word, m.id, m.number, view.self, {m.from.node, 0}, {}, {}});
   };
@@ -40,7 +48,8 @@ void Titles::on_give(const RegisterView& view, const TitleMessage& m, TitleMessa
     return answer(past->had ? TitleWord::kGiveAck : TitleWord::kGiveRefused);
   }
   const Kept* kept = copy_of(m.id);
-  if (held_.size() >= kTitlesMax || (kept != nullptr && !kept->is_void)) {
+  const bool is_bound = kept != nullptr && !kept->is_void && !fits_copy(m, *kept);
+  if (held_.size() >= kTitlesMax || is_bound || (willing && !willing(m))) {
     remember(m.id, m.number, false);
     return answer(TitleWord::kGiveRefused);
   }
@@ -81,7 +90,8 @@ void Titles::on_renounce_ask(const RegisterView& view, const TitleMessage& m, Ti
   answer(TitleWord::kRenounced, m.number);
 }
 
-void Titles::on_copy(const RegisterView& view, const TitleMessage& m, TitleMessages& out) {
+void Titles::on_copy(const RegisterView& view, const TitleMessage& m, TitleMessages& out,
+                     const Willing& willing) {
   if (m.to != view.self) return;
   leave_behind(m);
   if (find(m.id) != nullptr) return;
@@ -92,6 +102,11 @@ void Titles::on_copy(const RegisterView& view, const TitleMessage& m, TitleMessa
     if (known == nullptr || known->account != m.from || m.number < kept->highest()) return;
   }
   if (kept == nullptr) {
+    if (willing && !willing(m)) {
+      remember(m.id, m.number, false);
+      out.push_back({TitleWord::kCopyRefused, m.id, m.number, view.self, m.from, {}, {}});
+      return;
+    }
     if (kept_.size() >= kCopiesMax) {
       const auto stale =
           std::find_if(kept_.begin(), kept_.end(), [](const Kept& k) { return k.is_void; });
@@ -128,7 +143,14 @@ void Titles::on_ask(const RegisterView& view, const TitleMessage& m, TitleMessag
   const auto answer = [&](TitleWord word, std::uint32_t number) {
     out.push_back({word, m.id, number, view.self, m.from, m.from, {}});
   };
-  if (const HeldTitle* title = find(m.id)) return answer(TitleWord::kGone, title->number);
+  if (const HeldTitle* title = find(m.id)) {
+    const bool given_to_it = title->state == TitleState::kGiving && title->is_swapped() &&
+                             title->to.node == m.from.node && title->number < m.number;
+    if (!given_to_it) return answer(TitleWord::kGone, title->number);
+    // It has the gift, and this board has not taken it back.
+    drop_held(m.id, true, title->number);
+    return answer(TitleWord::kConfirm, m.number + 1);
+  }
   if (const Past* past = past_of(m.id); past != nullptr && past->number > m.number) {
     return answer(TitleWord::kGone, past->number);
   }
@@ -241,6 +263,8 @@ void HeldTitle::archive(Archive& ar) {
   ar(skips);
   ar(to);
   ar.text(body, kTitleBodyMax);
+  ar(refusals);
+  ar(body_due);
 }
 
 void Titles::Kept::archive(Archive& ar) {

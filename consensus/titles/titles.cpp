@@ -43,6 +43,30 @@ bool Titles::backs(const TitleId& id) const {
   return kept != nullptr && !kept->is_void;
 }
 
+const HeldTitle* Titles::holds(const TitleId& id) const { return find_in(held_, id); }
+
+std::size_t Titles::body_bytes() const {
+  std::size_t out = 0;
+  for (const HeldTitle& title : held_) out += title.body.size();
+  for (const Kept& kept : kept_) out += kept.body.size();
+  return out;
+}
+
+std::vector<NodeId> Titles::concerns() const {
+  std::vector<NodeId> out;
+  for (const HeldTitle& title : held_) {
+    if (title.backup.valid()) out.push_back(title.backup.node);
+    if (title.to.valid()) out.push_back(title.to.node);
+  }
+  for (const Kept& kept : kept_) {
+    if (kept.is_void) continue;
+    for (const Candidate& c : kept.candidates) out.push_back(c.account.node);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 bool Titles::knows_of(const TitleId& id) const {
   return find_in(held_, id) != nullptr || find_in(kept_, id) != nullptr;
 }
@@ -119,14 +143,22 @@ Status Titles::give(const RegisterView& view, const TitleId& id, const Account& 
   if (!std::binary_search(view.living.begin(), view.living.end(), to)) {
     return fail(Code::kUnavailable, "that board is not there");
   }
-  if (to == title->backup) {
-    return fail(Code::kRefused, "that board is its backup, and has to stay that");
-  }
   if (rules_.tells_backup && !title->backed) {
     return fail(Code::kUnavailable, "its backup has not acknowledged its copy yet");
   }
   title->to = to;
-  title->state = rules_.tells_backup ? TitleState::kTelling : TitleState::kGiving;
+  title->body_due = 0;
+  const bool tells = rules_.tells_backup && !title->is_swapped();
+  title->state = tells ? TitleState::kTelling : TitleState::kGiving;
+  return {};
+}
+
+Status Titles::give_up(const TitleId& id) {
+  const HeldTitle* title = find(id);
+  if (title == nullptr || title->state != TitleState::kStranded) {
+    return fail(Code::kNotFound, "the title is not stranded");
+  }
+  drop_held(id, true, title->number);
   return {};
 }
 
@@ -147,19 +179,21 @@ Status Titles::renew(const TitleId& id, std::string body) {
   if (body.size() > kTitleBodyMax) return fail(Code::kInvalid, "too large to be copied");
   title->body = std::move(body);
   title->backed = false;
+  title->body_due = 0;
   return {};
 }
 
-bool Titles::may_run(const RegisterView& view, const TitleId& id) const {
+bool Titles::may_run(const Account& self, const TitleId& id) const {
   const HeldTitle* title = find_in(held_, id);
-  if (title == nullptr || view.fenced || title->as != view.self) return false;
+  if (title == nullptr || title->as != self) return false;
   if (title->state == TitleState::kHeld) return true;
   // The control run: it gives the title away and goes on.
   return !rules_.journals_gift &&
          (title->state == TitleState::kTelling || title->state == TitleState::kGiving);
 }
 
-void Titles::take(const RegisterView& view, const TitleMessage& m, TitleMessages& out) {
+void Titles::take(const RegisterView& view, const TitleMessage& m, TitleMessages& out,
+                  const Willing& willing) {
   if (m.to.node != view.self.node || m.from.node == view.self.node) return;
   if (m.body.size() > kTitleBodyMax) return;
   // Only questions are for whoever the node is now.
@@ -167,10 +201,10 @@ void Titles::take(const RegisterView& view, const TitleMessage& m, TitleMessages
   switch (m.word) {
     case TitleWord::kPoint: return on_point(view, m, out);
     case TitleWord::kPointAck: return on_point_ack(m);
-    case TitleWord::kGive: return on_give(view, m, out);
-    case TitleWord::kGiveAck: return on_give_ack(m);
+    case TitleWord::kGive: return on_give(view, m, out, willing);
+    case TitleWord::kGiveAck: return on_give_ack(view, m);
     case TitleWord::kGiveRefused: return on_give_refused(view, m);
-    case TitleWord::kCopy: return on_copy(view, m, out);
+    case TitleWord::kCopy: return on_copy(view, m, out, willing);
     case TitleWord::kCopyAck: {
       HeldTitle* title = find(m.id);
       if (title == nullptr || title->state != TitleState::kHeld || title->backup != m.from) return;
@@ -180,6 +214,7 @@ void Titles::take(const RegisterView& view, const TitleMessage& m, TitleMessages
       title->backed = true;
       return;
     }
+    case TitleWord::kCopyRefused: return on_copy_refused(m);
     case TitleWord::kAsk: return on_ask(view, m, out);
     case TitleWord::kConfirm:
     case TitleWord::kGone:
@@ -191,7 +226,8 @@ void Titles::take(const RegisterView& view, const TitleMessage& m, TitleMessages
     case TitleWord::kRetire: return on_retire(view, m, out);
     case TitleWord::kRetireAck: {
       const HeldTitle* title = find(m.id);
-      const bool is_over = title != nullptr && title->state == TitleState::kOver;
+      const bool is_over = title != nullptr && title->state == TitleState::kOver &&
+                           m.from.node == title->backup.node;
       if (is_over && title->number + title->skips == m.number) drop_held(m.id, true, m.number);
       return;
     }
@@ -205,17 +241,35 @@ void Titles::on_point_ack(const TitleMessage& m) {
   title->state = TitleState::kGiving;
 }
 
-void Titles::on_give_ack(const TitleMessage& m) {
-  const HeldTitle* title = find(m.id);
+void Titles::on_give_ack(const RegisterView& view, const TitleMessage& m) {
+  HeldTitle* title = find(m.id);
   if (title == nullptr || m.number != title->number + 1) return;
+  if (m.from.node != title->to.node) return;
   if (title->state != TitleState::kGiving && title->state != TitleState::kYielding) return;
+  // Under another account than the one that the new holder was told of it is no backup.
+  const bool keeps = title->is_swapped() && title->as == view.self && title->to == m.from;
+  Kept copy{m.id, {{m.from, m.number, false}}, std::move(title->body), false};
   drop_held(m.id, true, title->number);
+  if (!keeps || kept_.size() >= kCopiesMax) return;
+  drop_copy(m.id);
+  kept_.push_back(std::move(copy));
+}
+
+// Nobody ever reclaims by a copy that was refused; the next number is asked of the next board.
+void Titles::on_copy_refused(const TitleMessage& m) {
+  HeldTitle* title = find(m.id);
+  if (title == nullptr || title->state != TitleState::kHeld || title->backed) return;
+  if (title->backup != m.from || title->number + title->skips != m.number) return;
+  title->backup = {};
+  ++title->refusals;
+  ++title->skips;
 }
 
 void Titles::on_give_refused(const RegisterView& view, const TitleMessage& m) {
   HeldTitle* title = find(m.id);
   if (title == nullptr || title->state != TitleState::kGiving) return;
   if (m.number != title->number + 1 || m.from.node != title->to.node) return;
+  title->to = {};
   if (title->as != view.self) {
     title->state = TitleState::kUnconfirmed;
     return;
@@ -223,6 +277,7 @@ void Titles::on_give_refused(const RegisterView& view, const TitleMessage& m) {
   title->skips = kNumbersOfGift;
   title->state = TitleState::kHeld;
   title->backed = false;
+  title->body_due = 0;
 }
 
 // Of a board that it asked whether it has the title: as its backup, or because it gave it the title
@@ -272,17 +327,20 @@ void Titles::on_answer(const RegisterView& view, const TitleMessage& m) {
   title->skips = 0;
   title->as = view.self;
   title->state = TitleState::kHeld;
+  title->to = {};
   title->backed = false;
+  title->body_due = 0;
 }
 
 // By the title and the places after its own, so that backups spread over the fleet.
 void Titles::name_backup(const RegisterView& view, HeldTitle& title) const {
   const std::size_t n = view.living.size();
   for (std::size_t i = 0; i < n; ++i) {
-    const Account& one = view.living[(title.id.serial + title.number + i) % n];
+    const Account& one = view.living[(title.id.serial + title.number + title.refusals + i) % n];
     if (one == view.self || view.is_dead(one)) continue;
     title.backup = one;
     title.backed = false;
+    title.body_due = 0;
     return;
   }
 }
@@ -292,11 +350,16 @@ void Titles::tick_held(const RegisterView& view, HeldTitle& title, TitleMessages
                         const Account& about, std::string body = {}) {
     out.push_back({word, title.id, number, view.self, to, about, std::move(body)});
   };
+  const auto body_is_due = [&title] {
+    const bool is_due = title.body_due == 0;
+    title.body_due = is_due ? kBodyTicks : static_cast<std::uint8_t>(title.body_due - 1);
+    return is_due;
+  };
   const bool backup_dead = !title.backup.valid() || view.is_dead(title.backup);
   switch (title.state) {
     case TitleState::kHeld:
       if (backup_dead) name_backup(view, title);
-      if (title.backup.valid() && !title.backed) {
+      if (title.backup.valid() && !title.backed && body_is_due()) {
         send(TitleWord::kCopy, title.number + title.skips, title.backup, view.self, title.body);
       }
       return;
@@ -304,15 +367,25 @@ void Titles::tick_held(const RegisterView& view, HeldTitle& title, TitleMessages
       if (backup_dead || view.is_dead(title.to)) {
         // Nothing was given yet; the backup may have heard of the next number already.
         title.state = TitleState::kHeld;
+        title.to = {};
         title.skips = kNumbersOfGift;
         title.backed = false;
+        title.body_due = 0;
         return;
       }
       send(TitleWord::kPoint, title.number + 1, title.backup, title.to);
       return;
     case TitleState::kGiving:
       if (!view.is_dead(title.to)) {
-        send(TitleWord::kGive, title.number + 1, title.to, title.backup, title.body);
+        const Account& backup = title.is_swapped() ? view.self : title.backup;
+        if (body_is_due()) send(TitleWord::kGive, title.number + 1, title.to, backup, title.body);
+      } else if (title.is_swapped() && title.as == view.self) {
+        // Whom it gave the title to asks it first in a new life, and it says that it took it back.
+        title.state = TitleState::kHeld;
+        title.to = {};
+        title.skips = kNumbersOfGift;
+        title.backed = false;
+        title.body_due = 0;
       } else if (!backup_dead) {
         title.state = TitleState::kYielding;
       } else {

@@ -12,6 +12,10 @@
 //  - Giving: the holder A no longer runs it from the first step on. It tells the backup P that the
 //    board B will have it as k + 1, and only after P's acknowledgement it gives it to B. So P
 //    always knows every account that may hold the title: its candidates.
+//    To its own backup it gives the title directly, and is to be the backup of the new holder: P
+//    knows the only candidate, A, and A knows whom it gave the title to, and keeps the copy.
+//  - Refusing: a board that could not run the task refuses to be its backup or its next holder,
+//    and journals that it does.
 //  - Reclaiming: P takes the title as a greater number once each candidate is either declared dead
 //    by the register or has renounced, which it journals before it says so.
 //  - A new life: a board whose account was declared dead, or that lost its time, goes on under a
@@ -79,8 +83,9 @@ enum class TitleWord : std::uint8_t {
   kRenounce,     // holder to backup: whom I gave it to is dead, and I do not have it any more
   kRetire,       // holder to backup: the task is over
   kRetireAck,    //
+  kCopyRefused,  // I do not keep this, and will not under that number: name another
 };
-inline constexpr auto kTitleWordLast = TitleWord::kRetireAck;
+inline constexpr auto kTitleWordLast = TitleWord::kCopyRefused;
 
 struct TitleMessage {
   TitleWord word = TitleWord::kPoint;
@@ -95,13 +100,17 @@ struct TitleMessage {
 };
 using TitleMessages = std::vector<TitleMessage>;
 
-// What a board knows of the register, and of its own fence, when it acts. All of one version.
+// What a board knows of the register, and of its own fence, when it acts. Who lives is a hint, who
+// is dead is certain.
 struct RegisterView {
   Account self;
   bool fenced = true;           // out of its lease, or not entered yet
   std::vector<Account> living;  // sorted
   std::function<bool(const Account&)> is_dead;
 };
+
+// Whether the board would take what the message brings, as a holder or as a backup.
+using Willing = std::function<bool(const TitleMessage&)>;
 
 enum class TitleState : std::uint8_t {
   kHeld,
@@ -127,8 +136,15 @@ struct HeldTitle {
   std::uint32_t skips = 0;
   Account to;  // while it is given away
   std::string body;
+  std::uint32_t refusals = 0;  // boards that would not be its backup
+  std::uint8_t body_due = 0;   // ticks until its body is sent once more
+  // It is given to its own backup, and its giver is to be the next backup.
+  [[nodiscard]] bool is_swapped() const { return to.valid() && to == backup; }
   void archive(Archive& ar);
 };
+
+// A body is long, so it is sent once more only every so many ticks.
+inline constexpr std::uint8_t kBodyTicks = 4;
 
 // The rules that can be left out, for the simulation's control runs only: each must then be caught.
 struct TitleRules {
@@ -145,6 +161,9 @@ class Titles {
   // The board goes on under this account: at its first start, and whenever it got a new one.
   void begin(const Account& self);
 
+  // The account under which it goes on; none before the first.
+  [[nodiscard]] Account account() const { return own_.empty() ? Account{} : own_.back(); }
+
   // A title of a task that is on no other board.
   [[nodiscard]] Result<TitleId> issue(const RegisterView& view, std::string body);
   // Gives it away; the error says why that cannot be now.
@@ -155,17 +174,29 @@ class Titles {
   [[nodiscard]] Status renew(const TitleId& id, std::string body);
 
   // A message of a peer. What it appends may leave only once the change is in the journal.
-  void take(const RegisterView& view, const TitleMessage& message, TitleMessages& out);
+  void take(const RegisterView& view, const TitleMessage& message, TitleMessages& out,
+            const Willing& willing = {});
   // Everything that is not acknowledged yet, once more; backups are named, dead holders' titles
   // reclaimed. As above.
   void tick(const RegisterView& view, TitleMessages& out);
 
-  [[nodiscard]] bool may_run(const RegisterView& view, const TitleId& id) const;
+  [[nodiscard]] bool may_run(const RegisterView& view, const TitleId& id) const {
+    return !view.fenced && may_run(view.self, id);
+  }
+  // The same for a board that is known to be unfenced under that account.
+  [[nodiscard]] bool may_run(const Account& self, const TitleId& id) const;
   [[nodiscard]] const std::vector<HeldTitle>& held() const { return held_; }
+  [[nodiscard]] const HeldTitle* holds(const TitleId& id) const;
+  // Nobody can say whose it is, and a person has decided that it is not this board's.
+  [[nodiscard]] Status give_up(const TitleId& id);
+  // The nodes whose accounts its decisions depend on; sorted.
+  [[nodiscard]] std::vector<NodeId> concerns() const;
   [[nodiscard]] std::size_t copies() const { return kept_.size(); }
   // A copy by which it could still reclaim.
   [[nodiscard]] bool backs(const TitleId& id) const;
   [[nodiscard]] bool knows_of(const TitleId& id) const;
+  // How many bytes the bodies of titles and copies are together.
+  [[nodiscard]] std::size_t body_bytes() const;
   void archive(Archive& ar);
 
  private:
@@ -211,7 +242,7 @@ class Titles {
 
   // The holder's side.
   void on_point_ack(const TitleMessage& m);
-  void on_give_ack(const TitleMessage& m);
+  void on_give_ack(const RegisterView& view, const TitleMessage& m);
   void on_give_refused(const RegisterView& view, const TitleMessage& m);
   void on_renounced(const RegisterView& view, const TitleMessage& m);
   void on_answer(const RegisterView& view, const TitleMessage& m);
@@ -219,10 +250,14 @@ class Titles {
   void name_backup(const RegisterView& view, HeldTitle& title) const;
   // The next holder's.
   void leave_behind(const TitleMessage& m);
-  void on_give(const RegisterView& view, const TitleMessage& m, TitleMessages& out);
+  void on_give(const RegisterView& view, const TitleMessage& m, TitleMessages& out,
+               const Willing& willing);
+  [[nodiscard]] bool fits_copy(const TitleMessage& gift, const Kept& kept) const;
   void on_renounce_ask(const RegisterView& view, const TitleMessage& m, TitleMessages& out);
   // The backup's.
-  void on_copy(const RegisterView& view, const TitleMessage& m, TitleMessages& out);
+  void on_copy(const RegisterView& view, const TitleMessage& m, TitleMessages& out,
+               const Willing& willing);
+  void on_copy_refused(const TitleMessage& m);
   void on_point(const RegisterView& view, const TitleMessage& m, TitleMessages& out);
   void on_ask(const RegisterView& view, const TitleMessage& m, TitleMessages& out);
   void on_renounce(const RegisterView& view, const TitleMessage& m, TitleMessages& out);

@@ -20,6 +20,7 @@ void add_describe(cli::Command& app, int& code);
 void add_events(cli::Command& get, cli::Command& app, int& code);  // get events, logs
 void add_submit(cli::Command& app, int& code);
 void add_task_verbs(cli::Command& app, int& code);  // cancel, pause, resume, explain, rm, edit
+void add_move(cli::Command& app, int& code);
 void add_models(cli::Command& app, int& code);
 void add_pull(cli::Command& app, int& code);
 void add_why(cli::Command& app, int& code);

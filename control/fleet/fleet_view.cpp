@@ -14,8 +14,8 @@ using json::Kind;
 using json::Value;
 using mqtt::TopicKind;
 
-constexpr std::array<std::string_view, 5> kEnds = {"succeeded", "missed", "exhausted", "failed",
-                                                   "cancelled"};
+constexpr std::array<std::string_view, 6> kEnds = {"succeeded", "missed",    "exhausted",
+                                                   "failed",    "cancelled", "moved"};
 
 }  // namespace
 

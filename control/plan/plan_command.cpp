@@ -9,6 +9,7 @@
 #include "config/schema.hpp"
 #include "config/units.hpp"
 #include "control/fleet/reach.hpp"
+#include "control/plan/apply_plan.hpp"
 #include "control/plan/fleet_facts.hpp"
 #include "control/plan/plan_answer.hpp"
 #include "control/screen/output.hpp"
@@ -27,6 +28,7 @@ struct PlanOptions {
   std::string why;
   std::string page;
   bool json = false;
+  bool apply = false;
 };
 
 volatile std::sig_atomic_t g_interrupted = 0;
@@ -119,7 +121,17 @@ int plan_fleet(const Reach& reach, const PlanOptions& options) {
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
   if (!client) return complain(client.error());
   FleetPlan plan;
+  if (options.apply) {
+    const bool asks = !options.without.empty() || !options.with.empty() ||
+                      !options.deadlines.empty() || !options.why.empty();
+    if (asks) {
+      return complain({Code::kInvalid,
+                       "--apply carries out the plan of the fleet as it is; leave out --without, "
+                       "--with, --deadline and --why"});
+    }
+  }
   plan.facts = fleet_facts((*client)->view(), where->fleet.fleet);
+  if (options.apply) bind_what_stays(plan.facts);
   if (const Status ok = change(plan, options); !ok) return complain(ok.error());
   if (const Status ok = solve(plan, options, *time); !ok) return complain(ok.error());
   if (!options.page.empty()) {
@@ -132,6 +144,10 @@ int plan_fleet(const Reach& reach, const PlanOptions& options) {
     if (!told) return complain(told.error());
     print_text(*told);
     return 0;
+  }
+  if (options.apply) {
+    print_text(headline(plan) + "\n");
+    return apply_plan(**client, plan, where->timeout);
   }
   if (options.json || reach.json()) {
     print_json(plan_answer_json(plan));
@@ -149,7 +165,7 @@ void add_plan(cli::Command& app, int& code) {
   cli::Command* command = app.add_subcommand(
       "plan",
       "Which board should run which task, and when: planned over all boards, with a bound.\n"
-      "It changes nothing. What has begun stays where it is.\n"
+      "It changes nothing, unless --apply is given. What has begun stays where it is.\n"
       "Examples: lairctl plan --page plan.html\n"
       "          lairctl plan --without n-3 --with orin-nx-16gb --deadline night-run=+1h\n"
       "          lairctl plan --why night-run");
@@ -171,6 +187,8 @@ void add_plan(cli::Command& app, int& code) {
   command->add_option("--why", options->why,
                       "Say why this task is where it is, and what each other place would cost");
   command->add_option("--page", options->page, "Write the plan as a page to this file");
+  command->add_flag("--apply", options->apply,
+                    "Move the tasks that may move to where the plan has them, one after the other");
   command->add_flag("--json", options->json,
                     "The same as -o json: the answer, the instance and the plan");
   add_output(command, *reach, false);

@@ -18,7 +18,7 @@ int rank_of(const TaskView& task) {
   const std::string state = task.text("state");
   if (state == "running" || state == "throttled") return 1;
   if (!is_end(state)) return 2;
-  return state == "succeeded" || state == "cancelled" ? 4 : 3;
+  return state == "succeeded" || state == "cancelled" || state == "moved" ? 4 : 3;
 }
 
 std::int64_t ms(TimeNs time) { return time / kMillisecond; }

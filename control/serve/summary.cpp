@@ -112,7 +112,8 @@ TaskCounts count_tasks(const FleetView& view) {
     const std::string state = task.text("state");
     if (is_end(state)) {
       if (state == "succeeded") ++out.met;
-      if (state != "succeeded" && state != "cancelled") ++out.missed;
+      const bool is_nobodys = state == "cancelled" || state == "moved";
+      if (state != "succeeded" && !is_nobodys) ++out.missed;
       continue;
     }
     // A schedule is early or late for nothing; its runs are counted.

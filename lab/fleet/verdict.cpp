@@ -195,8 +195,8 @@ void judge_comebacks(const FleetRecording& recording, FleetVerdict& out) {
 }  // namespace
 
 bool is_end(std::string_view state) {
-  constexpr std::array<std::string_view, 5> kEnds = {"succeeded", "missed", "exhausted", "failed",
-                                                     "cancelled"};
+  constexpr std::array<std::string_view, 6> kEnds = {"succeeded", "missed",    "exhausted",
+                                                     "failed",    "cancelled", "moved"};
   return std::find(kEnds.begin(), kEnds.end(), state) != kEnds.end();
 }
 

@@ -133,6 +133,8 @@ void CurveBoard::carry_out(const core::Effect& command) {
     void operator()(const core::SetFreezerDuty&) {}
     void operator()(const core::SetPowerKnob&) {}
     void operator()(const core::ExportModel&) {}
+    void operator()(const core::SendTitle&) {}
+    void operator()(const core::CopyCheckpoint&) {}
   };
   std::visit(Do{*this}, command.body);
 }

@@ -12,6 +12,7 @@ namespace {
 
 struct Options {
   int schedules = 1000;
+  int boards = 5;
   std::uint64_t seed = 1;
   std::string without;
   bool json = false;
@@ -32,6 +33,7 @@ int run(const Options& o) {
   for (int i = 0; i < o.schedules; ++i) {
     TitleSimConfig config;
     config.seed = o.seed + static_cast<std::uint64_t>(i);
+    config.boards = o.boards;
     config.rules = rules_without(o.without);
     const TitleSimResult r = run_titles(config);
     failed += r.ok() ? 0 : 1;
@@ -82,6 +84,9 @@ void add_titles(cli::Command& app, ExitCode& code) {
       "         laird-lab titles --without telling    (must fail: a rule is left out)");
   cmd->add_option("--schedules", o->schedules, "How many")
       ->check(cli::range(1, 10'000'000))
+      ->show_default();
+  cmd->add_option("--boards", o->boards, "How many boards")
+      ->check(cli::range(2, 64))
       ->show_default();
   cmd->add_option("--seed", o->seed, "Of the first; the others follow")->show_default();
   cmd->add_option("--without", o->without, "Leave out one rule: register, gift, asking or telling")

@@ -252,7 +252,9 @@ class World {
 
   void take(Node& node, const TitleMessage& message, TitleMessages& out) {
     const std::size_t held = node.book.held().size();
-    node.book.take(view_of(node), message, out);
+    // A board may be unable to run a task, or full, for a while.
+    node.book.take(view_of(node), message, out,
+                   [this](const TitleMessage&) { return !chance_.chance(0.1); });
     given_now_ = node.book.held().size() > held ? 1 : 0;
   }
 

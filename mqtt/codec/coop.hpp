@@ -25,6 +25,7 @@ enum class CoopKind : std::uint8_t {
   kModel = 1,       // a part of a co-training task's model
   kKey = 2,         // the sender's key of this start of its agent
   kModelToAll = 3,  // a part of a model, for every board of the task's group
+  kTitle = 4,       // one packet on titles (consensus/titles/desk.hpp)
 };
 
 // Of whatever bytes: the version that a program that speaks it would have written; 0: none is

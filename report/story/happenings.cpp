@@ -35,6 +35,7 @@ struct WishOf {
   Wish operator()(const core::ResumeRequested& e) const { return {"resume", e.task}; }
   Wish operator()(const core::EditRequested& e) const { return {"edit", e.task}; }
   Wish operator()(const core::RemoveRequested& e) const { return {"rm", e.task}; }
+  Wish operator()(const core::MoveRequested& e) const { return {"move to " + e.to, e.task}; }
   Wish operator()(const core::DrainRequested& e) const {
     return {e.drain ? "drain" : "undrain", {}};
   }
@@ -56,6 +57,7 @@ Kind kind_of(core::NoticeKind kind) {
     case core::NoticeKind::kPlan: return Kind::kPower;
     case core::NoticeKind::kRefusedCommand:
     case core::NoticeKind::kDrain:
+    case core::NoticeKind::kMove:
     case core::NoticeKind::kConfig: return Kind::kCommand;
   }
   return Kind::kFault;

@@ -48,7 +48,8 @@ void say_lost(std::span<const BoardStory> boards, std::vector<Sentence>& out) {
   for (const BoardStory& board : boards) {
     for (const TaskStory& task : board.tasks) {
       const bool is_lost = task.over() && task.outcome != core::Outcome::kSucceeded &&
-                           task.outcome != core::Outcome::kCancelled;
+                           task.outcome != core::Outcome::kCancelled &&
+                           task.outcome != core::Outcome::kMoved;
       if (!is_lost || named == kNamedMax) continue;
       ++named;
       add(out, Mark::kNote,
@@ -185,6 +186,7 @@ TaskCounts count_tasks(std::span<const BoardStory> boards) {
         case core::Outcome::kExhausted: ++out.exhausted; break;
         case core::Outcome::kFailed: ++out.failed; break;
         case core::Outcome::kCancelled: ++out.cancelled; break;
+        case core::Outcome::kMoved: --out.all; break;  // counted where it ended
       }
     }
   }

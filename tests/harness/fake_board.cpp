@@ -1,5 +1,9 @@
 #include "tests/harness/fake_board.hpp"
 
+#include <utility>
+
+#include "agent/core/step/titles/title_body.hpp"
+
 #include <algorithm>
 
 #include "base/exact_math.hpp"
@@ -159,6 +163,7 @@ void FakeBoard::carry_out(const core::Effect& command) {
       Process process;
       process.ref = c;
       process.name = task->spec.name;
+      b.place_checkpoint(*task);
       if (!task->spec.run_of.empty() && b.trainers_.count(process.name) == 0) {
         b.trainers_[process.name] = b.trainers_[task->spec.run_of];
       }
@@ -233,6 +238,17 @@ void FakeBoard::carry_out(const core::Effect& command) {
     void operator()(const core::TaskChanged&) {}
     void operator()(const core::ExitNow&) { b.exited = true; }
     void operator()(const core::SendToPeer& c) { b.sent.push_back(c); }
+    void operator()(const core::SendTitle& c) { b.sent_titles.push_back(c); }
+    void operator()(const core::CopyCheckpoint& c) {
+      const core::Task* task = b.state.find_live(c.key);
+      LAIRD_REQUIRE(task != nullptr, "a checkpoint is copied of a live task");
+      const std::string& name = task->spec.name;
+      core::CheckpointRead read{c, {}, b.trainers_[name].large_checkpoint};
+      if (!read.too_large && b.checkpoints_[name] > 0) {
+        read.files.push_back({"checkpoint", std::to_string(b.checkpoints_[name])});
+      }
+      b.later(kMillisecond, [this_board = &b, read] { this_board->apply(read); });
+    }
     void operator()(const core::Notice& c) { b.notices.push_back(c); }
     void operator()(const core::LimitTrainer&) {}
     void operator()(const core::SetFreezerDuty&) {}
@@ -240,6 +256,17 @@ void FakeBoard::carry_out(const core::Effect& command) {
     void operator()(const core::ExportModel&) {}
   };
   std::visit(Do{*this}, command.body);
+}
+
+// What came with a task from another board goes where its trainer looks for it.
+void FakeBoard::place_checkpoint(const core::Task& task) {
+  if (!task.moving.came || task.restore_ns != 0) return;
+  const auto& titles = std::as_const(state.fleet.titles);
+  const consensus::HeldTitle* title = titles->titles().holds(task.moving.title);
+  if (title == nullptr) return;
+  const Result<core::TitleBody> body = core::decode_title_body(title->body);
+  if (!body) return;
+  if (!body->files.empty()) checkpoints_[task.spec.name] = std::stoull(body->files[0].bytes);
 }
 
 void submit_several(FakeBoard& board, int tasks) {

@@ -25,6 +25,7 @@ struct FakeTrainer {
   bool hang_on_run = false;
   bool ignore_pause = false;
   bool ignore_stop = false;
+  bool large_checkpoint = false;  // too large to travel with its task
 };
 
 // The state as a journal would bring it back: nothing is kept of what was worked out before.
@@ -41,6 +42,8 @@ class FakeBoard {
   // Time passes while the agent is dead.
   void skip(DurationNs duration) { now_ += duration; }
   void submit(core::TaskSpec spec, FakeTrainer trainer = {});
+  // How a task of that name would train here, should it come.
+  void know(const std::string& name, FakeTrainer trainer) { trainers_[name] = trainer; }
   // All processes die; the state goes through its encoding, as through a journal.
   void restart();
 
@@ -63,6 +66,7 @@ class FakeBoard {
     tell(core::ClockStepped{now_ + off, zone});
   }
   std::vector<core::SendToPeer> sent;
+  std::vector<core::SendTitle> sent_titles;
   std::vector<core::Notice> notices;
   std::vector<core::Answer> answers;
   bool exited = false;
@@ -98,6 +102,7 @@ class FakeBoard {
   void stop_running(Process& process);
   [[nodiscard]] double loss_of(const FakeTrainer& trainer, std::uint64_t samples) const;
   void write_checkpoint(Process& process);
+  void place_checkpoint(const core::Task& task);
 
   TimeNs now_ = 1'000'000 * kSecond;
   std::uint64_t order_ = 0;

@@ -52,6 +52,9 @@ struct EventName {
   std::string_view operator()(const RemoveRequested&) const { return "remove-requested"; }
   std::string_view operator()(const TrainerPromoted&) const { return "trainer-promoted"; }
   std::string_view operator()(const GroupNoted&) const { return "group-noted"; }
+  std::string_view operator()(const MoveRequested&) const { return "move-requested"; }
+  std::string_view operator()(const TitlesHeard&) const { return "titles-heard"; }
+  std::string_view operator()(const CheckpointRead&) const { return "checkpoint-read"; }
   std::string_view operator()(const PowerSampled&) const { return "power-sampled"; }
   std::string_view operator()(const ShutdownRequested&) const { return "shutdown-requested"; }
   std::string_view operator()(const DrainRequested&) const { return "drain-requested"; }
@@ -103,6 +106,16 @@ struct EventWords {
     line.add("every", every);
   }
   void operator()(const RemoveRequested& e) { line.add("request", e.request).add("task", e.task); }
+  void operator()(const MoveRequested& e) {
+    line.add("request", e.request).add("task", e.task).add("to", e.to);
+  }
+  void operator()(const TitlesHeard& e) {
+    line.add("messages", e.messages.size());
+    for (const PeerMessage& m : e.messages) line.add("from", m.from);
+  }
+  void operator()(const CheckpointRead& e) {
+    line.process(e).add("files", e.files.size()).add("too_large", e.too_large ? "yes" : "no");
+  }
   void operator()(const GroupNoted& e) { line.process(e).add("note", e.note); }
   void operator()(const TrainerPromoted& e) {
     line.process(e).add("choice", e.promotion.choice).add("agreement", e.promotion.agreement);
@@ -158,6 +171,8 @@ struct CommandName {
   std::string_view operator()(const TaskChanged&) const { return "task-changed"; }
   std::string_view operator()(const ExitNow&) const { return "exit-now"; }
   std::string_view operator()(const SendToPeer&) const { return "send-to-peer"; }
+  std::string_view operator()(const SendTitle&) const { return "send-title"; }
+  std::string_view operator()(const CopyCheckpoint&) const { return "copy-checkpoint"; }
   std::string_view operator()(const Notice&) const { return "notice"; }
   std::string_view operator()(const LimitTrainer&) const { return "limit-trainer"; }
   std::string_view operator()(const SetFreezerDuty&) const { return "set-freezer-duty"; }
@@ -184,6 +199,8 @@ struct CommandWords {
   }
   void operator()(const ExitNow&) {}
   void operator()(const SendToPeer& c) { line.add("to", c.to).add("bytes", c.bytes.size()); }
+  void operator()(const SendTitle& c) { line.add("to", c.to).add("bytes", c.bytes.size()); }
+  void operator()(const CopyCheckpoint& c) { line.process(c); }
   void operator()(const Notice& c) { line.add("kind", name(c.kind)).add("text", c.text); }
   void operator()(const LimitTrainer& c) { line.process(c).add("cpu_milli", c.cpu_milli); }
   void operator()(const SetFreezerDuty& c) { line.add("run_permille", c.run_permille); }
@@ -204,6 +221,7 @@ std::string_view name(NoticeKind kind) {
     case NoticeKind::kConfig: return "config";
     case NoticeKind::kWire: return "wire";
     case NoticeKind::kSchedule: return "schedule";
+    case NoticeKind::kMove: return "move";
   }
   return "?";
 }

@@ -31,7 +31,7 @@ void Answer::archive(Archive& ar) {
 void TaskChanged::archive(Archive& ar) {
   ar(key);
   ar.bounded(state, TaskState::kEnded);
-  ar.bounded(outcome, Outcome::kCancelled);
+  ar.bounded(outcome, Outcome::kMoved);
 }
 
 void SendToPeer::archive(Archive& ar) {
@@ -39,8 +39,13 @@ void SendToPeer::archive(Archive& ar) {
   ar.text(bytes, kPeerMessageBytesMax);
 }
 
+void SendTitle::archive(Archive& ar) {
+  ar.text(to, kNameBytesMax);
+  ar.text(bytes, kTitlePacketBytesMax);
+}
+
 void Notice::archive(Archive& ar) {
-  ar.bounded(kind, NoticeKind::kSchedule);
+  ar.bounded(kind, NoticeKind::kMove);
   ar.text(text, kReasonBytesMax);
 }
 

@@ -80,7 +80,8 @@ enum class NoticeKind : std::uint8_t {
   kDrain,
   kConfig,
   kWire,     // a peer speaks another version of the wire form
-  kSchedule  // a recurring task missed a window
+  kSchedule,  // a recurring task missed a window
+  kMove       // a task went to another board, came from one, or did not
 };
 struct Notice {  // something people should hear of
   NoticeKind kind = NoticeKind::kPlan;
@@ -91,10 +92,18 @@ struct Notice {  // something people should hear of
 // Write the model as files into its folder, before it is told to go.
 struct ExportModel : ProcessRef {};
 
+struct SendTitle {  // one packet on titles (consensus/titles/desk.hpp)
+  std::string to;
+  std::string bytes;
+  void archive(Archive& ar);
+};
+// Read the task's checkpoint, so that it can travel; answered by CheckpointRead.
+struct CopyCheckpoint : ProcessRef {};
+
 using EffectBody =
     std::variant<StartTrainer, RunTrainer, PreemptTrainer, CheckpointTrainer, StopTrainer,
                  KillTrainer, WakeAt, Answer, TaskChanged, ExitNow, LimitTrainer, SetFreezerDuty,
-                 SetPowerKnob, SendToPeer, Notice, ExportModel>;
+                 SetPowerKnob, SendToPeer, Notice, ExportModel, SendTitle, CopyCheckpoint>;
 
 struct Effect {
   EffectBody body;

@@ -119,6 +119,25 @@ void GroupNoted::archive(Archive& ar) {
   ar.text(note, kReasonBytesMax);
 }
 
+void MoveRequested::archive(Archive& ar) {
+  ar(request);
+  ar.text(task, kNameBytesMax);
+  ar.text(to, kNameBytesMax);
+}
+
+void TitlesHeard::archive(Archive& ar) { ar.sequence(messages, kPeerMessagesMax); }
+
+void CopiedFile::archive(Archive& ar) {
+  ar.text(name, kFileNameBytesMax);
+  ar.text(bytes, kCheckpointCopyBytesMax);
+}
+
+void CheckpointRead::archive(Archive& ar) {
+  ProcessRef::archive(ar);
+  ar.sequence(files, kCheckpointFilesMax);
+  ar(too_large);
+}
+
 void DrainRequested::archive(Archive& ar) {
   ar(request);
   ar(drain);
@@ -226,6 +245,7 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<OperatorCommand>(body) ||
          std::holds_alternative<EditRequested>(body) ||
          std::holds_alternative<RemoveRequested>(body) ||
+         std::holds_alternative<MoveRequested>(body) ||
          std::holds_alternative<CapRequested>(body);
 }
 

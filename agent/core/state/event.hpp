@@ -193,9 +193,17 @@ struct RemoveRequested {
   std::string task;
   void archive(Archive& ar);
 };
+// A task that may move is to go to that board.
+struct MoveRequested {
+  std::uint64_t request = 0;
+  std::string task;
+  std::string to;
+  void archive(Archive& ar);
+};
 using OperatorRequest =
     std::variant<Submitted, CancelRequested, PauseRequested, ResumeRequested, DrainRequested,
-                 BudgetChanged, CapRequested, ConfigRequested, EditRequested, RemoveRequested>;
+                 BudgetChanged, CapRequested, ConfigRequested, EditRequested, RemoveRequested,
+                 MoveRequested>;
 struct OperatorCommand {
   std::uint64_t request = 0;
   std::string by;  // the operator
@@ -245,13 +253,33 @@ struct GroupNoted : ProcessRef {
   void archive(Archive& ar);
 };
 
+// What peers said about titles since the last tick.
+struct TitlesHeard {
+  std::vector<PeerMessage> messages;
+  void archive(Archive& ar);
+};
+
+// What a CopyCheckpoint found in the task's folder: files, none if it is too large to travel or
+// there is none.
+struct CopiedFile {
+  std::string name;
+  std::string bytes;
+  void archive(Archive& ar);
+};
+struct CheckpointRead : ProcessRef {
+  std::vector<CopiedFile> files;
+  bool too_large = false;
+  void archive(Archive& ar);
+};
+
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, PauseRequested,
                  ResumeRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed, TrainerDone,
                  TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested, CapRequested,
                  PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, BudgetChanged,
                  OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded,
-                 TrainerPromoted, EditRequested, RemoveRequested, GroupNoted>;
+                 TrainerPromoted, EditRequested, RemoveRequested, GroupNoted, MoveRequested, TitlesHeard,
+                 CheckpointRead>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

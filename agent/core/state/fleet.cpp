@@ -248,6 +248,16 @@ void Fleet::archive(Archive& ar, const FleetConfig& config, std::string_view sel
   ar(incarnation_left);
   if (!ar.since(4)) return;
   ar(forgotten_until_wall);
+  if (!ar.since(7)) return;
+  bool has_titles = titles != nullptr;
+  ar(has_titles);
+  if (ar.failed()) return;
+  if (ar.reading()) {
+    titles.reset();
+    if (has_titles) titles = std::make_unique<consensus::TitleDesk>();
+  }
+  if (titles) ar(titles);
+  ar(title_messages_refused);
 }
 
 }  // namespace laird::core

@@ -20,6 +20,7 @@
 #include "base/part.hpp"
 #include "base/time.hpp"
 #include "consensus/ledger/ledger.hpp"
+#include "consensus/titles/desk.hpp"
 
 namespace laird::core {
 
@@ -107,6 +108,10 @@ struct Fleet {
   FleetCounters counters;
   // What is enforced now: the floor plus the share; kUnlimited where there is no budget.
   Amounts enforced{kUnlimited, kUnlimited, kUnlimited};
+  // Of tasks that may move; kept while the board is in no fleet, since what it gave away stays
+  // given.
+  PartPtr<consensus::TitleDesk> titles;
+  std::uint64_t title_messages_refused = 0;
 
   Fleet() = default;
   Fleet(Fleet&&) = default;

@@ -46,6 +46,15 @@ inline constexpr DurationNs kYieldMax = kSecond;  // of a trainer that waits for
 inline constexpr DurationNs kProvenAfter = 30 * kSecond;
 inline constexpr std::uint32_t kAgentDeathsTrial = 2;
 inline constexpr std::uint32_t kAgentDeathsMax = 3;
+// Tasks that may move. What travels with one must fit one message to a peer.
+inline constexpr std::size_t kTitlePacketBytesMax = 60 * 1024;
+inline constexpr std::size_t kTitleBodyBytesMax = 59 * 1024;
+inline constexpr std::size_t kCheckpointCopyBytesMax = 32 * 1024;
+inline constexpr std::size_t kCheckpointFilesMax = 8;
+inline constexpr std::size_t kFileNameBytesMax = 64;
+inline constexpr std::size_t kTitleBytesKept = 8 * 1024 * 1024;  // of all titles and copies
+inline constexpr int kCheckpointsPerCopy = 2;  // of one task: that many of its usual pauses between
+inline constexpr int kMoveTicksMax = 60;  // a move that has not begun by then is called off
 inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
 inline constexpr DurationNs kSliceMax = kHour;
 
@@ -59,6 +68,9 @@ static_assert(kPromoteLimitsBytesMax + 64 <= kParamsBytesMax);
 static_assert(kCommandsKept < kCommandsSeenMax);
 static_assert(kAgentDeathsTrial < kAgentDeathsMax);
 static_assert(kSliceMin < kSliceMax);
+static_assert(kTitleBodyBytesMax + 256 <= kTitlePacketBytesMax);
+static_assert(kTitlePacketBytesMax <= kPeerMessageBytesMax);
+static_assert(kCheckpointCopyBytesMax + kParamsBytesMax + 8 * 1024 <= kTitleBodyBytesMax);
 static_assert(kTimeMax + kDeadlineMax <= INT64_MAX - kTimeMax);
 static_assert(kMemoryBytesMax <= INT64_MAX / static_cast<std::int64_t>(kTasksLiveMax + 1));
 

@@ -192,6 +192,7 @@ bool fits_limits(const Task& t) {
                      is_instant(t.heard_at) && is_instant(t.ready_at) && is_instant(t.grant_at) &&
                      is_instant(t.checkpoint_at) && is_due(t.slice_ends_at) && is_due(t.retry_at) &&
                      t.deadline_at >= -kTimeMax && t.busy_ns >= 0 && t.busy_ns <= kTimeMax &&
+                     is_instant(t.moving.copied_at) && is_due(t.moving.until) &&
                      t.busy_heard_ns >= 0 && t.busy_heard_ns <= kTimeMax;
   const bool spec = t.spec.deadline_wall <= kTimeMax + kDeadlineMax &&
                     t.spec.deadline_after <= kDeadlineMax && t.spec.memory_bytes >= 0 &&

@@ -132,8 +132,29 @@ std::string_view name(Outcome outcome) {
     case Outcome::kExhausted: return "exhausted";
     case Outcome::kFailed: return "failed";
     case Outcome::kCancelled: return "cancelled";
+    case Outcome::kMoved: return "moved";
   }
   return "unknown";
+}
+
+std::string_view name(MoveStage stage) {
+  switch (stage) {
+    case MoveStage::kNone: return "none";
+    case MoveStage::kStopping: return "stopping";
+    case MoveStage::kReading: return "reading";
+    case MoveStage::kWaiting: return "waiting";
+    case MoveStage::kGiving: return "giving";
+  }
+  return "unknown";
+}
+
+void Moving::archive(Archive& ar) {
+  ar(title);
+  ar(moves);
+  ar.bounded(stage, MoveStage::kGiving);
+  ar.text(to, kNameBytesMax);
+  ar(until, copied_at);
+  ar(came);
 }
 
 bool has_process(TaskState state) {
@@ -177,6 +198,7 @@ void TaskSpec::archive(Archive& ar) {
     ar(every);
     ar.text(run_of, kNameBytesMax);
   }
+  if (ar.since(7)) ar(movable);
 }
 
 bool TaskSpec::same_as(const TaskSpec& other) const {
@@ -193,7 +215,7 @@ void Task::archive(Archive& ar) {
   ar(key);
   ar(spec);
   ar.bounded(state, TaskState::kEnded);
-  ar.bounded(outcome, Outcome::kCancelled);
+  ar.bounded(outcome, Outcome::kMoved);
   ar.text(reason, kReasonBytesMax);
   ar(accepted_at, deadline_at, ended_at, state_since, attempt, crashes, retry_at);
   ar(heard_at, ready_at, restore_ns, checkpoint_ns);
@@ -217,6 +239,7 @@ void Task::archive(Archive& ar) {
     busy_heard_ns = busy_ns;
   }
   if (ar.since(6)) ar(warm_from);
+  if (ar.since(7)) ar(moving);
 }
 
 TimeNs deadline_of(const TaskSpec& spec, TimeNs accepted_at, DurationNs wall_minus_agent) {

@@ -12,6 +12,7 @@
 #include "base/archive.hpp"
 #include "base/enum_array.hpp"
 #include "base/time.hpp"
+#include "consensus/titles/titles.hpp"
 #include "estimators/model/forecaster.hpp"
 
 namespace laird::core {
@@ -77,6 +78,7 @@ struct TaskSpec {
       promotes;  // of a promotion: the task whose model it promotes, in whose folder it works
   EverySpec every;
   std::string run_of;  // of a run of a recurring task, and of its promotion: that task
+  bool movable = false;  // the fleet may run it on another board
 
   [[nodiscard]] double weight() const { return static_cast<double>(weight_milli) / 1000.0; }
   void archive(Archive& ar);
@@ -132,8 +134,9 @@ enum class Outcome : std::uint8_t {
   kExhausted,  // the trainer did all its planned work without reaching the target
   kFailed,     // its trainer failed too often
   kCancelled,
+  kMoved,  // another board has it; this one has no say in it any more
 };
-using OutcomeCounts = EnumArray<Outcome, std::uint64_t, 6>;
+using OutcomeCounts = EnumArray<Outcome, std::uint64_t, 7>;
 
 [[nodiscard]] std::string_view name(TaskState state);
 [[nodiscard]] std::string_view name(Trigger trigger);
@@ -148,6 +151,29 @@ using OutcomeCounts = EnumArray<Outcome, std::uint64_t, 6>;
 
 // How the note of a co-training task begins once its group has a model.
 inline constexpr std::string_view kGroupNote = "made by ";
+
+// How far an operator's wish that a task should move has come.
+enum class MoveStage : std::uint8_t {
+  kNone,
+  kStopping,  // its trainer writes a checkpoint and leaves
+  kReading,   // the checkpoint is read, to travel with it
+  kWaiting,   // its backup, or the board that it goes to, is not known well enough yet
+  kGiving,    // it is under way
+};
+[[nodiscard]] std::string_view name(MoveStage stage);
+
+// Of a task that may move (docs/placement.md, "Titles").
+struct Moving {
+  consensus::TitleId title;  // none before the board has issued one
+  std::uint32_t moves = 0;   // how often it came to another board
+  MoveStage stage = MoveStage::kNone;
+  std::string to;            // the board that it is to go to
+  TimeNs until = 0;          // when the move is called off
+  TimeNs copied_at = 0;      // when its checkpoint was last asked for, to be copied
+  bool came = false;         // another board had it before this one
+  [[nodiscard]] bool titled() const { return title.issuer.valid(); }
+  void archive(Archive& ar);
+};
 
 struct Task {
   TaskKey key = 0;
@@ -208,6 +234,7 @@ struct Task {
   bool removed = false;   // put away by an operator: nobody is shown it, and its name is free
   TaskKey recalled = 0;   // the earlier run that its forecast began from; 0: none
   TaskKey warm_from = 0;  // the earlier run whose model it begins with; 0: none
+  Moving moving;
 
   // Its trainer finds nothing in its folder: the task is new, and what is there is another's.
   [[nodiscard]] bool begins_afresh() const { return fresh && restore_ns == 0; }

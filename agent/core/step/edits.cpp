@@ -14,8 +14,8 @@ std::uint64_t Stepper::digest_of_spec(TaskSpec spec) {
   // A digest stays in the state: what was submitted to an agent of format 5 is known by what that
   // agent hashed, so a spec that asks for nothing newer is hashed as it did.
   constexpr std::int64_t kFirstFormat = 5;
-  const bool is_newer = spec.every.wanted() || !spec.run_of.empty();
-  Archive ar = is_newer ? Archive::hasher() : Archive::hasher(kFirstFormat);
+  const bool recurs = spec.every.wanted() || !spec.run_of.empty();
+  Archive ar = Archive::hasher(spec.movable ? 7 : recurs ? 6 : kFirstFormat);
   ar(spec);
   return ar.digest();
 }
@@ -75,6 +75,7 @@ void Stepper::on(const EditRequested& e) {
   if (task->submitted_digest == 0) task->submitted_digest = digest_of_spec(task->spec);
   task->spec = std::move(edited);
   task->deadline_at = deadline;
+  if (title_of(*task) != nullptr) renew_title(*task, body_of(*task));
   answer(e.request, task->key, "edited");
 }
 

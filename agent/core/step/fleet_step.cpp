@@ -183,6 +183,9 @@ void Stepper::on(const DrainRequested& e) {
 void Stepper::leave_fleet() {
   Fleet& fleet = s_.fleet;
   if (!s_.draining || !s_.live.empty()) return;
+  // A task that is over is over once its backup knows.
+  const auto& titles = std::as_const(fleet.titles);
+  if (titles && !titles->titles().held().empty()) return;
   if (!fleet.ledger->leaving() && fleet.ledger->entered()) fleet.ledger->leave();
   if (!fleet.ledger->left()) return;
   fleet.incarnation_left = fleet.ledger->account().incarnation;
@@ -310,6 +313,7 @@ void Stepper::fleet_tick() {
     consensus::Out out;
     fleet.ledger->on_tick(s_.now, out);
     send(out);
+    titles_tick();
     leave_fleet();
     if (fleet.ledger) set_fleet_tick();
   }

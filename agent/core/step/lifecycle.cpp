@@ -21,6 +21,7 @@ void Stepper::move(Task& task, Trigger trigger) {
 void Stepper::decide(Task& task, Outcome outcome, std::string reason) {
   LAIRD_REQUIRE(task.outcome == Outcome::kNone, "an outcome is decided once");
   task.outcome = outcome;
+  if (outcome != Outcome::kMoved) end_title(task);
   // What is told of a group's model is who made it, and without whom.
   if (task.reason.starts_with(kGroupNote)) reason += "; " + task.reason;
   task.reason = clipped(std::move(reason));

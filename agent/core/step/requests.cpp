@@ -210,6 +210,15 @@ void Stepper::on(const CancelRequested& e) {
     }
     return;
   }
+  if (!is_ours(*task)) {
+    const consensus::HeldTitle* title = title_of(*task);
+    if (title == nullptr || title->state != consensus::TitleState::kStranded) {
+      refuse(e.request, Code::kUnavailable,
+             "it may be on another board by now; ask again when this one knows");
+      return;
+    }
+    static_cast<void>(desk().titles().give_up(task->moving.title));
+  }
   decide(*task, Outcome::kCancelled,
          by_.empty() ? "cancelled by an operator" : "cancelled by " + std::string(by_));
   answer(e.request, task->key, "cancelled");

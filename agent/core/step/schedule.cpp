@@ -72,7 +72,7 @@ bool Stepper::decide_lane(std::uint32_t index, bool residents_only) {
   s_.candidates_.clear();
   std::uint32_t not_ready = 0;
   for (const Task& task : s_.live) {
-    if (task.spec.lane != lane.config.kind) continue;
+    if (task.spec.lane != lane.config.kind || !may_work(task)) continue;
     if (task.state == TaskState::kQueued || task.state == TaskState::kStarting ||
         task.state == TaskState::kBackoff) {
       ++not_ready;
@@ -184,7 +184,7 @@ void Stepper::start_what_fits() {
                                 [](const Task& t) { return t.state == TaskState::kStarting; });
   const auto try_start = [&](Task& task) {
     if (task.state != TaskState::kQueued || task.spec.memory_bytes > free) return;
-    if (!folder_is_free(task)) return;
+    if (!may_work(task) || !folder_is_free(task)) return;
     if (starting >= kStartingMax) return;
     free -= task.spec.memory_bytes;
     ++starting;
@@ -194,7 +194,7 @@ void Stepper::start_what_fits() {
   while (!s_.wanted.empty()) {
     const TaskKey key = s_.wanted.front();
     Task* task = s_.find_live(key);
-    if (task == nullptr || task->state != TaskState::kQueued) {
+    if (task == nullptr || task->state != TaskState::kQueued || !may_work(*task)) {
       std::erase(s_.wanted, key);
       continue;
     }

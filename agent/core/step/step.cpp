@@ -1,5 +1,7 @@
 #include "agent/core/step/step.hpp"
 
+#include <utility>
+
 #include "agent/core/step/stepper.hpp"
 #include "agent/core/step/time_sheet.hpp"
 #include "agent/placement/earlier_run.hpp"
@@ -106,10 +108,12 @@ void Stepper::apply(const Event& event) {
   s_.now = event.at;
   std::visit([this](const auto& body) { on(body); }, event.body);
   fleet_tick();
+  advance_moves();
   expire_all();
   sweep_ended();
   follow_calendar();
   govern();
+  watch_titles();
   schedule();
   note_held_back();
   if (lanes_changed_) meter_running();
@@ -146,6 +150,33 @@ Status admissible(const State& state, const Event& event) {
   return check_config(booted->config);
 }
 
+namespace {
+
+// Where a task that may move stands between the boards; empty for one that simply is here.
+[[nodiscard]] std::string title_text(const State& state, const Task& task) {
+  const Moving& moving = task.moving;
+  if (moving.stage != MoveStage::kNone) {
+    return "; on its way to " + moving.to + " (" + std::string(name(moving.stage)) + ")";
+  }
+  const auto& titles = std::as_const(state.fleet.titles);
+  if (!moving.titled() || !titles) return "";
+  const consensus::HeldTitle* title = titles->titles().holds(moving.title);
+  if (title == nullptr) return "";
+  const std::string* backup = name_of(state.fleet.budget, title->backup.node);
+  const std::string who = backup == nullptr ? "its backup" : "its backup " + *backup;
+  if (title->state == consensus::TitleState::kUnconfirmed) {
+    return "; waits for " + who + " to say that it did not take the task over";
+  }
+  if (title->state == consensus::TitleState::kStranded) {
+    return "; " + who + " cannot say whose it is: look on every board whether it runs, then cancel "
+           "it here, or remove it there";
+  }
+  if (is_on_floor(state, state.now)) return "; waits until the board is part of its fleet again";
+  return "";
+}
+
+}  // namespace
+
 std::string explain(const State& state, const Recurring& r) {
   std::string out = std::string(name(r.state)) + ": every " + text_of(r.spec.every.window);
   if (!r.reason.empty()) out += " (" + r.reason + ")";
@@ -174,6 +205,7 @@ Result<std::string> explain(const State& state, std::string_view task) {
   }
   std::string out(throttled_now(state, *found) ? "throttled" : name(found->state));
   if (!found->reason.empty()) out += " (" + found->reason + ")";
+  out += title_text(state, *found);
   if (state.policy != nullptr) out += "; " + state.policy->explain(*found);
   out += "; " + placement::describe(placement::need_of(*found, found->rate, state.now));
   const auto earlier = placement::earlier_run_of(*found, state.find_any(found->recalled));

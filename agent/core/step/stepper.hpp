@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/core/step/step.hpp"
+#include "agent/core/step/titles/title_body.hpp"
 
 namespace laird::core {
 
@@ -63,6 +64,11 @@ class Stepper {
   void on(const ConfigRequested& e);
   void on(const ConfigNoted& e);
   void on(const Displaced& e);
+
+  // Tasks that may move (titles/title_step.cpp, titles/move_step.cpp).
+  void on(const MoveRequested& e);
+  void on(const TitlesHeard& e);
+  void on(const CheckpointRead& e);
 
   // The board and its clock (step.cpp).
   void on(const Booted& e);
@@ -143,6 +149,30 @@ class Stepper {
   void send(const consensus::Out& out);
   [[nodiscard]] TimeNs wall_now() const { return s_.now + s_.wall_minus_agent; }
 
+  // Tasks that may move (titles/title_step.cpp).
+  [[nodiscard]] consensus::Sight sight(DurationNs ahead) const;
+  [[nodiscard]] consensus::TitleDesk& desk();
+  [[nodiscard]] const consensus::HeldTitle* title_of(const Task& task) const;
+  [[nodiscard]] bool may_work(const Task& task) const;
+  // Its title is here, not on its way and not another's.
+  [[nodiscard]] bool is_ours(const Task& task) const;
+  [[nodiscard]] bool would_take(const consensus::TitleMessage& message) const;
+  [[nodiscard]] TitleBody body_of(const Task& task) const;
+  void titles_tick();
+  void issue_titles(const consensus::Sight& now);
+  void match_titles(bool reclaimed);
+  void adopt(const consensus::HeldTitle& title, bool reclaimed);
+  void watch_titles();
+  void end_title(const Task& task);
+  void renew_title(const Task& task, TitleBody body);
+  void send(const consensus::TitlePackets& packets);
+  void tell_move(const std::string& text);
+  // Moves (titles/move_step.cpp).
+  void advance_moves();
+  void advance_move(Task& task);
+  void call_off(Task& task, const std::string& why);
+  void copy_checkpoint(Task& task);
+
   // The cap and what holds it (power.cpp).
   void boot_power(const PowerConfig& before);
   void govern();
@@ -172,6 +202,7 @@ class Stepper {
   State& s_;
   Effects& out_;
   bool lanes_changed_ = false;
+  bool may_run_titles_ = false;  // the board is unfenced, with the margin of its shares
   std::string_view by_;  // the operator whose signed command is being done; empty: nobody's
 };
 

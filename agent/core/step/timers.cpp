@@ -52,7 +52,7 @@ TimeNs Stepper::gone_by(const Task& task) const {
 // The next instant at which `expire` would do something to this task.
 TimeNs Stepper::due_at(const Task& task) const {
   const TrainerTiming& timing = s_.config.timing;
-  TimeNs due = task.outcome == Outcome::kNone ? task.deadline_at : kNever;
+  TimeNs due = task.outcome == Outcome::kNone && is_ours(task) ? task.deadline_at : kNever;
   switch (task.state) {
     case TaskState::kStarting: due = std::min(due, task.state_since + timing.start_timeout); break;
     case TaskState::kRunning: due = std::min(due, hang_at(task)); break;
@@ -80,7 +80,8 @@ TimeNs Stepper::due_at(const Task& task) const {
 void Stepper::expire(Task& task) {
   const TrainerTiming& timing = s_.config.timing;
   if (is_unproven(task) && s_.now >= task.ready_at + kProvenAfter) task.agent_deaths = 0;
-  if (task.outcome == Outcome::kNone && s_.now >= task.deadline_at) {
+  // Of a task that may be another board's by now that board says whether it made it.
+  if (task.outcome == Outcome::kNone && s_.now >= task.deadline_at && is_ours(task)) {
     decide(
         task, Outcome::kMissed,
         task.loss_known ? "the deadline came first" : "the deadline came before any loss report");

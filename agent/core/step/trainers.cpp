@@ -133,6 +133,12 @@ void Stepper::on(const TrainerCheckpointed& e) {
   task->checkpoint_at = s_.now;
   task->checkpoint_asked = false;
   task->time_sheet.saved();
+  const Moving& moving = task->moving;
+  const DurationNs pause = kCheckpointsPerCopy * s_.config.timing.checkpoint_every;
+  const bool may_copy = moving.copied_at == 0 || s_.now - moving.copied_at >= pause;
+  if (moving.stage == MoveStage::kNone && may_copy && is_ours(*task) && moving.titled()) {
+    copy_checkpoint(*task);
+  }
   if (!is_leaving(task->state)) task->heard_at = s_.now;
   if (task->state == TaskState::kPreempting) {
     average_in(task->checkpoint_ns, s_.now - task->state_since);

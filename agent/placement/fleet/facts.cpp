@@ -172,6 +172,8 @@ std::optional<TaskFact> task_fact(const std::string& board, const Value& task) {
     const Value* v = task.find(key, Kind::kString);
     return v != nullptr && !v->as_string().empty();
   };
+  const Value* movable = task.find("movable", Kind::kBool);
+  out.movable = movable != nullptr && movable->as_bool();
   out.bound = task.find("fleet", Kind::kObject) != nullptr || says("promotes") || says("run_of");
   const auto stage = stage_of(text(task, "state"), out.samples > 0.0);
   if (!stage || out.name.empty()) return std::nullopt;

@@ -96,6 +96,7 @@ struct TaskFact {
   double weight = 1.0;
   // Belongs to its board for another reason: co-training, promotion, a run of what recurs there.
   bool bound = false;
+  bool movable = false;  // the fleet may move it
 };
 
 struct FleetFacts {

@@ -67,6 +67,12 @@ inline constexpr config::Field kTaskFields[] = {
      .type = config::Type::kBool,
      .why = "Whether placement may split it over boards.",
      .fallback = "false"},
+    {.name = "movable",
+     .type = config::Type::kBool,
+     .why = "Whether the fleet may run it on another board: when it is moved, or when its board is "
+            "gone for good ([titles](placement.md#titles)). `lairctl submit --any` says so by "
+            "itself.",
+     .fallback = "false"},
     {.name = "weight",
      .type = config::Type::kNumber,
      .why = "What its success is worth beside that of other tasks: where there is not enough time "

@@ -66,6 +66,10 @@ Result<std::vector<Variant>> read_tasks(const SubmitOptions& options) {
   LAIRD_TRY(task);
   if (!options.deadline.empty()) task->set("deadline", options.deadline);
   if (options.together && task->is(Kind::kObject)) task->set("fleet", true);
+  // A task that the fleet is to place is the fleet's to move, unless its author says otherwise.
+  const bool stays = task->find("movable") != nullptr || task->find("every") != nullptr ||
+                     task->find("fleet") != nullptr;
+  if (options.any && task->is(Kind::kObject) && !stays) task->set("movable", true);
   for (const std::string& one : options.set) LAIRD_TRY(set_by_path(*task, one));
   Result<std::vector<Variant>> tasks = swept(*task, options.sweep);
   LAIRD_TRY(tasks);

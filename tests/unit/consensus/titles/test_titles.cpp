@@ -259,12 +259,96 @@ TEST(a_task_that_is_over_is_forgotten_by_holder_and_backup) {
   for (NodeId n = 1; n <= 4; ++n) TEST_ASSERT_FALSE(f.books[n].knows_of(id));
 }
 
+TEST(a_title_may_go_to_its_backup_and_its_giver_becomes_the_backup) {
+  Fleet f;
+  const TitleId id = f.issued(1);
+  const NodeId backup = f.backup_of(1);
+  TEST_ASSERT_TRUE(f.books[1].give(f.view(1), id, f.self(backup)).has_value());
+  TEST_ASSERT_EQUAL_STRING("", f.runners(id).c_str());
+  f.settle();
+  TEST_ASSERT_EQUAL_STRING(std::to_string(backup).c_str(), f.runners(id).c_str());
+  TEST_ASSERT_EQUAL(1, f.backup_of(backup));
+  TEST_ASSERT_TRUE(f.books[1].backs(id));
+  // And it is a backup like any other.
+  f.dead.insert(f.self(backup));
+  f.settle();
+  TEST_ASSERT_EQUAL_STRING("1", f.runners(id).c_str());
+}
+
+TEST(a_gift_to_a_backup_that_dies_before_it_hears_of_it_comes_back) {
+  Fleet f;
+  const TitleId id = f.issued(1);
+  const NodeId backup = f.backup_of(1);
+  f.cut = {backup};
+  TEST_ASSERT_TRUE(f.books[1].give(f.view(1), id, f.self(backup)).has_value());
+  f.settle();
+  TEST_ASSERT_EQUAL_STRING("", f.runners(id).c_str());
+  f.reborn(backup, true);
+  f.settle();
+  TEST_ASSERT_EQUAL_STRING("1", f.runners(id).c_str());
+  f.cut.clear();
+  f.settle();
+  TEST_ASSERT_EQUAL_STRING("1", f.runners(id).c_str());
+}
+
+TEST(a_backup_that_has_the_gift_and_dies_lets_go_when_its_giver_took_it_back) {
+  Fleet f;
+  const TitleId id = f.issued(1);
+  const NodeId backup = f.backup_of(1);
+  TEST_ASSERT_TRUE(f.books[1].give(f.view(1), id, f.self(backup)).has_value());
+  f.tick(1);
+  // It takes the gift, and its acknowledgement is lost.
+  f.books[backup].take(f.view(backup), f.mail[0], f.mail);
+  f.mail.clear();
+  TEST_ASSERT_EQUAL_STRING(std::to_string(backup).c_str(), f.runners(id).c_str());
+  f.cut = {backup};
+  f.dead.insert(f.self(backup));
+  f.settle();
+  TEST_ASSERT_EQUAL_STRING("1", f.runners(id).c_str());
+  f.reborn(backup, true);
+  f.cut.clear();
+  f.settle();
+  TEST_ASSERT_EQUAL_STRING("1", f.runners(id).c_str());
+  TEST_ASSERT_EQUAL(0, f.books[backup].held().size());
+}
+
+TEST(boards_that_would_not_run_it_are_no_backups_and_no_next_holders) {
+  Fleet f;
+  const auto id = f.books[1].issue(f.view(1), "task");
+  const auto unwilling = [](const TitleMessage&) { return false; };
+  for (int round = 0; round < 12; ++round) {
+    f.tick(1);
+    TitleMessages answers;
+    for (const TitleMessage& m : f.mail) {
+      // Board 3 alone is willing.
+      f.books[m.to.node].take(f.view(m.to.node), m, answers,
+                              m.to.node == 3 ? Willing{} : Willing{unwilling});
+    }
+    f.mail.clear();
+    for (const TitleMessage& m : answers) f.books[1].take(f.view(1), m, f.mail);
+  }
+  TEST_ASSERT_TRUE(f.books[1].held().front().backed);
+  TEST_ASSERT_EQUAL(3, f.backup_of(1));
+  TEST_ASSERT_EQUAL(0, f.books[2].copies() + f.books[4].copies());
+  TEST_ASSERT_TRUE(f.books[1].give(f.view(1), *id, f.self(2)).has_value());
+  f.tick(1);
+  f.deliver();
+  f.tick(1);
+  TitleMessages answers;
+  for (const TitleMessage& m : f.mail) {
+    f.books[m.to.node].take(f.view(m.to.node), m, answers, unwilling);
+  }
+  f.mail.clear();
+  TEST_ASSERT_TRUE(answers.front().word == TitleWord::kGiveRefused);
+  f.books[1].take(f.view(1), answers.front(), f.mail);
+  TEST_ASSERT_EQUAL_STRING("1", f.runners(*id).c_str());
+}
+
 TEST(what_cannot_be_given_is_refused_with_the_reason) {
   Fleet f;
   const TitleId id = f.issued(1);
   const NodeId backup = f.backup_of(1);
   TEST_ASSERT_FALSE(f.books[1].give(f.view(1), id, f.self(1)).has_value());
-  TEST_ASSERT_FALSE(f.books[1].give(f.view(1), id, f.self(backup)).has_value());
   TEST_ASSERT_FALSE(f.books[1].give(f.view(1), id, {9, 1}).has_value());
   TEST_ASSERT_FALSE(f.books[2].give(f.view(2), id, f.self(3)).has_value());
   f.cut = {1};
