@@ -508,6 +508,9 @@ void Agent::set_wake(TimeNs at) {
     std::vector<core::PeerMessage> titles;
     if (peers_.gather_titles && !blocked_) titles = peers_.gather_titles();
     if (!titles.empty()) post(core::TitlesHeard{std::move(titles)});
+    std::vector<core::PeerMessage> runs;
+    if (peers_.gather_runs && !blocked_) runs = peers_.gather_runs();
+    if (!runs.empty()) post(core::RunsHeard{std::move(runs)});
   });
 }
 
@@ -593,6 +596,9 @@ void Agent::carry_out(const core::Effect& command) {
     }
     void operator()(const core::SendTitle& c) {
       if (a.peers_.send_title) a.peers_.send_title(c);
+    }
+    void operator()(const core::SendRun& c) {
+      if (a.peers_.send_run) a.peers_.send_run(c);
     }
     void operator()(const core::CopyCheckpoint& c) {
       const core::Task* task = a.state_.find_live(c.key);

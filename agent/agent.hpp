@@ -56,6 +56,8 @@ class Agent {
     std::function<void(const core::SendToPeer&)> send;
     std::function<std::vector<core::PeerMessage>()> gather_titles;  // the same of titles
     std::function<void(const core::SendTitle&)> send_title;
+    std::function<std::vector<core::PeerMessage>()> gather_runs;  // of earlier runs
+    std::function<void(const core::SendRun&)> send_run;
     std::function<void(const core::Notice&)> notice;
   };
   void set_peers(Peers peers) { peers_ = std::move(peers); }

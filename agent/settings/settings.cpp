@@ -353,6 +353,7 @@ void read_fleet(const Value& fleet, std::string_view source, const Surroundings&
   out.core.fleet.tick = integer(fleet, "tick");
   out.core.fleet.lease = integer(fleet, "lease");
   out.fleet.publish_every = integer(fleet, "publish_every");
+  out.fleet.share_runs = boolean(fleet, "share_runs");
   if (out.core.fleet.lease < core::kLeaseTicksMin * out.core.fleet.tick) {
     report("/lease", "shorter than 20 ticks; lengthen it or shorten \"tick\"");
   }

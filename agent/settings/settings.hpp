@@ -33,6 +33,7 @@ struct FleetSettings {
   std::string key;
   bool insecure_lab = false;
   DurationNs publish_every = kSecond;
+  bool share_runs = true;
   std::vector<Operator> operators;
 };
 

@@ -206,6 +206,7 @@ json::Value json_of(const Finding& f) {
   if (f.earlier) {
     earlier = Value::object()
                   .set("task", f.earlier->task)
+                  .set("board", f.earlier->board)
                   .set("key", f.earlier->key)
                   .set("part", Value::number(f.earlier->part));
   }

@@ -239,6 +239,7 @@ void FakeBoard::carry_out(const core::Effect& command) {
     void operator()(const core::ExitNow&) { b.exited = true; }
     void operator()(const core::SendToPeer& c) { b.sent.push_back(c); }
     void operator()(const core::SendTitle& c) { b.sent_titles.push_back(c); }
+    void operator()(const core::SendRun& c) { b.sent_runs.push_back(c); }
     void operator()(const core::CopyCheckpoint& c) {
       const core::Task* task = b.state.find_live(c.key);
       LAIRD_REQUIRE(task != nullptr, "a checkpoint is copied of a live task");

@@ -67,6 +67,7 @@ class FakeBoard {
   }
   std::vector<core::SendToPeer> sent;
   std::vector<core::SendTitle> sent_titles;
+  std::vector<core::SendRun> sent_runs;
   std::vector<core::Notice> notices;
   std::vector<core::Answer> answers;
   bool exited = false;

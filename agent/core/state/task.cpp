@@ -239,7 +239,12 @@ void Task::archive(Archive& ar) {
     busy_heard_ns = busy_ns;
   }
   if (ar.since(6)) ar(warm_from);
-  if (ar.since(7)) ar(moving);
+  if (ar.since(7)) {
+    ar(moving);
+    ar.text(recalled_from, kNameBytesMax);
+    ar.text(recalled_task, kNameBytesMax);
+    ar(recalled_same);
+  }
 }
 
 TimeNs deadline_of(const TaskSpec& spec, TimeNs accepted_at, DurationNs wall_minus_agent) {

@@ -235,6 +235,11 @@ struct Task {
   TaskKey recalled = 0;   // the earlier run that its forecast began from; 0: none
   TaskKey warm_from = 0;  // the earlier run whose model it begins with; 0: none
   Moving moving;
+  // The earlier run was a peer's: whose, what it was called there, and whether it had the same
+  // parameters. Empty: `recalled` says it.
+  std::string recalled_from;
+  std::string recalled_task;
+  bool recalled_same = false;
 
   // Its trainer finds nothing in its folder: the task is new, and what is there is another's.
   [[nodiscard]] bool begins_afresh() const { return fresh && restore_ns == 0; }
