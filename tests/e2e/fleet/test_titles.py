@@ -21,8 +21,8 @@ AGAIN_WITHIN_S = LEASE_S + 20 * TICK_S
 
 def span_task(name, steps=10 ** 6, **more):
     params = {"steps": steps, **more.pop("params", {})}
-    return task(name, trainer="spans", target=0.0, report_every=5, deadline="20m",
-                memory="20MB", params=params, **more)
+    more = {"report_every": 5, "deadline": "20m", "memory": "20MB", **more}
+    return task(name, trainer="spans", target=0.0, params=params, **more)
 
 
 class Fleet(OperatedFleet):
@@ -140,7 +140,9 @@ class Moves(Fleet):
 
     def test_a_plan_is_carried_out(self):
         for i in range(4):
-            self.submit(span_task("plan-%d" % i, movable=True), "--node", "n-1")
+            # One at a time fits: the others wait.
+            self.submit(span_task("plan-%d" % i, movable=True, memory="1500MB", steps=2000),
+                        "--node", "n-1")
         for i in range(4):
             self.wait_backed("plan-%d" % i)
         done = self.run_lairctl("plan", "--time", "200ms", "--apply")
