@@ -1,5 +1,8 @@
 #include "control/plan/move_task.hpp"
 
+#include <algorithm>
+
+#include "control/fleet/exit.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/screen/output.hpp"
 
@@ -55,6 +58,25 @@ int move_task(FleetClient& client, const Move& move, DurationNs timeout) {
   say(move.task + " is still on its way to " + move.to +
       "; `lairctl explain " + move.task + "` says what it waits for");
   return kPartial;
+}
+
+int carry_out(FleetClient& client, const std::vector<Move>& moves, DurationNs timeout) {
+  if (moves.empty()) {
+    print("nothing to move: every task that may move and has not begun is where the plan has it\n");
+    return 0;
+  }
+  std::size_t done = 0;
+  int worst = 0;
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    const Move& move = moves[i];
+    say("move " + std::to_string(i + 1) + " of " + std::to_string(moves.size()) + ": " +
+        move.task + " from " + move.from + " to " + move.to);
+    const int code = move_task(client, move, timeout);
+    done += code == 0 ? 1 : 0;
+    worst = std::max(worst, code);
+  }
+  print("%zu of %zu moves done\n", done, moves.size());
+  return done == moves.size() ? 0 : done > 0 ? kPartial : worst;
 }
 
 }  // namespace laird::control
