@@ -25,9 +25,9 @@ Stand stand_of(const FleetView& view, const Move& move) {
   return Stand::kStayed;
 }
 
-std::string reason_of(const FleetView& view, const std::string& board, const std::string& task) {
+std::string note_of(const FleetView& view, const std::string& board, const std::string& task) {
   const auto found = view.tasks().find({board, task});
-  return found == view.tasks().end() ? std::string() : found->second.text("reason");
+  return found == view.tasks().end() ? std::string() : found->second.text("moved");
 }
 
 }  // namespace
@@ -45,14 +45,14 @@ int move_task(FleetClient& client, const Move& move, DurationNs timeout) {
                                 [&] { return stand_of(view, move) != Stand::kOnItsWay; });
   const Stand stand = stand_of(view, move);
   if (over && stand == Stand::kThere) {
-    const std::string reason = reason_of(view, move.to, move.task);
+    const std::string note = note_of(view, move.to, move.task);
     print("%s: on %s now%s\n", move.task.c_str(), move.to.c_str(),
-          reason.empty() ? "" : (" (" + harmless(reason) + ")").c_str());
+          note.empty() ? "" : (" (" + harmless(note) + ")").c_str());
     return 0;
   }
   if (over) {
-    const std::string reason = reason_of(view, move.from, move.task);
-    say(move.task + " stays on " + move.from + (reason.empty() ? "" : ": " + harmless(reason)));
+    const std::string note = note_of(view, move.from, move.task);
+    say(move.task + " stays on " + move.from + (note.empty() ? "" : ": " + harmless(note)));
     return kRefused;
   }
   say(move.task + " is still on its way to " + move.to +

@@ -163,7 +163,7 @@ class Demo:
                         lambda: self.has_gone_on(victim))
         if self.has_gone_on(victim):
             task = self.states()[VICTIMS_TASK]
-            self.say("%s goes on at %s (%s)" % (VICTIMS_TASK, task["node"], task["reason"] or
+            self.say("%s goes on at %s (%s)" % (VICTIMS_TASK, task["node"], task.get("moved") or
                                                 task["state"]))
         else:
             self.say("%s has not gone on elsewhere yet" % VICTIMS_TASK)
