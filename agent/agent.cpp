@@ -8,18 +8,13 @@
 #include <sstream>
 #include <utility>
 
-#include "agent/core/step/titles/title_body.hpp"
-#include "agent/journal/reader.hpp"
 #include "agent/settings/cotrain_task.hpp"
 #include "agent/settings/promote_task.hpp"
-#include "agent/trainer_host/checkpoint_files.hpp"
+#include "agent/moving_tasks.hpp"
 #include "base/require.hpp"
 
 namespace laird::agent {
 namespace {
-
-// What travels with a title is written in the journal's format.
-static_assert(core::kTitleBodyFormat == journal::kFormat);
 
 constexpr std::size_t kBatchMax = 64;
 constexpr std::size_t kQueueMax = 4096;
@@ -535,31 +530,13 @@ void Agent::look_at_clock() {
   }
 }
 
-// The first start of a task that came from another board: what was copied of it goes into its
-// folder. False when there is nothing, or its folder cannot be written; then it begins with what is
-// there.
-bool Agent::place_checkpoint(const core::Task& task) {
-  if (!task.moving.came || task.restore_ns != 0) return false;
-  const auto& titles = std::as_const(state_.fleet.titles);
-  const consensus::HeldTitle* title =
-      titles ? titles->titles().holds(task.moving.title) : nullptr;
-  if (title == nullptr) return false;
-  const Result<core::TitleBody> body = core::decode_title_body(title->body);
-  if (!body || body->files.empty()) return false;
-  const Status ok = place_checkpoint_files(tasks_folder_ + "/" + task.spec.folder(), body->files);
-  if (ok) return true;
-  log_(LogLevel::kWarning, "task " + task.spec.name + ": the copied checkpoint is not used: " +
-                               ok.error().context);
-  return false;
-}
-
 void Agent::carry_out(const core::Effect& command) {
   struct Do {
     Agent& a;
     void operator()(const core::StartTrainer& c) {
       const core::Task* task = a.state_.find_live(c.key);
       if (task != nullptr) {
-        const bool placed = a.place_checkpoint(*task);
+        const bool placed = place_what_came(a.state_, *task, a.tasks_folder_, a.log_);
         a.pool_->start(c, task->spec, task->begins_afresh() && !placed, task->warm_from);
       }
     }
@@ -602,9 +579,7 @@ void Agent::carry_out(const core::Effect& command) {
     }
     void operator()(const core::CopyCheckpoint& c) {
       const core::Task* task = a.state_.find_live(c.key);
-      if (task == nullptr) return;
-      CheckpointFiles found = read_checkpoint_files(a.tasks_folder_ + "/" + task->spec.folder());
-      a.post(core::CheckpointRead{c, std::move(found.files), found.too_large});
+      if (task != nullptr) a.post(read_to_travel(c, *task, a.tasks_folder_));
     }
     void operator()(const core::Notice& c) {
       a.log_(LogLevel::kInfo, std::string(core::name(c.kind)) + ": " + c.text);

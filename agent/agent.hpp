@@ -143,7 +143,6 @@ class Agent {
   void watch_fence();
   void unblock();
   void carry_out(const core::Effect& command);
-  [[nodiscard]] bool place_checkpoint(const core::Task& task);
   void set_wake(TimeNs at);
   void watch_clock();
   [[nodiscard]] bool merge_into_queue(const core::EventBody& body);

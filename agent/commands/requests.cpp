@@ -88,16 +88,8 @@ constexpr Field kPullFields[] = {
 constexpr Schema kPull{"the body", "Whose files, or which piece of one.", kPullFields};
 
 constexpr Field kMoveFields[] = {
-    {.name = "task",
-     .type = Type::kText,
-     .why = "give the name of a task",
-     .min = 1,
-     .max = core::kNameBytesMax},
-    {.name = "to",
-     .type = Type::kText,
-     .why = "give the name of a board",
-     .min = 1,
-     .max = core::kNameBytesMax},
+    {.name = "task", .type = Type::kName, .why = "give the name of a task"},
+    {.name = "to", .type = Type::kName, .why = "give the name of a board"},
 };
 constexpr Schema kMove{"the body", "Which task, and where to.", kMoveFields};
 
@@ -433,8 +425,7 @@ constexpr Verb kVerbs[] = {
      "another deadline (`+2h` later, `2h` from now, or a time) or weight for a task that is not "
      "over; `every`: other windows for one that recurs"},
     {"move", kBoth, true, &kMove, &move_task, R"({"task":"<name>","to":"<board>"})",
-     "stops a task that may move at a checkpoint and hands it over to that board; what became of "
-     "it is told by both boards' topics, and by an event `move`"},
+     "hands a task that may move over to that board, at a checkpoint; an event `move` says how"},
     {"rm", kBoth, true, &kTaskName, &on_task<core::RemoveRequested>, R"({"task":"<name>"})",
      "puts a task away that is over: nobody is shown it any more, and its name is free"},
     {"explain", kBoth, false, &kTaskName, &explain, R"({"task":"<name>"})",

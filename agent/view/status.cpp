@@ -49,6 +49,7 @@ namespace {
 void add_title(const core::State& state, const core::Task& task, TaskRow& row) {
   row.movable = task.spec.movable;
   row.moving_to = task.moving.to;
+  row.moved = task.moving.note;
   const auto& titles = std::as_const(state.fleet.titles);
   const consensus::HeldTitle* title =
       task.moving.titled() && titles ? titles->titles().holds(task.moving.title) : nullptr;
@@ -228,6 +229,7 @@ json::Value task_json(const TaskRow& row) {
     out.set("title", std::move(title));
   }
   if (!row.moving_to.empty()) out.set("moving_to", row.moving_to);
+  if (!row.moved.empty()) out.set("moved", row.moved);
   if (!row.promotes.empty()) out.set("promotes", row.promotes);
   if (!row.run_of.empty()) out.set("run_of", row.run_of);
   if (!row.promotion_task.empty()) out.set("promotion_task", row.promotion_task);

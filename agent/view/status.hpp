@@ -54,6 +54,7 @@ struct TaskRow {
   std::string backup;                   // the board that takes it over if this one dies
   bool backed = false;                  // and has a copy
   std::string moving_to;                // the board that it is to go to
+  std::string moved;                    // how it came here, or why it did not go
   bool fleet = false;                   // trains one model with other boards
   std::size_t fleet_boards = 0;         // that have it at work, this one included; 0: not known
   trainer_protocol::GroupStatus group;  // as its trainer told it; round 0: not yet

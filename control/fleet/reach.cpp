@@ -1,5 +1,6 @@
 #include "control/fleet/reach.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "config/nearest.hpp"
@@ -170,6 +171,14 @@ Result<std::string> board_of_task(const FleetView& view, const std::string& task
     } else {
       live.push_back(key.first);
     }
+  }
+  // What a dead board said last stays at the broker; the board that took the task over is there.
+  if (live.size() > 1) {
+    const auto is_gone = [&view](const std::string& board) {
+      const auto found = view.boards().find(board);
+      return found == view.boards().end() || !found->second.is_live();
+    };
+    if (!std::all_of(live.begin(), live.end(), is_gone)) std::erase_if(live, is_gone);
   }
   if (live.size() > 1) {
     std::string where;

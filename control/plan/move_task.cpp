@@ -1,5 +1,8 @@
 #include "control/plan/move_task.hpp"
 
+#include <algorithm>
+
+#include "control/fleet/exit.hpp"
 #include "control/fleet/reach.hpp"
 #include "control/screen/output.hpp"
 
@@ -22,9 +25,9 @@ Stand stand_of(const FleetView& view, const Move& move) {
   return Stand::kStayed;
 }
 
-std::string reason_of(const FleetView& view, const std::string& board, const std::string& task) {
+std::string note_of(const FleetView& view, const std::string& board, const std::string& task) {
   const auto found = view.tasks().find({board, task});
-  return found == view.tasks().end() ? std::string() : found->second.text("reason");
+  return found == view.tasks().end() ? std::string() : found->second.text("moved");
 }
 
 }  // namespace
@@ -42,19 +45,38 @@ int move_task(FleetClient& client, const Move& move, DurationNs timeout) {
                                 [&] { return stand_of(view, move) != Stand::kOnItsWay; });
   const Stand stand = stand_of(view, move);
   if (over && stand == Stand::kThere) {
-    const std::string reason = reason_of(view, move.to, move.task);
+    const std::string note = note_of(view, move.to, move.task);
     print("%s: on %s now%s\n", move.task.c_str(), move.to.c_str(),
-          reason.empty() ? "" : (" (" + harmless(reason) + ")").c_str());
+          note.empty() ? "" : (" (" + harmless(note) + ")").c_str());
     return 0;
   }
   if (over) {
-    const std::string reason = reason_of(view, move.from, move.task);
-    say(move.task + " stays on " + move.from + (reason.empty() ? "" : ": " + harmless(reason)));
+    const std::string note = note_of(view, move.from, move.task);
+    say(move.task + " stays on " + move.from + (note.empty() ? "" : ": " + harmless(note)));
     return kRefused;
   }
   say(move.task + " is still on its way to " + move.to +
       "; `lairctl explain " + move.task + "` says what it waits for");
   return kPartial;
+}
+
+int carry_out(FleetClient& client, const std::vector<Move>& moves, DurationNs timeout) {
+  if (moves.empty()) {
+    print("nothing to move: every task that may move and has not begun is where the plan has it\n");
+    return 0;
+  }
+  std::size_t done = 0;
+  int worst = 0;
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    const Move& move = moves[i];
+    say("move " + std::to_string(i + 1) + " of " + std::to_string(moves.size()) + ": " +
+        move.task + " from " + move.from + " to " + move.to);
+    const int code = move_task(client, move, timeout);
+    done += code == 0 ? 1 : 0;
+    worst = std::max(worst, code);
+  }
+  print("%zu of %zu moves done\n", done, moves.size());
+  return done == moves.size() ? 0 : done > 0 ? kPartial : worst;
 }
 
 }  // namespace laird::control

@@ -1,19 +1,16 @@
-// Moves a task from one board to another by its board's own verb, and says what became of it.
+// Moves tasks from one board to another by their boards' own verb, and says what became of them.
 #pragma once
-
-#include <string>
 
 #include "base/time.hpp"
 #include "control/fleet/fleet_client.hpp"
+#include "control/plan/moves.hpp"
 
 namespace laird::control {
 
-struct Move {
-  std::string task;
-  std::string from;
-  std::string to;
-};
 // Says how it goes. 0: the other board has it.
 [[nodiscard]] int move_task(FleetClient& client, const Move& move, DurationNs timeout);
+// One after the other. What a board refuses stays where it is.
+[[nodiscard]] int carry_out(FleetClient& client, const std::vector<Move>& moves,
+                            DurationNs timeout);
 
 }  // namespace laird::control

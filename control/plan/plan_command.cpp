@@ -9,8 +9,8 @@
 #include "config/schema.hpp"
 #include "config/units.hpp"
 #include "control/fleet/reach.hpp"
-#include "control/plan/apply_plan.hpp"
 #include "control/plan/fleet_facts.hpp"
+#include "control/plan/move_task.hpp"
 #include "control/plan/plan_answer.hpp"
 #include "control/screen/output.hpp"
 #include "control/screen/screen.hpp"
@@ -147,7 +147,7 @@ int plan_fleet(const Reach& reach, const PlanOptions& options) {
   }
   if (options.apply) {
     print_text(headline(plan) + "\n");
-    return apply_plan(**client, plan, where->timeout);
+    return carry_out(**client, moves_of(plan), where->timeout);
   }
   if (options.json || reach.json()) {
     print_json(plan_answer_json(plan));

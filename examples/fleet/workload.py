@@ -42,12 +42,12 @@ PACE_MAX = 1.8
 
 
 class Task:
-    """`node` None: wherever it does best. `rate`: samples a second that it got there, beside all the
-    others and within the board's share of the power budget. `part`: of the time it has, what it should
-    take at that rate; the rest is margin. `target`: not from the machine's speed but out of reach."""
+    """`rate`: samples a second that it got on a small board, beside all the others and within the
+    board's share of the power budget. `part`: of the time it has, what it should take at that rate; the
+    rest is margin. `target`: not from the machine's speed but out of reach."""
 
-    def __init__(self, name, node, lane, model, rate=0, part=0.0, target=None, why=""):
-        self.name, self.node, self.lane, self.model = name, node, lane, model
+    def __init__(self, name, lane, model, rate=0, part=0.0, target=None, why=""):
+        self.name, self.lane, self.model = name, lane, model
         self.rate, self.part, self.target, self.why = rate, part, target, why
 
     def samples(self, pace, seconds):
@@ -69,34 +69,35 @@ class Task:
 
 
 FIRST = [
-    Task("boots-svm", "n-nano-1", "cpu", "boots", 120_000, 0.25),
-    Task("labels-linear", "n-nano-2", "cpu", "linear", 95_000, 0.3),
-    Task("bags-svm", "n-nano-3", "cpu", "bags", 220_000, 0.25),
-    Task("garments-softmax", "n-nano-4", "cpu", "softmax", 100_000, 0.27),
-    Task("garments-mlp", "n-xavier-1", "gpu", "mlp", 10_000, 0.35),
-    Task("garments-wide", "n-xavier-2", "gpu", "wide", 5_500, 0.3),
-    Task("garments-perfect", "n-orin-1", "gpu", "deep", 2_000, 1.0, target=0.01,
+    Task("boots-svm", "cpu", "boots", 120_000, 0.25),
+    Task("labels-linear", "cpu", "linear", 95_000, 0.3),
+    Task("bags-svm", "cpu", "bags", 220_000, 0.25),
+    Task("garments-softmax", "cpu", "softmax", 100_000, 0.27),
+    Task("garments-mlp", "gpu", "mlp", 10_000, 0.35),
+    Task("garments-wide", "gpu", "wide", 5_500, 0.3),
+    Task("garments-perfect", "gpu", "deep", 2_000, 1.0, target=0.01,
          why="no network gets there in so short a time"),
-    Task("softmax-perfect", "n-nano-3", "cpu", "softmax", 100_000, 0.3, target=0.1,
+    Task("softmax-perfect", "cpu", "softmax", 100_000, 0.3, target=0.1,
          why="softmax regression does not fit this data so well"),
-    Task("softmax-anywhere", None, "cpu", "softmax", 20_000, 0.3),
+    Task("softmax-anywhere", "cpu", "softmax", 20_000, 0.3),
 ]
-# After the cut; the first of them on the board that is killed.
+# After the cut; the board that gets the first of them is killed. Its checkpoint is small enough to be
+# copied to another board.
 LATE = [
-    Task("late-mlp", "n-orin-2", "gpu", "mlp", 4_500, 0.3),
-    Task("late-softmax", None, "cpu", "softmax", 50_000, 0.25),
-    Task("late-boots", None, "cpu", "boots", 80_000, 0.25),
+    Task("late-boots", "cpu", "boots", 80_000, 0.25),
+    Task("late-mlp", "gpu", "mlp", 4_500, 0.3),
+    Task("late-softmax", "cpu", "softmax", 50_000, 0.25),
 ]
 
 # One board alone. The rates are those of a lane that one task has to itself: a lane's tasks take turns.
 ONE_BOARD = [
-    Task("garment-mlp", None, "gpu", "mlp", 20_000, 0.2),
-    Task("garment-mlp-deep", None, "gpu", "deep", 5_000, 1.0, target=0.01,
+    Task("garment-mlp", "gpu", "mlp", 20_000, 0.2),
+    Task("garment-mlp-deep", "gpu", "deep", 5_000, 1.0, target=0.01,
          why="no network gets there in so short a time"),
-    Task("garment-softmax", None, "cpu", "softmax", 100_000, 0.08),
-    Task("boots-svm", None, "cpu", "boots", 120_000, 0.08),
-    Task("label-linear", None, "cpu", "linear", 95_000, 0.08),
-    Task("softmax-perfect", None, "cpu", "softmax", 100_000, 0.3, target=0.1,
+    Task("garment-softmax", "cpu", "softmax", 100_000, 0.08),
+    Task("boots-svm", "cpu", "boots", 120_000, 0.08),
+    Task("label-linear", "cpu", "linear", 95_000, 0.08),
+    Task("softmax-perfect", "cpu", "softmax", 100_000, 0.3, target=0.1,
          why="softmax regression does not fit this data so well"),
 ]
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "lab/fleet/verdict.hpp"
 #include "mqtt/codec/envelope.hpp"
 #include "mqtt/codec/topics.hpp"
 #include "os/line_splitter.hpp"
@@ -53,6 +54,7 @@ class Reader {
     if (out_.messages++ == 0) out_.first_unix_us = now_us_;
     out_.last_unix_us = std::max(out_.last_unix_us, now_us_);
     // What boards say to each other is binary, and is not needed here.
+    if (payload.empty() && topic->kind == TopicKind::kTask) left(*topic);
     if (payload.empty() || topic->kind == TopicKind::kCoop) return;
     const auto body = json::parse(payload, "message");
     if (!body || !body->is(Kind::kObject)) {
@@ -136,6 +138,14 @@ class Reader {
     if (!command) return;
     const Value* given = command->body.find("budget", Kind::kObject);
     if (given != nullptr) budget(static_cast<std::int64_t>(number(*given, "power_w", 0.0) * 1e3));
+  }
+
+  // A board that takes back its word on a task that had not ended does not have it any more.
+  void left(const mqtt::Topic& topic) {
+    for (RecordedTask& t : out_.tasks) {
+      const bool is_it = t.node == topic.node && t.name == topic.name;
+      if (is_it && !t.states.empty() && !is_end(t.states.back().state)) change(t.states, "moved");
+    }
   }
 
   void task(const mqtt::Topic& topic, const Value& body) {

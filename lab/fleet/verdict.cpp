@@ -149,7 +149,8 @@ void judge_tasks(const FleetRecording& recording, FleetVerdict& out) {
     if (task.out_of_reach) out_of_reach.insert(task.name);
     std::vector<std::string> here;
     for (const StateChange& s : task.states) {
-      if (is_end(s.state)) here.push_back(s.state);
+      // On a board that it left it has not ended.
+      if (is_end(s.state) && s.state != "moved") here.push_back(s.state);
     }
     here.erase(std::unique(here.begin(), here.end()), here.end());
     of.insert(of.end(), here.begin(), here.end());

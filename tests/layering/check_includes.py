@@ -25,8 +25,8 @@ FOLDER_SOURCES_MAX = 20
 # that fits a file is its room; a folder below it that is not listed belongs to it. Every source
 # outside tests/ and bench/ has a room.
 PLAIN = ["base", "json", "config"]
-CORE = ["agent/core/calendar", "agent/core/state", "agent/core/step", "agent/policies"]
-MODELS = ["estimators/model", "consensus", "consensus/ledger", "power/model"]
+CORE = ["agent/core/calendar", "agent/core/state", "agent/core/step", "agent/core/step/titles", "agent/policies"]
+MODELS = ["estimators/model", "consensus", "consensus/ledger", "consensus/titles", "power/model"]
 LAYERS = {
     "base": [],
     "os": ["base"],
@@ -74,7 +74,8 @@ LAYERS = {
     # The core: words and memory, then the steps. Policies see the words.
     "agent/core/calendar": ["base"],  # windows of the week by local time
     "agent/core/state": ["base", "agent/core/calendar", "agent/policies/policy.hpp"] + MODELS,
-    "agent/core/step": ["base", "agent/core/calendar", "agent/core/state", "agent/placement", "agent/policies"] + MODELS,
+    "agent/core/step": ["base", "agent/core/calendar", "agent/core/state", "agent/core/step/titles/title_body.hpp", "agent/placement", "agent/policies"] + MODELS,
+    "agent/core/step/titles": ["base", "agent/core/state", "agent/core/step"] + MODELS,  # tasks that may move
     "agent/policies": ["base", "agent/core/state", "agent/placement"] + MODELS,
     # What a task still needs, and what a board would make of a new one: below policies and steps.
     "agent/placement": PLAIN + ["agent/core/state", "estimators/model"],
@@ -99,7 +100,7 @@ LAYERS = {
     "cell/guards": ["base", "os", "cell/spec.hpp"],
     "cell": PLAIN + ["os", "cell/guards", "agent/settings"],
     "agent/trainer_host": PLAIN + ["os", "trainer_protocol", "cell", "agent/core/state", "agent/os",
-                                   "agent/settings"],
+                                   "agent/core/step/titles/title_body.hpp", "agent/settings"],
     "agent/board_power": PLAIN + ["os", "power", "power/model", "power/boards", "power/readers",
                                   "power/helper", "agent/core/state", "agent/os", "agent/settings"],
     # The models that stand on the board.
@@ -124,7 +125,7 @@ LAYERS = {
     "agent/upgrade": PLAIN + ["os", "mqtt/codec", "mqtt/sign", "agent/commands", "agent/settings"],
     # The driver and one life of it.
     "agent": PLAIN + ["cli", "os", "cell/spec.hpp", "estimators/bank", "estimators/cuda", "mqtt/client", "power/boards", "power/commands",
-                      "agent/core/state", "agent/core/step", "agent/journal", "agent/os",
+                      "agent/core/state", "agent/core/step", "agent/core/step/titles", "agent/journal", "agent/os",
                       "agent/selftest", "agent/settings",
                       "agent/trainer_host", "agent/board_power", "agent/view", "agent/commands",
                       "agent/fleet", "agent/join", "agent/models", "agent/upgrade"],

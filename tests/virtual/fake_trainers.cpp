@@ -213,6 +213,14 @@ bool FakeTrainers::any_working() const {
                      [](const auto& entry) { return entry.second->stretch > 0; });
 }
 
+std::vector<std::string> FakeTrainers::at_work() const {
+  std::vector<std::string> out;
+  for (const auto& [pid, trainer] : trainers_) {
+    if (trainer->stretch > 0 && !trainer->frozen && !trainer->ended) out.push_back(trainer->task);
+  }
+  return out;
+}
+
 FakeTrainers::Trainer* FakeTrainers::some() {
   if (trainers_.empty()) return nullptr;
   auto at = trainers_.begin();

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "agent/os/process.hpp"
 #include "os/line_splitter.hpp"
@@ -29,6 +30,8 @@ class FakeTrainers final : public agent::Processes {
   [[nodiscard]] bool any_ended() const;
   // One of them works at this moment.
   [[nodiscard]] bool any_working() const;
+  // The tasks that they work on at this moment.
+  [[nodiscard]] std::vector<std::string> at_work() const;
   // One of them, if there is one, dies on the spot or stops answering.
   void crash_one();
   void hang_one();

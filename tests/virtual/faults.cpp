@@ -188,6 +188,7 @@ void FleetWorld::submit() {
           .set("memory", Value::string("300MB"))
           .set("report_every", Value::integer(static_cast<std::int64_t>(speed * 30.0)))
           .set("params", std::move(params));
+  if (options_.movable) task.set("movable", true);
   ++counts_.commands;
   operator_.command(board, "submit", Value::object().set("task", std::move(task)),
                     [this, name, board](const std::string& code, const std::string&) {
@@ -203,6 +204,13 @@ void FleetWorld::steer() {
   const auto ignore = [](const std::string&, const std::string&) {};
   const std::string board = some().name();
   const std::string task = "t-" + std::to_string(1 + chance_.below(next_task_));
+  if (options_.movable && chance_.happens(700)) {
+    for (const auto& from : boards_) {
+      operator_.command(from->name(), "move",
+                        Value::object().set("task", task).set("to", some().name()), ignore);
+    }
+    return;
+  }
   switch (chance_.below(7)) {
     case 0: {
       operator_.command(board, "pause", Value::object().set("task", Value::string(task)), ignore);

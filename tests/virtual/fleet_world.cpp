@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "agent/fleet/report.hpp"
 #include "agent/replay/replay.hpp"
@@ -136,6 +137,7 @@ void FleetWorld::run_until(TimeNs end) {
       board->turn();
       ++counts_.turns;
       check_use(*board);
+      if (options_.movable) check_titles();
     }
   }
   time_.advance_to(end);
@@ -148,6 +150,9 @@ void FleetWorld::watch(Board& board) {
     const auto found = promised_.find(task.spec.name);
     if (found == promised_.end()) return;
     if (change.outcome == core::Outcome::kSucceeded) ++counts_.succeeded;
+    if (change.outcome == core::Outcome::kMoved) ++counts_.moved;
+    // A board that died with the word of its end does not stop another from taking it over.
+    if (options_.movable) return;
     if (++found->second.outcomes > 1) fail("task " + task.spec.name + " ended twice");
   });
   check_promises(board);
@@ -184,7 +189,32 @@ void FleetWorld::check_use(Board& board) {
        " mW:" + parts);
 }
 
+// What trainers do is looked at from outside, whatever their agents know or say.
+void FleetWorld::check_titles() {
+  std::map<std::string, std::string> works;
+  std::map<consensus::TitleId, std::string> holds;
+  for (auto& board : boards_) {
+    if (!board->running()) continue;
+    for (const std::string& task : board->trainers().at_work()) {
+      if (promised_.count(task) == 0) continue;
+      ++counts_.at_work;
+      const auto [other, first] = works.emplace(task, board->name());
+      if (!first) fail(other->second + " and " + board->name() + " both work on " + task);
+    }
+    const core::Fleet& fleet = board->state().fleet;
+    const auto& titles = std::as_const(fleet.titles);
+    const auto& ledger = std::as_const(fleet.ledger);
+    if (!titles || !ledger || board->frozen() || ledger->fenced(board->agent().now())) continue;
+    for (const consensus::HeldTitle& title : titles->titles().held()) {
+      if (title.state != consensus::TitleState::kHeld || title.as != ledger->account()) continue;
+      const auto [other, first] = holds.emplace(title.id, board->name());
+      if (!first) fail(other->second + " and " + board->name() + " both hold one title");
+    }
+  }
+}
+
 void FleetWorld::check_promises(Board& board) {
+  if (options_.movable) return;  // another board may have it
   for (const auto& [task, promise] : promised_) {
     if (promise.board != board.name() || promise.outcomes > 0) continue;
     if (board.state().find_named(task) == nullptr) {

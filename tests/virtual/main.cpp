@@ -2,6 +2,7 @@
 //
 //   virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6
 //   virtual_fleet --seed 7 --disk-every 40
+//   virtual_fleet --seed 7 --hours 5 --movable yes    tasks that move
 //   virtual_fleet --seed 7 --hours 1 --keep lives     the boards' folders, journals included
 //
 // One world for each seed, one after the other. Prints what happened and ends with 0, or prints the
@@ -40,7 +41,8 @@ int usage() {
   std::fprintf(
       stderr,
       "usage: virtual_fleet [--seed N] [--seeds COUNT] [--hours H] [--boards N]\n"
-      "                     [--plant fence|answer|report|hold] [--disk-every N] [--keep DIR]\n"
+      "                     [--movable yes] [--plant fence|answer|report|hold] [--disk-every N]\n"
+      "                     [--keep DIR]\n"
       "example: virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6\n");
   return 2;
 }
@@ -60,6 +62,10 @@ void print(const test::WorldCounts& c, double cpu_s) {
       as_count(c.bad_disks), as_count(c.clock_jumps), as_count(c.trainer_faults),
       as_count(c.commands), as_count(c.commands_done), as_count(c.commands_repeated),
       as_count(c.accepted), as_count(c.succeeded), as_count(c.replayed_events));
+  if (c.at_work > 0) {
+    std::printf("titles: %llu times another board took a task over; looked %llu times at tasks at work\n",
+                as_count(c.moved), as_count(c.at_work));
+  }
 }
 
 // A folder in memory where there is one: the journals are written for real.
@@ -183,6 +189,8 @@ int main(int argc, char** argv) {
           static_cast<DurationNs>(std::strtod(value.c_str(), nullptr) * static_cast<double>(kHour));
     } else if (name == "--boards") {
       options.boards = std::strtoull(value.c_str(), nullptr, 10);
+    } else if (name == "--movable" && value == "yes") {
+      options.movable = true;
     } else if (name == "--keep") {
       kept() = value;
     } else if (name == "--disk-every") {

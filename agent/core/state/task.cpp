@@ -155,6 +155,7 @@ void Moving::archive(Archive& ar) {
   ar.text(to, kNameBytesMax);
   ar(until, copied_at);
   ar(came);
+  ar.text(note, kReasonBytesMax);
 }
 
 bool has_process(TaskState state) {

@@ -171,6 +171,7 @@ struct Moving {
   TimeNs until = 0;          // when the move is called off
   TimeNs copied_at = 0;      // when its checkpoint was last asked for, to be copied
   bool came = false;         // another board had it before this one
+  std::string note;          // how it came here, or why it did not go; for people
   [[nodiscard]] bool titled() const { return title.issuer.valid(); }
   void archive(Archive& ar);
 };

@@ -41,6 +41,7 @@ void Stepper::on(const MoveRequested& e) {
   }
   if (sight(0).fenced) return no(Code::kUnavailable, "the board is cut off from its fleet");
   task->moving.to = e.to;
+  task->moving.note.clear();
   task->moving.stage = MoveStage::kStopping;
   task->moving.until = s_.now + kMoveTicksMax * s_.config.fleet.tick +
                        s_.config.timing.preempt_timeout + s_.config.timing.stop_grace;
@@ -72,7 +73,7 @@ void Stepper::on(const CheckpointRead& e) {
 
 void Stepper::call_off(Task& task, const std::string& why) {
   tell_move("'" + task.spec.name + "' stays here: " + why);
-  task.reason = clipped("not moved: " + why);
+  task.moving.note = clipped("not moved: " + why);
   task.moving.stage = MoveStage::kNone;
   task.moving.to.clear();
 }

@@ -228,8 +228,9 @@ void Stepper::adopt(const HeldTitle& title, bool reclaimed) {
                               ? "goes on at " + std::to_string(body->samples) + " samples"
                           : body->too_large ? "begins anew: its checkpoint is too large to be copied"
                                             : "begins anew: no checkpoint of it was copied";
-  task.reason = clipped(whence + "; " + how);
-  tell_move("'" + task.spec.name + "': " + task.reason);
+  task.moving.note = clipped(whence + "; " + how);
+  task.reason = task.moving.note;
+  tell_move("'" + task.spec.name + "': " + task.moving.note);
 }
 
 // The fence of titles: with the shares' margin no trainer of a titled task is told to work any

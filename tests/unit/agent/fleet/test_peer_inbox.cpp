@@ -96,3 +96,29 @@ TEST(when_all_say_too_much_those_with_most_give_way) {
   TEST_ASSERT_EQUAL_UINT64(core::kPeerMessagesMax, heard.size());
   TEST_ASSERT_EQUAL_STRING("n-9", heard.back().from.c_str());
 }
+
+TEST(words_on_titles_are_bounded_by_peer_in_number_and_in_bytes) {
+  agent::TitleInbox inbox;
+  TEST_ASSERT_TRUE(inbox.add("n-2", "") == CoopResult::kUndecoded);
+  TEST_ASSERT_TRUE(inbox.add("n-2", std::string(core::kTitlePacketBytesMax + 1, 'x')) ==
+                   CoopResult::kUndecoded);
+  for (std::size_t i = 0; i < agent::TitleInbox::kPacketsPerPeerMax; ++i) {
+    TEST_ASSERT_TRUE(inbox.add("n-2", std::to_string(i)) == CoopResult::kOpened);
+  }
+  TEST_ASSERT_TRUE(inbox.add("n-2", "one more") == CoopResult::kCrowded);
+  TEST_ASSERT_TRUE(inbox.add("n-3", "another's") == CoopResult::kOpened);
+  const std::vector<core::PeerMessage> taken = inbox.take();
+  TEST_ASSERT_EQUAL(agent::TitleInbox::kPacketsPerPeerMax + 1, taken.size());
+  TEST_ASSERT_EQUAL_STRING("0", taken[0].bytes.c_str());
+  TEST_ASSERT_EQUAL_STRING("n-3", taken.back().from.c_str());
+  // The next tick begins anew.
+  std::size_t bytes = 0;
+  int kept = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::string packet(core::kTitlePacketBytesMax, 'x');
+    if (inbox.add("n-" + std::to_string(i), packet) != CoopResult::kOpened) continue;
+    bytes += packet.size();
+    ++kept;
+  }
+  TEST_ASSERT_TRUE(kept > 10 && bytes <= agent::TitleInbox::kBytesMax);
+}
