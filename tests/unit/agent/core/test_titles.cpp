@@ -51,9 +51,9 @@ TaskSpec movable(const std::string& name, DurationNs deadline = kDay) {
   return spec;
 }
 
-class Fleet {
+class Boards {
  public:
-  explicit Fleet(std::size_t count, std::uint64_t seed = 1) : budget_(budget_of(count)), random{seed} {
+  explicit Boards(std::size_t count, std::uint64_t seed = 1) : budget_(budget_of(count)), random{seed} {
     for (const FleetMember& m : budget_.members) {
       boards.push_back(std::make_unique<FakeBoard>(config_of(budget_, m.id)));
       down.push_back(false);
@@ -221,7 +221,7 @@ class Fleet {
   test::Random random;
 };
 
-std::size_t third_of(const Fleet& fleet, std::size_t a, std::size_t b) {
+std::size_t third_of(const Boards& fleet, std::size_t a, std::size_t b) {
   for (std::size_t i = 0; i < fleet.boards.size(); ++i) {
     if (i != a && i != b && !fleet.down[i]) return i;
   }
@@ -231,7 +231,7 @@ std::size_t third_of(const Fleet& fleet, std::size_t a, std::size_t b) {
 }  // namespace
 
 TEST(a_task_without_the_word_has_no_title_and_a_board_alone_runs_what_may_move_as_it_is) {
-  Fleet fleet(3);
+  Boards fleet(3);
   fleet.boards[0]->submit(test::small_task("stays", kDay, 1e-6));
   fleet.run(5);
   TEST_ASSERT_TRUE(fleet.title(0, "stays") == nullptr);
@@ -245,7 +245,7 @@ TEST(a_task_without_the_word_has_no_title_and_a_board_alone_runs_what_may_move_a
 
 TEST(a_moved_task_goes_on_from_its_checkpoint_and_leaves_nothing_behind) {
   for (const std::size_t boards : {2U, 3U, 5U}) {
-    Fleet fleet(boards);
+    Boards fleet(boards);
     fleet.start(0, "walker");
     const std::size_t backup = fleet.backup_of(0, "walker");
     for (const std::size_t to : {third_of(fleet, 0, backup), backup}) {
@@ -266,7 +266,7 @@ TEST(a_moved_task_goes_on_from_its_checkpoint_and_leaves_nothing_behind) {
 }
 
 TEST(a_task_that_has_not_begun_moves_as_it_is_and_keeps_its_deadline) {
-  Fleet fleet(3);
+  Boards fleet(3);
   TaskSpec large = movable("large", kHour);
   large.memory_bytes = 900'000'000;
   fleet.boards[0]->submit(large);
@@ -287,7 +287,7 @@ TEST(a_task_that_has_not_begun_moves_as_it_is_and_keeps_its_deadline) {
 
 TEST(the_backup_goes_on_with_a_dead_boards_task_in_time_and_the_dead_board_leaves_it_there) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    Fleet fleet(4 + seed % 3, seed);
+    Boards fleet(4 + seed % 3, seed);
     fleet.start(0, "orphan");
     fleet.run(40);
     const std::uint64_t done = fleet.live(0, "orphan")->checkpoint_samples;
@@ -312,7 +312,7 @@ TEST(the_backup_goes_on_with_a_dead_boards_task_in_time_and_the_dead_board_leave
 }
 
 TEST(a_board_that_is_cut_off_stops_before_another_may_begin_and_goes_on_when_it_was_short) {
-  Fleet fleet(4);
+  Boards fleet(4);
   fleet.start(0, "split");
   fleet.cut[0] = true;
   const int stopped = fleet.run_until(kLeaseTicks + 5, [&] { return !fleet.works_lately(0, "split"); });
@@ -325,7 +325,7 @@ TEST(a_board_that_is_cut_off_stops_before_another_may_begin_and_goes_on_when_it_
   fleet.cut[0] = false;
   TEST_ASSERT_TRUE(fleet.run_until(120, [&] { return fleet.live(0, "split") == nullptr; }) >= 0);
 
-  Fleet briefly(4);
+  Boards briefly(4);
   briefly.start(0, "blink");
   briefly.cut[0] = true;
   briefly.run(4);
@@ -335,7 +335,7 @@ TEST(a_board_that_is_cut_off_stops_before_another_may_begin_and_goes_on_when_it_
 }
 
 TEST(a_rebooted_board_asks_its_backup_before_it_goes_on) {
-  Fleet fleet(4);
+  Boards fleet(4);
   fleet.start(0, "asker");
   fleet.take_down(0);
   fleet.run(2);
@@ -347,7 +347,7 @@ TEST(a_rebooted_board_asks_its_backup_before_it_goes_on) {
 }
 
 TEST(what_a_large_checkpoint_costs_is_said) {
-  Fleet fleet(3);
+  Boards fleet(3);
   test::FakeTrainer trainer;
   trainer.large_checkpoint = true;
   fleet.start(0, "heavy", trainer);
@@ -359,7 +359,7 @@ TEST(what_a_large_checkpoint_costs_is_said) {
 }
 
 TEST(a_move_that_cannot_be_is_refused_or_called_off_and_the_task_goes_on) {
-  Fleet fleet(3);
+  Boards fleet(3);
   fleet.start(0, "mover");
   fleet.boards[0]->submit(test::small_task("settled", kDay, 1e-6));
   const auto says = [&](const char* task, const char* to, const char* what) {
@@ -388,7 +388,7 @@ TEST(a_move_that_cannot_be_is_refused_or_called_off_and_the_task_goes_on) {
 }
 
 TEST(a_task_that_ended_is_not_taken_over_and_a_board_may_leave_once_that_is_known) {
-  Fleet fleet(3);
+  Boards fleet(3);
   fleet.start(0, "over");
   static_cast<void>(fleet.answer_of(0, CancelRequested{1, "over"}));
   fleet.run(10);
@@ -401,7 +401,7 @@ TEST(a_task_that_ended_is_not_taken_over_and_a_board_may_leave_once_that_is_know
 }
 
 TEST(titles_are_read_back_with_the_state_and_a_journal_says_the_same) {
-  Fleet fleet(3);
+  Boards fleet(3);
   fleet.start(0, "kept");
   State& state = fleet.boards[0]->state;
   State back = test::read_back(state);
@@ -449,7 +449,7 @@ TEST(faults_of_every_kind_never_make_two_boards_work_on_one_task) {
   int worked = 0;
   int moved = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
-    Fleet fleet(3 + seed % 4, seed);
+    Boards fleet(3 + seed % 4, seed);
     const std::size_t n = fleet.boards.size();
     for (int t = 0; t < 3; ++t) fleet.start(static_cast<std::size_t>(t) % n, "t" + std::to_string(t));
     fleet.loss_percent = 10;
