@@ -53,7 +53,8 @@ TaskSpec movable(const std::string& name, DurationNs deadline = kDay) {
 
 class Boards {
  public:
-  explicit Boards(std::size_t count, std::uint64_t seed = 1) : budget_(budget_of(count)), random{seed} {
+  explicit Boards(std::size_t count, std::uint64_t seed = 1)
+      : budget_(budget_of(count)), random{seed} {
     for (const FleetMember& m : budget_.members) {
       boards.push_back(std::make_unique<FakeBoard>(config_of(budget_, m.id)));
       down.push_back(false);
@@ -127,7 +128,8 @@ class Boards {
   [[nodiscard]] int home(const std::string& name) const {
     for (std::size_t b = 0; b < boards.size(); ++b) {
       const consensus::HeldTitle* held = down[b] ? nullptr : title(b, name);
-      if (held != nullptr && held->state == consensus::TitleState::kHeld) return static_cast<int>(b);
+      if (held != nullptr && held->state == consensus::TitleState::kHeld)
+        return static_cast<int>(b);
     }
     return -1;
   }
@@ -315,7 +317,8 @@ TEST(a_board_that_is_cut_off_stops_before_another_may_begin_and_goes_on_when_it_
   Boards fleet(4);
   fleet.start(0, "split");
   fleet.cut[0] = true;
-  const int stopped = fleet.run_until(kLeaseTicks + 5, [&] { return !fleet.works_lately(0, "split"); });
+  const int stopped =
+      fleet.run_until(kLeaseTicks + 5, [&] { return !fleet.works_lately(0, "split"); });
   TEST_ASSERT_TRUE(stopped >= 0);
   TEST_ASSERT_EQUAL(-1, fleet.home("split") == 0 ? -1 : fleet.home("split"));
   fleet.run(10 + kAgainTicksMax);
@@ -342,8 +345,10 @@ TEST(a_rebooted_board_asks_its_backup_before_it_goes_on) {
   fleet.bring_back(0, true);
   fleet.boards[0]->run_for(0);
   TEST_ASSERT_FALSE(fleet.works(0, "asker"));
-  TEST_ASSERT_TRUE(fleet.run_until(200, [&] { return fleet.home("asker") >= 0 &&
-      fleet.works_lately(static_cast<std::size_t>(fleet.home("asker")), "asker"); }) >= 0);
+  TEST_ASSERT_TRUE(fleet.run_until(200, [&] {
+    return fleet.home("asker") >= 0 &&
+           fleet.works_lately(static_cast<std::size_t>(fleet.home("asker")), "asker");
+  }) >= 0);
 }
 
 TEST(what_a_large_checkpoint_costs_is_said) {
@@ -451,7 +456,8 @@ TEST(faults_of_every_kind_never_make_two_boards_work_on_one_task) {
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     Boards fleet(3 + seed % 4, seed);
     const std::size_t n = fleet.boards.size();
-    for (int t = 0; t < 3; ++t) fleet.start(static_cast<std::size_t>(t) % n, "t" + std::to_string(t));
+    for (int t = 0; t < 3; ++t)
+      fleet.start(static_cast<std::size_t>(t) % n, "t" + std::to_string(t));
     fleet.loss_percent = 10;
     std::vector<int> heals(n, 0);
     for (int tick = 0; tick < 300; ++tick) {
@@ -472,7 +478,8 @@ TEST(faults_of_every_kind_never_make_two_boards_work_on_one_task) {
         }
       } else if (is_well && fleet.random.chance(20)) {
         const std::string task = "t" + std::to_string(fleet.random.below(3));
-        const std::string to = "n-" + std::to_string(fleet.random.below(static_cast<std::uint32_t>(n)));
+        const std::string to =
+            "n-" + std::to_string(fleet.random.below(static_cast<std::uint32_t>(n)));
         fleet.boards[b]->tell(MoveRequested{1, task, to});
       }
       fleet.run(1);
