@@ -188,7 +188,10 @@ void Stepper::match_titles(bool reclaimed) {
   }
   std::vector<consensus::TitleId> fresh;
   for (const HeldTitle& title : titles->titles().held()) {
-    if (title.state == TitleState::kOver) continue;
+    const bool is_here = title.state == TitleState::kHeld ||
+                         title.state == TitleState::kUnconfirmed ||
+                         title.state == TitleState::kStranded;
+    if (!is_here) continue;
     const bool is_known = std::any_of(s_.live.begin(), s_.live.end(), [&](const Task& task) {
       return task.moving.title == title.id;
     });
