@@ -490,3 +490,23 @@ TEST(faults_of_every_kind_never_make_two_boards_work_on_one_task) {
   TEST_ASSERT_TRUE_MESSAGE(worked > 25 * 300, std::to_string(worked).c_str());
   TEST_ASSERT_TRUE(moved > 1000);
 }
+
+TEST(a_task_on_its_way_is_neither_cancelled_nor_replaced_and_comes_back_when_nobody_hears) {
+  Boards fleet(4);
+  fleet.start(0, "under-way");
+  static_cast<void>(fleet.answer_of(0, MoveRequested{1, "under-way", "n-1"}));
+  fleet.cut[0] = true;
+  TEST_ASSERT_TRUE(fleet.run_until(10, [&] {
+    const consensus::HeldTitle* held = fleet.title(0, "under-way");
+    return held != nullptr && held->state != consensus::TitleState::kHeld;
+  }) >= 0);
+  TaskSpec other = movable("under-way");
+  other.seed = 99;
+  for (const std::string& text : {fleet.answer_of(0, CancelRequested{2, "under-way"}),
+                                  fleet.answer_of(0, Submitted{3, other, true})}) {
+    TEST_ASSERT_TRUE_MESSAGE(text.find("may be on another board by now") != text.npos,
+                             text.c_str());
+  }
+  fleet.cut[0] = false;
+  TEST_ASSERT_TRUE(fleet.run_until(60, [&] { return fleet.works_lately(1, "under-way"); }) >= 0);
+}
