@@ -8,9 +8,9 @@
 #include <sstream>
 #include <utility>
 
+#include "agent/moving_tasks.hpp"
 #include "agent/settings/cotrain_task.hpp"
 #include "agent/settings/promote_task.hpp"
-#include "agent/moving_tasks.hpp"
 #include "base/require.hpp"
 
 namespace laird::agent {

@@ -22,8 +22,7 @@ bool place_what_came(const core::State& state, const core::Task& task,
   // It has been ready here before: what it did here is newer.
   if (!task.moving.came || task.restore_ns != 0) return false;
   const auto& titles = std::as_const(state.fleet.titles);
-  const consensus::HeldTitle* title =
-      titles ? titles->titles().holds(task.moving.title) : nullptr;
+  const consensus::HeldTitle* title = titles ? titles->titles().holds(task.moving.title) : nullptr;
   if (title == nullptr) return false;
   const Result<core::TitleBody> body = core::decode_title_body(title->body);
   if (!body || body->files.empty()) return false;

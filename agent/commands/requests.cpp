@@ -232,8 +232,8 @@ Result<Request> bid(const Value& body) {
 }
 
 Result<Request> move_task(const Value& body) {
-  return Request(core::OperatorRequest(core::MoveRequested{
-      0, body.find("task")->as_string(), body.find("to")->as_string()}));
+  return Request(core::OperatorRequest(
+      core::MoveRequested{0, body.find("task")->as_string(), body.find("to")->as_string()}));
 }
 
 template <bool kDrain>

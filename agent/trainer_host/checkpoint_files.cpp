@@ -71,8 +71,8 @@ Status write_plain(int folder, const core::CopiedFile& file) {
   if (::unlinkat(folder, path.c_str(), 0) != 0 && errno != ENOENT) {
     return fail_errno(errno, "cannot replace " + path);
   }
-  const Fd fd(::openat(folder, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                       0600));
+  const Fd fd(
+      ::openat(folder, path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail_errno(errno, "cannot write " + path);
   std::size_t done = 0;
   while (done < file.bytes.size()) {

@@ -266,6 +266,8 @@ Status Life::begin() {
     LAIRD_TRY(first);
     state_ = std::move(*first);
     state_.fleet = core::Fleet{};
+    // Without a fleet there are no titles, and nothing moves.
+    for (core::Task& task : state_.live) task.moving = {};
     leave_out();
   }
   names_.begin(state_);

@@ -35,7 +35,8 @@ void Census::see(const Account& peer, bool dead) {
 }
 
 void Census::hear(NodeId keeper, const NodeWord& word, std::size_t words) {
-  std::erase_if(said_, [&](const Said& s) { return s.keeper == keeper && s.word.node == word.node; });
+  std::erase_if(said_,
+                [&](const Said& s) { return s.keeper == keeper && s.word.node == word.node; });
   if (said_.size() >= kCensusWordsMax) said_.erase(said_.begin());
   said_.push_back({keeper, word});
   std::vector<std::uint32_t> dead;
@@ -64,8 +65,9 @@ const NodeWord* Census::find(NodeId node) const {
 }
 
 void Census::learn(const NodeWord& word) {
-  const auto at = std::lower_bound(known_.begin(), known_.end(), word.node,
-                                   [](const NodeWord& k, NodeId wanted) { return k.node < wanted; });
+  const auto at =
+      std::lower_bound(known_.begin(), known_.end(), word.node,
+                       [](const NodeWord& k, NodeId wanted) { return k.node < wanted; });
   if (at == known_.end() || at->node != word.node) {
     if (known_.size() < kCensusNodesMax) known_.insert(at, word);
     return;

@@ -37,7 +37,7 @@ class Census {
   void hear(NodeId keeper, const NodeWord& word, std::size_t words);
 
   [[nodiscard]] bool is_dead(const Account& account) const;
-  [[nodiscard]] Account living(NodeId node) const;  // incarnation 0: none is known
+  [[nodiscard]] Account living(NodeId node) const;        // incarnation 0: none is known
   [[nodiscard]] std::vector<Account> all_living() const;  // sorted
   void archive(Archive& ar);
 

@@ -69,8 +69,8 @@ void TitleDesk::tick(const Sight& sight, const std::vector<NodeId>& wishes, Titl
 void TitleDesk::send(const TitleMessages& messages, TitlePackets& out) {
   for (const TitleMessage& message : messages) {
     TitleMessage copy = message;
-    out.push_back({message.to.node,
-                   packet_of(PacketKind::kMessage, [&](Archive& ar) { copy.archive(ar); })});
+    out.push_back(
+        {message.to.node, packet_of(PacketKind::kMessage, [&](Archive& ar) { copy.archive(ar); })});
   }
 }
 
@@ -103,9 +103,8 @@ Status TitleDesk::take(const Sight& sight, NodeId from, std::string_view packet,
     if (sight.kept == nullptr) return {};
     std::vector<NodeWord> words;
     for (const NodeId node : nodes) words.push_back(word_of(*sight.kept, node));
-    out.push_back({from, packet_of(PacketKind::kSay, [&](Archive& to) {
-                     to.sequence(words, kNodesAskedMax);
-                   })});
+    out.push_back({from, packet_of(PacketKind::kSay,
+                                   [&](Archive& to) { to.sequence(words, kNodesAskedMax); })});
     return {};
   }
   if (kind == PacketKind::kSay) {

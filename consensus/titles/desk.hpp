@@ -34,8 +34,8 @@ using TitlePackets = std::vector<TitlePacket>;
 
 // What the board's ledger knows at this moment.
 struct Sight {
-  Account self;        // incarnation 0: no account
-  bool fenced = true;  // or not entered yet, or leaving
+  Account self;                    // incarnation 0: no account
+  bool fenced = true;              // or not entered yet, or leaving
   const Register* kept = nullptr;  // the register, of a keeper
   struct Near {
     Account peer;

@@ -155,8 +155,10 @@ Status Titles::give(const RegisterView& view, const TitleId& id, const Account& 
 
 Status Titles::give_up(const TitleId& id) {
   const HeldTitle* title = find(id);
-  if (title == nullptr || title->state != TitleState::kStranded) {
-    return fail(Code::kNotFound, "the title is not stranded");
+  const bool waits = title != nullptr && (title->state == TitleState::kStranded ||
+                                          title->state == TitleState::kUnconfirmed);
+  if (!waits) {
+    return fail(Code::kNotFound, "nobody is asked whose it is");
   }
   drop_held(id, true, title->number);
   return {};

@@ -187,7 +187,7 @@ class Titles {
   [[nodiscard]] bool may_run(const Account& self, const TitleId& id) const;
   [[nodiscard]] const std::vector<HeldTitle>& held() const { return held_; }
   [[nodiscard]] const HeldTitle* holds(const TitleId& id) const;
-  // Nobody can say whose it is, and a person has decided that it is not this board's.
+  // Nobody could say whose it is so far, and a person has decided that it is not this board's.
   [[nodiscard]] Status give_up(const TitleId& id);
   // The nodes whose accounts its decisions depend on; sorted.
   [[nodiscard]] std::vector<NodeId> concerns() const;

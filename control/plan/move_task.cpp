@@ -40,9 +40,10 @@ int move_task(FleetClient& client, const Move& move, DurationNs timeout) {
   if (exit_code_of(*asked) != 0) return show(*asked);
   say(move.task + ": " + harmless(asked->text));
   // Its topic says that it is on its way a moment after the answer.
-  static_cast<void>(client.wait(after(timeout), [&] { return stand_of(view, move) != Stand::kStayed; }));
-  const bool over = client.wait(after(kMoveWithin),
-                                [&] { return stand_of(view, move) != Stand::kOnItsWay; });
+  static_cast<void>(
+      client.wait(after(timeout), [&] { return stand_of(view, move) != Stand::kStayed; }));
+  const bool over =
+      client.wait(after(kMoveWithin), [&] { return stand_of(view, move) != Stand::kOnItsWay; });
   const Stand stand = stand_of(view, move);
   if (over && stand == Stand::kThere) {
     const std::string note = note_of(view, move.to, move.task);
@@ -55,8 +56,8 @@ int move_task(FleetClient& client, const Move& move, DurationNs timeout) {
     say(move.task + " stays on " + move.from + (note.empty() ? "" : ": " + harmless(note)));
     return kRefused;
   }
-  say(move.task + " is still on its way to " + move.to +
-      "; `lairctl explain " + move.task + "` says what it waits for");
+  say(move.task + " is still on its way to " + move.to + "; `lairctl explain " + move.task +
+      "` says what it waits for");
   return kPartial;
 }
 
@@ -69,8 +70,8 @@ int carry_out(FleetClient& client, const std::vector<Move>& moves, DurationNs ti
   int worst = 0;
   for (std::size_t i = 0; i < moves.size(); ++i) {
     const Move& move = moves[i];
-    say("move " + std::to_string(i + 1) + " of " + std::to_string(moves.size()) + ": " +
-        move.task + " from " + move.from + " to " + move.to);
+    say("move " + std::to_string(i + 1) + " of " + std::to_string(moves.size()) + ": " + move.task +
+        " from " + move.from + " to " + move.to);
     const int code = move_task(client, move, timeout);
     done += code == 0 ? 1 : 0;
     worst = std::max(worst, code);

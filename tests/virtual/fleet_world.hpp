@@ -6,8 +6,8 @@
 // Checked after every turn of every board: what all boards use together stays within the budget. At
 // every start: every accepted task is there, with one outcome at most. At the end: all boards are
 // in, hold the whole budget between them, every task is over, every journal replays to the bit, and
-// by the journals no command was carried out twice. Of tasks that may move: at every turn at most one
-// board works on each, and at most one that is part of its fleet holds it.
+// by the journals no command was carried out twice. Of tasks that may move: at every turn at most
+// one board works on each, and at most one that is part of its fleet holds it.
 #pragma once
 
 #include <map>
@@ -54,8 +54,8 @@ struct WorldCounts {
   std::uint64_t commands_repeated = 0;  // and known to have been done
   std::uint64_t accepted = 0;
   std::uint64_t succeeded = 0;
-  std::uint64_t moved = 0;      // to other boards, by operators and by backups
-  std::uint64_t at_work = 0;    // looks at a task that some board worked on
+  std::uint64_t moved = 0;    // to other boards, by operators and by backups
+  std::uint64_t at_work = 0;  // looks at a task that some board worked on
   std::uint64_t replayed_events = 0;
   std::uint64_t trial_writes = 0;  // of the board whose disk is on trial, until faults end
   DurationNs board_time = 0;       // lived by all boards together

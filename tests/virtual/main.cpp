@@ -63,8 +63,9 @@ void print(const test::WorldCounts& c, double cpu_s) {
       as_count(c.commands), as_count(c.commands_done), as_count(c.commands_repeated),
       as_count(c.accepted), as_count(c.succeeded), as_count(c.replayed_events));
   if (c.at_work > 0) {
-    std::printf("titles: %llu times another board took a task over; looked %llu times at tasks at work\n",
-                as_count(c.moved), as_count(c.at_work));
+    std::printf(
+        "titles: %llu times another board took a task over; looked %llu times at tasks at work\n",
+        as_count(c.moved), as_count(c.at_work));
   }
 }
 

@@ -79,7 +79,7 @@ enum class NoticeKind : std::uint8_t {
   kRefusedCommand,
   kDrain,
   kConfig,
-  kWire,     // a peer speaks another version of the wire form
+  kWire,      // a peer speaks another version of the wire form
   kSchedule,  // a recurring task missed a window
   kMove       // a task went to another board, came from one, or did not
 };

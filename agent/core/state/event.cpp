@@ -247,8 +247,7 @@ bool is_promise(const EventBody& body) {
          std::holds_alternative<OperatorCommand>(body) ||
          std::holds_alternative<EditRequested>(body) ||
          std::holds_alternative<RemoveRequested>(body) ||
-         std::holds_alternative<MoveRequested>(body) ||
-         std::holds_alternative<CapRequested>(body);
+         std::holds_alternative<MoveRequested>(body) || std::holds_alternative<CapRequested>(body);
 }
 
 Status check_config(const CoreConfig& config) {

@@ -200,10 +200,9 @@ struct MoveRequested {
   std::string to;
   void archive(Archive& ar);
 };
-using OperatorRequest =
-    std::variant<Submitted, CancelRequested, PauseRequested, ResumeRequested, DrainRequested,
-                 BudgetChanged, CapRequested, ConfigRequested, EditRequested, RemoveRequested,
-                 MoveRequested>;
+using OperatorRequest = std::variant<Submitted, CancelRequested, PauseRequested, ResumeRequested,
+                                     DrainRequested, BudgetChanged, CapRequested, ConfigRequested,
+                                     EditRequested, RemoveRequested, MoveRequested>;
 struct OperatorCommand {
   std::uint64_t request = 0;
   std::string by;  // the operator
@@ -284,8 +283,8 @@ using EventBody =
                  TrainerFailed, TrainerExited, PowerSampled, ShutdownRequested, CapRequested,
                  PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, BudgetChanged,
                  OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded,
-                 TrainerPromoted, EditRequested, RemoveRequested, GroupNoted, MoveRequested, TitlesHeard,
-                 CheckpointRead, RunsHeard>;
+                 TrainerPromoted, EditRequested, RemoveRequested, GroupNoted, MoveRequested,
+                 TitlesHeard, CheckpointRead, RunsHeard>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

@@ -54,7 +54,7 @@ inline constexpr std::size_t kCheckpointFilesMax = 8;
 inline constexpr std::size_t kFileNameBytesMax = 64;
 inline constexpr std::size_t kTitleBytesKept = 8 * 1024 * 1024;  // of all titles and copies
 inline constexpr int kCheckpointsPerCopy = 2;  // of one task: that many of its usual pauses between
-inline constexpr int kMoveTicksMax = 60;  // a move that has not begun by then is called off
+inline constexpr int kMoveTicksMax = 60;       // a move that has not begun by then is called off
 inline constexpr DurationNs kSliceMin = 10 * kMillisecond;
 inline constexpr DurationNs kSliceMax = kHour;
 

@@ -77,7 +77,7 @@ struct TaskSpec {
   std::string
       promotes;  // of a promotion: the task whose model it promotes, in whose folder it works
   EverySpec every;
-  std::string run_of;  // of a run of a recurring task, and of its promotion: that task
+  std::string run_of;    // of a run of a recurring task, and of its promotion: that task
   bool movable = false;  // the fleet may run it on another board
 
   [[nodiscard]] double weight() const { return static_cast<double>(weight_milli) / 1000.0; }
@@ -167,11 +167,11 @@ struct Moving {
   consensus::TitleId title;  // none before the board has issued one
   std::uint32_t moves = 0;   // how often it came to another board
   MoveStage stage = MoveStage::kNone;
-  std::string to;            // the board that it is to go to
-  TimeNs until = 0;          // when the move is called off
-  TimeNs copied_at = 0;      // when its checkpoint was last asked for, to be copied
-  bool came = false;         // another board had it before this one
-  std::string note;          // how it came here, or why it did not go; for people
+  std::string to;        // the board that it is to go to
+  TimeNs until = 0;      // when the move is called off
+  TimeNs copied_at = 0;  // when its checkpoint was last asked for, to be copied
+  bool came = false;     // another board had it before this one
+  std::string note;      // how it came here, or why it did not go; for people
   [[nodiscard]] bool titled() const { return title.issuer.valid(); }
   void archive(Archive& ar);
 };

@@ -161,6 +161,12 @@ void Stepper::on(const Submitted& e) {
     refuse(e.request, ok.error().code, ok.error().context);
     return;
   }
+  const Task* before = live_named(e.spec.name);
+  if (before != nullptr && before->outcome == Outcome::kNone && !is_ours(*before)) {
+    refuse(e.request, Code::kUnavailable,
+           "'" + e.spec.name + "' may be on another board by now; ask again when this one knows");
+    return;
+  }
   give_way(e.spec);
   if (recurs) return accept_recurring(e);
   const bool fresh = s_.had_name(e.spec.name);
@@ -190,12 +196,11 @@ void Stepper::on(const CancelRequested& e) {
   }
   if (!is_ours(*task)) {
     const consensus::HeldTitle* title = title_of(*task);
-    if (title == nullptr || title->state != consensus::TitleState::kStranded) {
+    if (title == nullptr || !desk().titles().give_up(task->moving.title)) {
       refuse(e.request, Code::kUnavailable,
              "it may be on another board by now; ask again when this one knows");
       return;
     }
-    static_cast<void>(desk().titles().give_up(task->moving.title));
   }
   decide(*task, Outcome::kCancelled,
          by_.empty() ? "cancelled by an operator" : "cancelled by " + std::string(by_));

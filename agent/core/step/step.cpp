@@ -168,7 +168,8 @@ namespace {
     return "; waits for " + who + " to say that it did not take the task over";
   }
   if (title->state == consensus::TitleState::kStranded) {
-    return "; " + who + " cannot say whose it is: look on every board whether it runs, then cancel "
+    return "; " + who +
+           " cannot say whose it is: look on every board whether it runs, then cancel "
            "it here, or remove it there";
   }
   if (is_on_floor(state, state.now)) return "; waits until the board is part of its fleet again";

@@ -211,7 +211,7 @@ class Stepper {
   Effects& out_;
   bool lanes_changed_ = false;
   bool may_run_titles_ = false;  // the board is unfenced, with the margin of its shares
-  std::string_view by_;  // the operator whose signed command is being done; empty: nobody's
+  std::string_view by_;          // the operator whose signed command is being done; empty: nobody's
 };
 
 }  // namespace laird::core

@@ -15,7 +15,8 @@ int move(const Reach& reach, const std::string& task, const std::string& to) {
   const auto client = FleetClient::open(where->fleet, Listen::kStates, where->timeout);
   if (!client) return complain(client.error());
   const FleetView& view = (*client)->view();
-  const auto from = reach.node.empty() ? board_of_task(view, task) : Result<std::string>(reach.node);
+  const auto from =
+      reach.node.empty() ? board_of_task(view, task) : Result<std::string>(reach.node);
   if (!from) return complain(from.error());
   for (const std::string& board : {*from, to}) {
     if (const Status ok = check_board(view, board); !ok) return complain(ok.error());

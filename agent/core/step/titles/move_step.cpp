@@ -108,8 +108,8 @@ void Stepper::advance_move(Task& task) {
     return;
   }
   const consensus::Sight now = sight(0);
-  const consensus::Account to = std::as_const(s_.fleet.titles)->census().living(
-      node_number(moving.to));
+  const consensus::Account to =
+      std::as_const(s_.fleet.titles)->census().living(node_number(moving.to));
   if (!to.valid() || now.fenced) return;
   const HeldTitle* title = title_of(task);
   if (!title->backed) return;

@@ -188,7 +188,10 @@ void Stepper::match_titles(bool reclaimed) {
   }
   std::vector<consensus::TitleId> fresh;
   for (const HeldTitle& title : titles->titles().held()) {
-    if (title.state == TitleState::kOver) continue;
+    const bool is_here = title.state == TitleState::kHeld ||
+                         title.state == TitleState::kUnconfirmed ||
+                         title.state == TitleState::kStranded;
+    if (!is_here) continue;
     const bool is_known = std::any_of(s_.live.begin(), s_.live.end(), [&](const Task& task) {
       return task.moving.title == title.id;
     });
@@ -210,9 +213,9 @@ void Stepper::adopt(const HeldTitle& title, bool reclaimed) {
     spec.deadline_wall = spec.deadline_wall > 0 ? std::min(spec.deadline_wall, by) : by;
     spec.deadline_after = 0;
   }
-  const bool was_here =
-      std::any_of(s_.ended.begin(), s_.ended.end(),
-                  [&](const Part<Task>& task) { return task->moving.title == title.id; });
+  const bool was_here = std::any_of(s_.ended.begin(), s_.ended.end(), [&](const Part<Task>& task) {
+    return task->moving.title == title.id;
+  });
   const bool fresh = !was_here && s_.had_name(spec.name);
   const TaskKey key = add_task(std::move(spec), fresh);
   Task& task = *s_.find_live(key);
@@ -222,12 +225,12 @@ void Stepper::adopt(const HeldTitle& title, bool reclaimed) {
   task.moving.moves = body->moves + 1;
   task.moving.came = true;
   task.samples = task.checkpoint_samples = body->samples;
-  const std::string whence = reclaimed ? "taken over from " + body->from + ", which is gone"
-                                       : "came from " + body->from;
-  const std::string how = !body->files.empty()
-                              ? "goes on at " + std::to_string(body->samples) + " samples"
-                          : body->too_large ? "begins anew: its checkpoint is too large to be copied"
-                                            : "begins anew: no checkpoint of it was copied";
+  const std::string whence =
+      reclaimed ? "taken over from " + body->from + ", which is gone" : "came from " + body->from;
+  const std::string how =
+      !body->files.empty() ? "goes on at " + std::to_string(body->samples) + " samples"
+      : body->too_large    ? "begins anew: its checkpoint is too large to be copied"
+                           : "begins anew: no checkpoint of it was copied";
   task.moving.note = clipped(whence + "; " + how);
   task.reason = task.moving.note;
   tell_move("'" + task.spec.name + "': " + task.moving.note);
@@ -262,8 +265,7 @@ void Stepper::end_title(const Task& task) {
 }
 
 void Stepper::renew_title(const Task& task, TitleBody body) {
-  static_cast<void>(
-      desk().titles().renew(task.moving.title, encode_title_body(std::move(body))));
+  static_cast<void>(desk().titles().renew(task.moving.title, encode_title_body(std::move(body))));
 }
 
 }  // namespace laird::core

@@ -21,6 +21,8 @@ using test::FakeBoard;
 namespace {
 
 constexpr int kLeaseTicks = 20;
+// Incarnations follow the wall clock, which is right here: some time after 2020.
+constexpr DurationNs kWallAhead = 1'700'000'000 * kSecond;
 // What the register may take beyond a lease to call a board dead in this fleet, and what its backup
 // takes then: docs/placement.md promises a lease and twenty ticks.
 constexpr int kAgainTicksMax = kLeaseTicks + 20;
@@ -51,15 +53,19 @@ TaskSpec movable(const std::string& name, DurationNs deadline = kDay) {
   return spec;
 }
 
-class Fleet {
+class Boards {
  public:
-  explicit Fleet(std::size_t count, std::uint64_t seed = 1) : budget_(budget_of(count)), random{seed} {
+  explicit Boards(std::size_t count, std::uint64_t seed = 1)
+      : budget_(budget_of(count)), random{seed} {
     for (const FleetMember& m : budget_.members) {
       boards.push_back(std::make_unique<FakeBoard>(config_of(budget_, m.id)));
       down.push_back(false);
       cut.push_back(false);
     }
-    for (auto& board : boards) board->tell(FleetJoined{false});
+    for (auto& board : boards) {
+      board->set_clock(kWallAhead);
+      board->tell(FleetJoined{false});
+    }
     run(5);
   }
 
@@ -95,6 +101,7 @@ class Fleet {
     if (!with_journal) {
       boards[b] = std::make_unique<FakeBoard>(config_of(budget_, board.config.node));
       boards[b]->skip(ticks * kSecond);
+      boards[b]->set_clock(kWallAhead);
       boards[b]->tell(FleetJoined{true});
     } else {
       board.skip(seconds * kSecond);
@@ -127,7 +134,8 @@ class Fleet {
   [[nodiscard]] int home(const std::string& name) const {
     for (std::size_t b = 0; b < boards.size(); ++b) {
       const consensus::HeldTitle* held = down[b] ? nullptr : title(b, name);
-      if (held != nullptr && held->state == consensus::TitleState::kHeld) return static_cast<int>(b);
+      if (held != nullptr && held->state == consensus::TitleState::kHeld)
+        return static_cast<int>(b);
     }
     return -1;
   }
@@ -221,7 +229,7 @@ class Fleet {
   test::Random random;
 };
 
-std::size_t third_of(const Fleet& fleet, std::size_t a, std::size_t b) {
+std::size_t third_of(const Boards& fleet, std::size_t a, std::size_t b) {
   for (std::size_t i = 0; i < fleet.boards.size(); ++i) {
     if (i != a && i != b && !fleet.down[i]) return i;
   }
@@ -231,7 +239,7 @@ std::size_t third_of(const Fleet& fleet, std::size_t a, std::size_t b) {
 }  // namespace
 
 TEST(a_task_without_the_word_has_no_title_and_a_board_alone_runs_what_may_move_as_it_is) {
-  Fleet fleet(3);
+  Boards fleet(3);
   fleet.boards[0]->submit(test::small_task("stays", kDay, 1e-6));
   fleet.run(5);
   TEST_ASSERT_TRUE(fleet.title(0, "stays") == nullptr);
@@ -245,7 +253,7 @@ TEST(a_task_without_the_word_has_no_title_and_a_board_alone_runs_what_may_move_a
 
 TEST(a_moved_task_goes_on_from_its_checkpoint_and_leaves_nothing_behind) {
   for (const std::size_t boards : {2U, 3U, 5U}) {
-    Fleet fleet(boards);
+    Boards fleet(boards);
     fleet.start(0, "walker");
     const std::size_t backup = fleet.backup_of(0, "walker");
     for (const std::size_t to : {third_of(fleet, 0, backup), backup}) {
@@ -266,15 +274,17 @@ TEST(a_moved_task_goes_on_from_its_checkpoint_and_leaves_nothing_behind) {
 }
 
 TEST(a_task_that_has_not_begun_moves_as_it_is_and_keeps_its_deadline) {
-  Fleet fleet(3);
-  TaskSpec large = movable("large", kHour);
-  large.memory_bytes = 900'000'000;
-  fleet.boards[0]->submit(large);
-  TaskSpec waits = movable("waits", kHour);
-  waits.memory_bytes = 900'000'000;
+  Boards fleet(3);
+  // As many as may start at once never get ready.
+  test::FakeTrainer hangs;
+  hangs.hang_on_start = true;
+  for (int i = 0; i < 4; ++i) {
+    fleet.boards[0]->submit(test::small_task("h" + std::to_string(i), kDay, 1e-6), hangs);
+  }
+  const TaskSpec waits = movable("waits", kHour);
   fleet.boards[0]->submit(waits);
   const TimeNs due = fleet.boards[0]->task("waits")->deadline_at;
-  fleet.watched = {"large", "waits"};
+  fleet.watched = {"waits"};
   TEST_ASSERT_TRUE(fleet.run_until(20, [&] { return fleet.backed(0, "waits"); }) >= 0);
   TEST_ASSERT_EQUAL(0, fleet.live(0, "waits")->attempt);
   static_cast<void>(fleet.answer_of(0, MoveRequested{1, "waits", "n-1"}));
@@ -287,7 +297,7 @@ TEST(a_task_that_has_not_begun_moves_as_it_is_and_keeps_its_deadline) {
 
 TEST(the_backup_goes_on_with_a_dead_boards_task_in_time_and_the_dead_board_leaves_it_there) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    Fleet fleet(4 + seed % 3, seed);
+    Boards fleet(4 + seed % 3, seed);
     fleet.start(0, "orphan");
     fleet.run(40);
     const std::uint64_t done = fleet.live(0, "orphan")->checkpoint_samples;
@@ -312,20 +322,19 @@ TEST(the_backup_goes_on_with_a_dead_boards_task_in_time_and_the_dead_board_leave
 }
 
 TEST(a_board_that_is_cut_off_stops_before_another_may_begin_and_goes_on_when_it_was_short) {
-  Fleet fleet(4);
+  Boards fleet(4);
   fleet.start(0, "split");
   fleet.cut[0] = true;
-  const int stopped = fleet.run_until(kLeaseTicks + 5, [&] { return !fleet.works_lately(0, "split"); });
-  TEST_ASSERT_TRUE(stopped >= 0);
-  TEST_ASSERT_EQUAL(-1, fleet.home("split") == 0 ? -1 : fleet.home("split"));
-  fleet.run(10 + kAgainTicksMax);
-  const int elsewhere = fleet.home("split");
-  TEST_ASSERT_TRUE(elsewhere > 0 || fleet.title(1, "split") || fleet.title(2, "split") ||
-                   fleet.title(3, "split"));
+  TEST_ASSERT_TRUE(
+      fleet.run_until(kLeaseTicks + 5, [&] { return !fleet.works_lately(0, "split"); }) >= 0);
+  TEST_ASSERT_FALSE(fleet.works(1, "split") || fleet.works(2, "split") || fleet.works(3, "split"));
+  const std::size_t backup = fleet.backup_of(0, "split");
+  TEST_ASSERT_TRUE(
+      fleet.run_until(kAgainTicksMax, [&] { return fleet.works_lately(backup, "split"); }) >= 0);
   fleet.cut[0] = false;
   TEST_ASSERT_TRUE(fleet.run_until(120, [&] { return fleet.live(0, "split") == nullptr; }) >= 0);
 
-  Fleet briefly(4);
+  Boards briefly(4);
   briefly.start(0, "blink");
   briefly.cut[0] = true;
   briefly.run(4);
@@ -335,31 +344,33 @@ TEST(a_board_that_is_cut_off_stops_before_another_may_begin_and_goes_on_when_it_
 }
 
 TEST(a_rebooted_board_asks_its_backup_before_it_goes_on) {
-  Fleet fleet(4);
+  Boards fleet(4);
   fleet.start(0, "asker");
   fleet.take_down(0);
   fleet.run(2);
   fleet.bring_back(0, true);
   fleet.boards[0]->run_for(0);
   TEST_ASSERT_FALSE(fleet.works(0, "asker"));
-  TEST_ASSERT_TRUE(fleet.run_until(200, [&] { return fleet.home("asker") >= 0 &&
-      fleet.works_lately(static_cast<std::size_t>(fleet.home("asker")), "asker"); }) >= 0);
+  TEST_ASSERT_TRUE(fleet.run_until(200, [&] {
+    return fleet.home("asker") >= 0 &&
+           fleet.works_lately(static_cast<std::size_t>(fleet.home("asker")), "asker");
+  }) >= 0);
 }
 
 TEST(what_a_large_checkpoint_costs_is_said) {
-  Fleet fleet(3);
+  Boards fleet(3);
   test::FakeTrainer trainer;
   trainer.large_checkpoint = true;
   fleet.start(0, "heavy", trainer);
   static_cast<void>(fleet.answer_of(0, MoveRequested{1, "heavy", "n-1"}));
   TEST_ASSERT_TRUE(fleet.run_until(20, [&] { return fleet.live(1, "heavy") != nullptr; }) >= 0);
-  TEST_ASSERT_TRUE(fleet.boards[1]->notices.back().text.find(
-                       "begins anew: its checkpoint is too large") != std::string::npos);
+  TEST_ASSERT_EQUAL_STRING("came from n-0; begins anew: its checkpoint is too large to be copied",
+                           fleet.live(1, "heavy")->moving.note.c_str());
   TEST_ASSERT_TRUE(fleet.run_until(20, [&] { return fleet.works_lately(1, "heavy"); }) >= 0);
 }
 
 TEST(a_move_that_cannot_be_is_refused_or_called_off_and_the_task_goes_on) {
-  Fleet fleet(3);
+  Boards fleet(3);
   fleet.start(0, "mover");
   fleet.boards[0]->submit(test::small_task("settled", kDay, 1e-6));
   const auto says = [&](const char* task, const char* to, const char* what) {
@@ -370,7 +381,8 @@ TEST(a_move_that_cannot_be_is_refused_or_called_off_and_the_task_goes_on) {
   says("mover", "n-7", "no board 'n-7' in this fleet");
   says("mover", "n-0", "it is here already");
   says("nobody", "n-1", "no task 'nobody'");
-  // A board that takes no tasks.
+  // A board that takes no tasks, and has one left.
+  fleet.boards[1]->submit(test::small_task("busy", kDay, 1e-6));
   fleet.boards[1]->tell(DrainRequested{2, true});
   says("mover", "n-1", "on its way to n-1");
   TEST_ASSERT_TRUE(fleet.run_until(30, [&] {
@@ -388,7 +400,7 @@ TEST(a_move_that_cannot_be_is_refused_or_called_off_and_the_task_goes_on) {
 }
 
 TEST(a_task_that_ended_is_not_taken_over_and_a_board_may_leave_once_that_is_known) {
-  Fleet fleet(3);
+  Boards fleet(3);
   fleet.start(0, "over");
   static_cast<void>(fleet.answer_of(0, CancelRequested{1, "over"}));
   fleet.run(10);
@@ -401,7 +413,7 @@ TEST(a_task_that_ended_is_not_taken_over_and_a_board_may_leave_once_that_is_know
 }
 
 TEST(titles_are_read_back_with_the_state_and_a_journal_says_the_same) {
-  Fleet fleet(3);
+  Boards fleet(3);
   fleet.start(0, "kept");
   State& state = fleet.boards[0]->state;
   State back = test::read_back(state);
@@ -449,9 +461,10 @@ TEST(faults_of_every_kind_never_make_two_boards_work_on_one_task) {
   int worked = 0;
   int moved = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
-    Fleet fleet(3 + seed % 4, seed);
+    Boards fleet(3 + seed % 4, seed);
     const std::size_t n = fleet.boards.size();
-    for (int t = 0; t < 3; ++t) fleet.start(static_cast<std::size_t>(t) % n, "t" + std::to_string(t));
+    for (int t = 0; t < 3; ++t)
+      fleet.start(static_cast<std::size_t>(t) % n, "t" + std::to_string(t));
     fleet.loss_percent = 10;
     std::vector<int> heals(n, 0);
     for (int tick = 0; tick < 300; ++tick) {
@@ -472,7 +485,8 @@ TEST(faults_of_every_kind_never_make_two_boards_work_on_one_task) {
         }
       } else if (is_well && fleet.random.chance(20)) {
         const std::string task = "t" + std::to_string(fleet.random.below(3));
-        const std::string to = "n-" + std::to_string(fleet.random.below(static_cast<std::uint32_t>(n)));
+        const std::string to =
+            "n-" + std::to_string(fleet.random.below(static_cast<std::uint32_t>(n)));
         fleet.boards[b]->tell(MoveRequested{1, task, to});
       }
       fleet.run(1);
@@ -482,4 +496,24 @@ TEST(faults_of_every_kind_never_make_two_boards_work_on_one_task) {
   }
   TEST_ASSERT_TRUE_MESSAGE(worked > 25 * 300, std::to_string(worked).c_str());
   TEST_ASSERT_TRUE(moved > 1000);
+}
+
+TEST(a_task_on_its_way_is_neither_cancelled_nor_replaced_and_comes_back_when_nobody_hears) {
+  Boards fleet(4);
+  fleet.start(0, "under-way");
+  static_cast<void>(fleet.answer_of(0, MoveRequested{1, "under-way", "n-1"}));
+  fleet.cut[0] = true;
+  TEST_ASSERT_TRUE(fleet.run_until(10, [&] {
+    const consensus::HeldTitle* held = fleet.title(0, "under-way");
+    return held != nullptr && held->state != consensus::TitleState::kHeld;
+  }) >= 0);
+  TaskSpec other = movable("under-way");
+  other.seed = 99;
+  for (const std::string& text : {fleet.answer_of(0, CancelRequested{2, "under-way"}),
+                                  fleet.answer_of(0, Submitted{3, other, true})}) {
+    TEST_ASSERT_TRUE_MESSAGE(text.find("may be on another board by now") != text.npos,
+                             text.c_str());
+  }
+  fleet.cut[0] = false;
+  TEST_ASSERT_TRUE(fleet.run_until(60, [&] { return fleet.works_lately(1, "under-way"); }) >= 0);
 }

@@ -87,7 +87,6 @@ TEST(a_folder_that_is_a_link_is_left_alone) {
   std::filesystem::create_directories(folder.path() + "/tasks");
   std::filesystem::create_directory_symlink(folder.path() + "/elsewhere",
                                             folder.path() + "/tasks/t");
-  TEST_ASSERT_FALSE(
-      place_checkpoint_files(folder.path() + "/tasks/t", {{"a", "x"}}).has_value());
+  TEST_ASSERT_FALSE(place_checkpoint_files(folder.path() + "/tasks/t", {{"a", "x"}}).has_value());
   TEST_ASSERT_FALSE(std::filesystem::exists(folder.path() + "/elsewhere/a"));
 }

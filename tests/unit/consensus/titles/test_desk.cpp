@@ -103,7 +103,8 @@ TEST(a_board_that_keeps_no_register_asks_those_that_do) {
     TitlePackets answers;
     const Sight there = sight_of(keeper, &value);
     for (const TitlePacket& p : out) {
-      if (p.to == keeper) TEST_ASSERT_TRUE(other.take(there, 4, p.bytes, {}, answers).has_value());
+      if (p.to != keeper) continue;
+      TEST_ASSERT_TRUE(other.take(there, 4, p.bytes, {}, answers).has_value());
     }
     for (const TitlePacket& p : answers) {
       if (p.to != 4) continue;
@@ -160,5 +161,3 @@ TEST(long_bodies_are_sent_again_seldom) {
   }
   TEST_ASSERT_EQUAL(3, copies);
 }
-
-

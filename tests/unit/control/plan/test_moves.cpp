@@ -52,6 +52,4 @@ TEST(tasks_that_may_move_and_have_not_begun_go_where_the_plan_has_them) {
   }
 }
 
-TEST(what_may_not_move_is_planned_where_it_is) {
-  TEST_ASSERT_EQUAL(0, moves(view_of("")).size());
-}
+TEST(what_may_not_move_is_planned_where_it_is) { TEST_ASSERT_EQUAL(0, moves(view_of("")).size()); }

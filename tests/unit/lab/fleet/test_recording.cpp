@@ -118,13 +118,13 @@ TEST(lives_are_told_apart_by_what_only_a_living_agent_says) {
 }
 
 TEST(a_task_that_a_board_takes_back_before_its_end_has_moved) {
-  const auto got = read(
-      R"(100.3 laird/v1/lab/node/n-1/task/goes {"state":"running","target_loss":0.1})"
-      "\n"
-      R"(100.4 laird/v1/lab/node/n-1/task/ends {"state":"succeeded","target_loss":0.1})"
-      "\n"
-      "105.3 laird/v1/lab/node/n-1/task/goes \n"
-      "105.4 laird/v1/lab/node/n-1/task/ends \n");
+  const auto got =
+      read(R"(100.3 laird/v1/lab/node/n-1/task/goes {"state":"running","target_loss":0.1})"
+           "\n"
+           R"(100.4 laird/v1/lab/node/n-1/task/ends {"state":"succeeded","target_loss":0.1})"
+           "\n"
+           "105.3 laird/v1/lab/node/n-1/task/goes \n"
+           "105.4 laird/v1/lab/node/n-1/task/ends \n");
   TEST_ASSERT_TRUE(got.has_value());
   TEST_ASSERT_EQUAL(2, got->tasks.size());
   for (const lab::RecordedTask& task : got->tasks) {

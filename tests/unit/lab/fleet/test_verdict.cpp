@@ -154,8 +154,10 @@ TEST(a_task_ends_once_on_one_board) {
   recording.tasks = {task("n-1", "a", {"queued", "running", "succeeded"}),
                      task("n-1", "b", {"running"}),
                      task("n-2", "c", {"running", "missed", "succeeded"}),
-                     task("n-1", "d", {"cancelled"}), task("n-2", "d", {"succeeded"}),
-                     task("n-1", "e", {"running", "moved"}), task("n-2", "e", {"succeeded"})};
+                     task("n-1", "d", {"cancelled"}),
+                     task("n-2", "d", {"succeeded"}),
+                     task("n-1", "e", {"running", "moved"}),
+                     task("n-2", "e", {"succeeded"})};
   const FleetVerdict got = judge(recording);
   TEST_ASSERT_EQUAL_UINT64(5, got.tasks);
   TEST_ASSERT_EQUAL_UINT64(4, got.tasks_ended);
