@@ -27,6 +27,10 @@ constexpr DurationNs kKillTakes = kMillisecond;
 const TaskRecord* Life::record_of(const TaskId& id) const {
   const auto added = added_.find(id);
   if (added != added_.end()) return &added->second;
+  if (place_ != nullptr) {
+    const auto moved = place_->moved_here.find(id);
+    if (moved != place_->moved_here.end()) return moved->second;
+  }
   const auto found = r_.tasks.find(id);
   return found == r_.tasks.end() ? nullptr : &found->second;
 }
@@ -277,7 +281,7 @@ void Life::on_paused(Trainer& t) {
   apply(now_, core::TrainerCheckpointed{ref, t.samples});
 }
 
-void Life::start(const core::StartTrainer& start) {
+void Life::start(const core::StartTrainer& start, TimeNs told_at) {
   Trainer& t = trainers_[start.key];
   t.ref = start;
   t.alive = true;
@@ -290,7 +294,9 @@ void Life::start(const core::StartTrainer& start) {
   const auto found = t.record->starts.find(start.attempt);
   if (found != t.record->starts.end()) {
     if (found->second.took == kNever) return;
-    later(now_ + found->second.took, found->second.ready ? Kind::kReady : Kind::kStartFails,
+    const auto off = static_cast<std::int64_t>(t.saved) + found->second.samples_off;
+    t.samples = static_cast<std::uint64_t>(std::max<std::int64_t>(0, off));
+    later(told_at + found->second.took, found->second.ready ? Kind::kReady : Kind::kStartFails,
           start.key, t.process, static_cast<std::int32_t>(start.attempt));
     return;
   }
@@ -298,7 +304,60 @@ void Life::start(const core::StartTrainer& start) {
   for (const auto& [attempt, record] : t.record->starts) {
     if (record.ready) took.push_back(record.took);
   }
-  later(now_ + mean(took), Kind::kReady, start.key, t.process);
+  later(told_at + mean(took), Kind::kReady, start.key, t.process);
+}
+
+// A trainer that was there when the recording began goes on with what it was told.
+void Life::resume(const core::Task& task) {
+  Trainer& t = trainers_[task.key];
+  if (!core::has_process(task.state) || t.record == nullptr) return;
+  t.ref = task.process();
+  t.alive = true;
+  if (task.state == core::TaskState::kStarting) {
+    start(core::StartTrainer{t.ref}, task.state_since);
+    return;
+  }
+  if (is_at_work(task.state)) {
+    t.share = static_cast<double>(task.share_ppm) / static_cast<double>(core::kShareWholePpm);
+    t.speed = t.share * rungs_ * changes_.speed;
+    t.until = task.grant_until;
+    t.begun = t.samples;
+    t.working = true;
+    t.work_from = work_at(*t.record, static_cast<double>(t.samples));
+    t.since = now_;
+    plan(t);
+  }
+  if (task.state == core::TaskState::kPreempting) pause(t, task.state_since);
+  if (task.checkpoint_asked) save(t);
+  if (was_told_to_go(task.state)) exit_after(t, task.state_since);
+}
+
+void Life::pause(Trainer& t, TimeNs told_at) {
+  const auto& pauses = t.record->pauses;
+  const DurationNs took = t.pauses < pauses.size() ? pauses[t.pauses] : mean(pauses);
+  ++t.pauses;
+  later(told_at + took, Kind::kPaused, t.ref.key, t.process);
+}
+
+void Life::save(Trainer& t) {
+  const auto& saves = t.record->checkpoints;
+  if (saves.empty()) return;
+  const DurationNs took = t.saves < saves.size() ? saves[t.saves] : mean(saves);
+  ++t.saves;
+  later(now_ + took, Kind::kSaved, t.ref.key, t.process);
+}
+
+void Life::exit_after(Trainer& t, TimeNs told_at) {
+  const auto found = t.record->stops.find(t.ref.attempt);
+  DurationNs took = 0;
+  if (found != t.record->stops.end()) {
+    took = found->second;
+  } else {
+    std::vector<DurationNs> all;
+    for (const auto& [attempt, one] : t.record->stops) all.push_back(one);
+    took = mean(all);
+  }
+  later(told_at + took, Kind::kExit, t.ref.key, t.process);
 }
 
 void Life::stop(const core::StopTrainer& stop) {
@@ -309,21 +368,13 @@ void Life::stop(const core::StopTrainer& stop) {
     stop_work(*t);
   }
   if (t->record == nullptr) return later(now_, Kind::kExit, stop.key, t->process);
-  const auto found = t->record->stops.find(stop.attempt);
-  DurationNs took = 0;
-  if (found != t->record->stops.end()) {
-    took = found->second;
-  } else {
-    std::vector<DurationNs> all;
-    for (const auto& [attempt, one] : t->record->stops) all.push_back(one);
-    took = mean(all);
-  }
-  later(now_ + took, Kind::kExit, stop.key, t->process);
+  exit_after(*t, now_);
 }
 
 // The agent ended, and every trainer with it.
 void Life::die() {
   future_ = {};
+  held_.clear();
   ++wake_generation_;
   for (auto& [key, t] : trainers_) {
     t.alive = false;
@@ -337,23 +388,13 @@ void Life::die() {
 
 void Life::carry_out(const core::Effect& effect) {
   if (const auto* start_ = std::get_if<core::StartTrainer>(&effect.body)) {
-    start(*start_);
+    start(*start_, now_);
   } else if (const auto* run = std::get_if<core::RunTrainer>(&effect.body)) {
     if (Trainer* t = find(*run)) work(*t, *run);
-  } else if (const auto* pause = std::get_if<core::PreemptTrainer>(&effect.body)) {
-    if (Trainer* t = find(*pause)) {
-      const auto& pauses = t->record->pauses;
-      const DurationNs took = t->pauses < pauses.size() ? pauses[t->pauses] : mean(pauses);
-      ++t->pauses;
-      later(now_ + took, Kind::kPaused, pause->key, t->process);
-    }
-  } else if (const auto* save = std::get_if<core::CheckpointTrainer>(&effect.body)) {
-    Trainer* t = find(*save);
-    if (t == nullptr || t->record->checkpoints.empty()) return;
-    const auto& saves = t->record->checkpoints;
-    const DurationNs took = t->saves < saves.size() ? saves[t->saves] : mean(saves);
-    ++t->saves;
-    later(now_ + took, Kind::kSaved, save->key, t->process);
+  } else if (const auto* pause_ = std::get_if<core::PreemptTrainer>(&effect.body)) {
+    if (Trainer* t = find(*pause_)) pause(*t, now_);
+  } else if (const auto* save_ = std::get_if<core::CheckpointTrainer>(&effect.body)) {
+    if (Trainer* t = find(*save_)) save(*t);
   } else if (const auto* stop_ = std::get_if<core::StopTrainer>(&effect.body)) {
     stop(*stop_);
   } else if (const auto* kill = std::get_if<core::KillTrainer>(&effect.body)) {
@@ -368,6 +409,8 @@ void Life::carry_out(const core::Effect& effect) {
   } else if (const auto* knob = std::get_if<core::SetPowerKnob>(&effect.body)) {
     later(now_ + kKnobTakes, Kind::kKnob, static_cast<core::TaskKey>(knob->rung), 0,
           knob->level_permille);
+  } else if (const auto* send = std::get_if<core::SendToPeer>(&effect.body)) {
+    if (place_ != nullptr) place_->send(*send, now_);
   } else if (const auto* answer = std::get_if<core::Answer>(&effect.body)) {
     if (!answer->ok && out_.refused.size() < core::kTasksLiveMax) {
       out_.refused.push_back(answer->text);

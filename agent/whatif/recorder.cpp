@@ -8,6 +8,11 @@ namespace laird::whatif {
 namespace {
 
 constexpr std::size_t kDelaysKept = 4096;
+// A timer that is later than this was not late by the machine's own grain.
+constexpr DurationNs kStallMin = 250 * kMillisecond;
+constexpr std::size_t kStallsKept = 100'000;
+// Of a board: a month of messages to and from four neighbours, once a second.
+constexpr std::size_t kMessagesKept = 12'000'000;
 // The board file's lane powers count as much as so many readings.
 constexpr double kPriorReadings = 2.0;
 
@@ -41,7 +46,17 @@ void halve(std::vector<T>& points) {
          std::holds_alternative<core::DrainRequested>(body) ||
          std::holds_alternative<core::OperatorCommand>(body) ||
          std::holds_alternative<core::EditRequested>(body) ||
-         std::holds_alternative<core::RemoveRequested>(body);
+         std::holds_alternative<core::RemoveRequested>(body) ||
+         std::holds_alternative<core::FleetJoined>(body) ||
+         std::holds_alternative<core::BudgetChanged>(body) ||
+         std::holds_alternative<core::Displaced>(body);
+}
+
+[[nodiscard]] std::uint32_t digest_of(std::string_view bytes) {
+  Archive ar = Archive::hasher();
+  ar.raw(bytes);
+  const std::uint64_t digest = ar.digest();
+  return static_cast<std::uint32_t>(digest ^ (digest >> 32U));
 }
 
 // Solves the normal equations by elimination; false: they say nothing about one of the unknowns.
@@ -76,20 +91,32 @@ void Recorder::begin(core::State& state) {
   newest_ended_ = state.ended.empty() ? 0 : state.ended.back()->key;
   wake_at_ = state.wake_at;
   now_ = state.now;
+  listened_at_ = now_;
+  rungs_ = static_cast<double>(core::other_rungs_permille(state.power.governor)) * 1e-3;
   for (const core::Task& task : state.live) {
     meet(*names_.of(task.key), task);
     Process& p = processes_[task.key];
     p.record->work.push_back({task.samples, 0.0});
-    if (!core::has_process(task.state)) continue;
-    p.attempt = task.attempt;
-    p.ready = task.state != core::TaskState::kStarting;
-    p.start_at = task.state_since;
-    p.working = task.state == core::TaskState::kRunning;
-    p.until = task.grant_until;
-    p.share = static_cast<double>(task.share_ppm) / static_cast<double>(core::kShareWholePpm);
-    p.speed = p.share;
-    p.mark_at = state.now;
+    if (core::has_process(task.state)) find_at_work(task, p);
   }
+}
+
+// A trainer that is there when the recording begins. What it was told before, it answers as if it
+// had been told when its task came into this state: the rerun counts from there too.
+void Recorder::find_at_work(const core::Task& task, Process& p) {
+  p.attempt = task.attempt;
+  p.ready = task.state != core::TaskState::kStarting;
+  p.start_at = task.state_since;
+  p.working = is_at_work(task.state);
+  p.until = task.grant_until;
+  p.share = static_cast<double>(task.share_ppm) / static_cast<double>(core::kShareWholePpm);
+  p.speed = p.share * rungs_;
+  p.mark_at = now_;
+  if (task.state == core::TaskState::kPreempting) p.pause_at = task.state_since;
+  if (task.checkpoint_asked) p.checkpoint_at = now_;
+  if (!was_told_to_go(task.state)) return;
+  p.leaving = true;
+  p.stop_at = task.state_since;
 }
 
 void Recorder::meet(const TaskId& id, const core::Task& task) {
@@ -100,6 +127,7 @@ void Recorder::meet(const TaskId& id, const core::Task& task) {
   Process& process = processes_[task.key];
   process.record = &record;
   process.samples = task.samples;
+  process.saved = task.checkpoint_samples;
 }
 
 Recorder::Process* Recorder::find(const core::ProcessRef& ref) {
@@ -128,8 +156,10 @@ void Recorder::crash(Process& p, core::EventBody end, bool hung) {
 }
 
 void Recorder::on_ready(Process& p, const core::TrainerReady& e) {
-  p.record->starts[p.attempt] = {now_ - p.start_at, true, {}};
+  const auto off = static_cast<std::int64_t>(e.samples) - static_cast<std::int64_t>(p.saved);
+  p.record->starts[p.attempt] = {now_ - p.start_at, true, {}, off};
   p.ready = true;
+  p.saved = e.samples;
   p.samples = e.samples;
   p.since_report = 0.0;
   if (p.record->planned_samples == 0) p.record->planned_samples = e.planned_samples;
@@ -191,6 +221,7 @@ void Recorder::on_checkpoint(Process& p, const core::TrainerCheckpointed& e) {
     p.record->checkpoints.push_back(now_ - p.checkpoint_at);
   }
   p.checkpoint_at = 0;
+  p.saved = e.samples;
   advance(p, e.samples);
 }
 
@@ -219,7 +250,7 @@ void Recorder::hear(const core::EventBody& body) {
     Process* p = find(*failed);
     if (p == nullptr || p->leaving) return;
     if (p->ready) return crash(*p, body, false);
-    p->record->starts[p->attempt] = {now_ - p->start_at, false, body};
+    p->record->starts[p->attempt] = {now_ - p->start_at, false, body, 0};
     p->crashed = true;
   } else if (const auto* exited = std::get_if<core::TrainerExited>(&body)) {
     Process* p = find(*exited);
@@ -230,7 +261,7 @@ void Recorder::hear(const core::EventBody& body) {
     } else if (p->ready) {
       crash(*p, body, false);
     } else {
-      p->record->starts[p->attempt] = {now_ - p->start_at, false, body};
+      p->record->starts[p->attempt] = {now_ - p->start_at, false, body, 0};
       p->crashed = true;
     }
   }
@@ -240,7 +271,7 @@ void Recorder::hear(const core::EventBody& body) {
 void Recorder::see_kill(Process& p) {
   if (p.crashed || p.leaving) return;
   if (!p.ready) {
-    p.record->starts[p.attempt] = {kNever, false, {}};
+    p.record->starts[p.attempt] = {kNever, false, {}, 0};
   } else {
     crash(p, core::Ticked{}, true);
   }
@@ -249,9 +280,7 @@ void Recorder::see_kill(Process& p) {
 void Recorder::see_effect(const core::Effect& effect, const core::State& state) {
   if (const auto* start = std::get_if<core::StartTrainer>(&effect.body)) {
     Process& p = processes_[start->key];
-    TaskRecord* record = p.record;
-    p = Process{};
-    p.record = record;
+    p = Process{.record = p.record, .saved = p.saved};
     p.attempt = start->attempt;
     p.start_at = now_;
   } else if (const auto* run = std::get_if<core::RunTrainer>(&effect.body)) {
@@ -312,6 +341,39 @@ void Recorder::see_limits(const core::State& state) {
   out_.given.push_back(std::move(given));
 }
 
+void Recorder::see_stall(const core::Event& event) {
+  if (std::holds_alternative<core::Booted>(event.body) || wake_at_ == kNever) return;
+  if (event.at - wake_at_ < kStallMin || out_.stalls.size() == kStallsKept) return;
+  out_.stalls.push_back({std::max(wake_at_, now_), event.at});
+}
+
+// The agent listens when a timer of its core goes off, and tells the core what it heard.
+void Recorder::see_messages(const core::Event& event, const core::Effects& effects) {
+  if (const auto* heard = std::get_if<core::PeersHeard>(&event.body)) {
+    for (const core::PeerMessage& message : heard->messages) {
+      keep_message(out_.heard, message.from, message.bytes, now_ - listened_at_);
+    }
+    listened_at_ = now_;
+  } else if (std::holds_alternative<core::Ticked>(event.body)) {
+    listened_at_ = now_;
+  }
+  for (const core::Effect& effect : effects) {
+    const auto* send = std::get_if<core::SendToPeer>(&effect.body);
+    if (send != nullptr) keep_message(out_.sent, send->to, send->bytes, 0);
+  }
+}
+
+void Recorder::keep_message(std::vector<LedgerMessage>& messages, const std::string& peer,
+                            std::string_view bytes, DurationNs listened) {
+  if (messages.size() == kMessagesKept) return;
+  const auto [known, added] =
+      peer_numbers_.emplace(peer, static_cast<std::uint16_t>(out_.peers.size()));
+  if (added) out_.peers.push_back(peer);
+  messages.push_back({now_, digest_of(bytes), known->second,
+                      static_cast<std::uint16_t>(
+                          std::clamp<DurationNs>(listened / kMillisecond, 0, UINT16_MAX))});
+}
+
 void Recorder::see_reading(const power::PowerReading& reading) {
   if (!reading.total_mw) return;
   if (read_at_ != 0 && between_readings_.size() < kDelaysKept) {
@@ -364,6 +426,8 @@ void Recorder::see_ended(const core::State& state) {
 
 void Recorder::see(const core::Event& event, const core::State& state,
                    const core::Effects& effects) {
+  if (!begun_) return;
+  see_stall(event);
   now_ = event.at;
   if (out_.from == 0) out_.from = now_;
   lanes_.advance(now_);
@@ -374,15 +438,14 @@ void Recorder::see(const core::Event& event, const core::State& state,
   names_.see(state, [this](const TaskId& id, const core::Task& task) { meet(id, task); });
   for (auto& [key, p] : processes_) p.crashed = false;
   if (std::holds_alternative<core::Booted>(event.body)) {
-    for (auto& [key, p] : processes_) {
-      TaskRecord* record = p.record;
-      p = Process{};
-      p.record = record;
-    }
+    for (auto& [key, p] : processes_) p = Process{.record = p.record, .saved = p.saved};
   }
   see_recurring(state);
-  see_limits(state);
   see_given(event);
+  // A start takes what the fleet left the board from a core that is in no fleet: it comes again.
+  if (std::holds_alternative<core::Booted>(event.body)) limits_ = FleetLimits{};
+  see_limits(state);
+  if (with_messages_) see_messages(event, effects);
   if (const auto* power = std::get_if<core::PowerSampled>(&event.body)) see_reading(power->reading);
   hear(event.body);
   see_rungs(state);
@@ -419,6 +482,8 @@ Recording Recorder::finish(const core::State& state) {
   out_.tick_late = median(late_);
   out_.reading_every = median(between_readings_);
   fit_power(state);
+  out_.budget = state.fleet.budget;
+  out_.shut_down = state.exit_sent;
   out_.pauses_report = pauses_with_report_ > pauses_without_;
   for (auto& [id, record] : out_.tasks) record.finish();
   return std::move(out_);

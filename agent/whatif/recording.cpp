@@ -10,6 +10,15 @@ constexpr double kLastPart = 0.25;
 
 }  // namespace
 
+bool is_at_work(core::TaskState state) {
+  return state == core::TaskState::kRunning || state == core::TaskState::kPreempting;
+}
+
+bool was_told_to_go(core::TaskState state) {
+  return state == core::TaskState::kEvicting || state == core::TaskState::kPausing ||
+         state == core::TaskState::kFinishing;
+}
+
 void TaskRecord::finish() {
   if (work.size() >= 2) {
     const WorkPoint& last = work.back();

@@ -42,6 +42,9 @@ struct StartRecord {
   DurationNs took = 0;
   bool ready = false;
   core::EventBody failure;  // when it was not ready
+  // Its checkpoint was so much further, or less far, than the core knew: what it wrote last was not
+  // heard of any more, or did not reach the disk.
+  std::int64_t samples_off = 0;
 };
 
 // A trainer that ended, erred or hung by itself while it had work.
@@ -96,6 +99,25 @@ struct TaskRecord {
   std::uint64_t spacing_ = 1;
 };
 
+// The agent did nothing, though a timer of its core was due: the process stood still, or its disk
+// did.
+struct Stall {
+  TimeNs from = 0;
+  TimeNs to = 0;
+};
+
+// A message of the share ledger that the board sent or heard.
+struct LedgerMessage {
+  TimeNs at = 0;
+  std::uint32_t digest = 0;       // of its bytes
+  std::uint16_t peer = 0;         // in Recording::peers
+  std::uint16_t listened_ms = 0;  // heard: how long before the board had listened last
+};
+
+// Whether a task's trainer works on samples, and whether it was told to go.
+[[nodiscard]] bool is_at_work(core::TaskState state);
+[[nodiscard]] bool was_told_to_go(core::TaskState state);
+
 // What the fleet left the board; applied to a core that is in no fleet.
 struct FleetLimits {
   std::optional<std::int64_t> cap_mw;
@@ -125,6 +147,12 @@ struct Recording {
   std::vector<Given> given;
   std::map<TaskId, TaskRecord> tasks;
   std::map<std::string, core::TaskSpec> recurring;  // what was done again in windows; by name
+  std::vector<Stall> stalls;                        // ascending
+  core::FleetBudget budget;                         // at the end; founding epoch 0: in no fleet
+  std::vector<std::string> peers;                   // whom the board sent to or heard
+  std::vector<LedgerMessage> sent;                  // in the order of time
+  std::vector<LedgerMessage> heard;
+  bool shut_down = false;  // at the end: the agent was told to go
   Tally was;
   bool pauses_report = false;    // trainers tell their loss when they pause in the middle of work
   DurationNs tick_late = 0;      // the median of how late timers were

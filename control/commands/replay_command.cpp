@@ -169,7 +169,8 @@ void add_replay(cli::Command& app, int& code) {
                    "Run the journal again with this changed, and compare: policy=NAME slice=2s\n"
                    "cap=12W cap=8W@10m cap=none budget=30W lanes=gpu,cpu:2 board=NAME speed=1.5\n"
                    "deadline:TASK=2h (or +30m) target:TASK=0.3 weight:TASK=3 without=TASK\n"
-                   "with=NEW:TASK nothing. May be given again and again")
+                   "with=NEW:TASK nothing; of a whole fleet also without-board=BOARD\n"
+                   "with-board=NEW:BOARD move:TASK=BOARD. May be given again and again")
       ->take_all();
   command->add_option("--policies", wishes->what_if.policies,
                       "Compare policies on what really happened: all, or names with commas");
