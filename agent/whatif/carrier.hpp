@@ -24,15 +24,16 @@ class Carrier {
   // Takes the messages out of the recordings: they are as large as all the rest.
   explicit Carrier(std::span<Recording* const> boards);
 
-  // When it arrives, by the wall clock; nothing: it is lost.
+  // When the nth message that was sent at that moment arrives, by the wall clock; nothing: it is
+  // lost.
   [[nodiscard]] std::optional<TimeNs> arrives(const std::string& from, const std::string& to,
-                                              TimeNs sent_wall) const;
+                                              TimeNs sent_wall, std::size_t nth) const;
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
  private:
   static constexpr DurationNs kLost = -1;
-  // Of messages from then on.
+  // In the order in which they were sent.
   struct Fate {
     TimeNs sent_wall = 0;
     DurationNs took = 0;
@@ -40,8 +41,8 @@ class Carrier {
   using Pair = std::pair<std::string, std::string>;  // from, to
   struct Mail;
 
-  void match(const Pair& pair, Mail& mail);
-  void add(std::vector<Fate>& fates, TimeNs sent_wall, DurationNs took);
+  void match(Mail& mail);
+  static void keep_fates(std::vector<Fate>& fates, const Mail& mail);
 
   std::map<Pair, std::vector<Fate>> fates_;
   std::uint64_t messages_ = 0;

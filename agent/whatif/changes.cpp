@@ -68,8 +68,8 @@ using Boards = std::span<const Recording* const>;
     const auto found = board->recurring.find(edit.task);
     if (found != board->recurring.end() && edit.deadline_add != 0 && !edit.deadline_after &&
         found->second.deadline_after == 0) {
-      return fail(Code::kInvalid,
-                  "the runs of '" + edit.task + "' end with their window; give a duration, like 2h");
+      return fail(Code::kInvalid, "the runs of '" + edit.task +
+                                      "' end with their window; give a duration, like 2h");
     }
   }
   return {};
@@ -98,6 +98,7 @@ bool Changes::none() const {
 }
 
 const char* Changes::of_a_fleet() const {
+  if (as_fleet) return "fleet";
   if (!boards_without.empty()) return "without-board";
   if (!boards_added.empty()) return "with-board";
   if (!moved.empty()) return "move";

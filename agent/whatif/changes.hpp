@@ -68,7 +68,8 @@ struct Changes {
   std::vector<TaskEdit> edits;
   std::vector<std::string> without;
   std::vector<AddedTask> added;
-  double speed = 1.0;  // of every trainer
+  double speed = 1.0;     // of every trainer
+  bool as_fleet = false;  // its boards' ledgers run again, whatever else is changed
   // Of a fleet alone, whose ledgers run again (fleet_rerun.hpp).
   std::vector<std::string> boards_without;
   std::vector<AddedBoard> boards_added;
@@ -77,6 +78,10 @@ struct Changes {
   [[nodiscard]] bool none() const;
   // What only a fleet that runs again as a whole can be asked for; nullptr: nothing of it.
   [[nodiscard]] const char* of_a_fleet() const;
+  // Whether the boards' ledgers have to run again for it where they can.
+  [[nodiscard]] bool wants_fleet() const {
+    return as_fleet || of_a_fleet() != nullptr || !budgets.empty();
+  }
   // Whether they fit the recordings: each task is in one of them, and may be changed so.
   [[nodiscard]] Status fit(std::span<const Recording* const> boards) const;
   // What of it concerns the tasks of this board.

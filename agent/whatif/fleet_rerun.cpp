@@ -28,8 +28,11 @@ struct Member {
   RerunWatch watch;
   std::unique_ptr<Life> life;
   std::map<TaskId, std::size_t> moved_here;
+  // The last moment at which it sent to that board, and how many messages before the last one.
+  std::map<std::string, std::pair<TimeNs, std::size_t>> sent_to;
 
-  [[nodiscard]] DurationNs wall_minus_agent() const { return recording->wall_minus_agent; }
+  [[nodiscard]] TimeNs wall_at(TimeNs agent) const { return recording->wall_at(agent); }
+  [[nodiscard]] TimeNs agent_at(TimeNs wall) const { return recording->agent_at(wall); }
 };
 
 [[nodiscard]] bool is_fresh(RecordedBoards boards) {
@@ -64,8 +67,8 @@ class FleetRun {
 
  private:
   [[nodiscard]] Member* find(const std::string& node) {
-    const auto found =
-        std::find_if(members_.begin(), members_.end(), [&](const auto& m) { return m->node == node; });
+    const auto found = std::find_if(members_.begin(), members_.end(),
+                                    [&](const auto& m) { return m->node == node; });
     return found == members_.end() ? nullptr : found->get();
   }
   [[nodiscard]] bool is_left_out(const std::string& node) const {
@@ -80,7 +83,8 @@ class FleetRun {
   [[nodiscard]] tl::unexpected<Error> no_board(const std::string& node) const {
     std::string known;
     for (const Recording* board : boards_) known += " " + board->node;
-    return fail(Code::kNotFound, "no board '" + node + "' is in these journals; there are:" + known);
+    return fail(Code::kNotFound,
+                "no board '" + node + "' is in these journals; there are:" + known);
   }
 
   Status add_members();
@@ -92,7 +96,7 @@ class FleetRun {
   Status begin(Member& member);
   void live();
   Result<std::vector<BoardRerun>> finish();
-  void send(const Member& from, const core::SendToPeer& message, TimeNs at);
+  void send(Member& from, const core::SendToPeer& message, TimeNs at);
 
   [[nodiscard]] bool changes_budget() const {
     return !changes_.boards_without.empty() || !changes_.boards_added.empty() ||
@@ -119,8 +123,8 @@ Status FleetRun::add_members() {
   }
   for (std::size_t i = 0; i < boards_.size(); ++i) {
     const Recording& board = *boards_[i];
-    from_wall_ = std::min(from_wall_, board.from + board.wall_minus_agent);
-    to_wall_ = std::max(to_wall_, board.to + board.wall_minus_agent);
+    from_wall_ = std::min(from_wall_, board.wall_at(board.from));
+    to_wall_ = std::max(to_wall_, board.wall_at(board.to));
     if (is_left_out(board.node)) continue;
     auto member = std::make_unique<Member>();
     member->node = board.node;
@@ -133,7 +137,7 @@ Status FleetRun::add_members() {
   if (members_.empty()) return fail(Code::kInvalid, "no board is left of the fleet");
   for (const auto& member : members_) {
     const Recording& board = *member->recording;
-    const bool gone = board.to + board.wall_minus_agent + kGoneAfter < to_wall_;
+    const bool gone = board.wall_at(board.to) + kGoneAfter < to_wall_;
     if (member->recorded && (gone || board.shut_down)) member->place.ends_at = board.to;
   }
   return {};
@@ -154,21 +158,21 @@ Status FleetRun::add_board(const AddedBoard& board) {
   made.from = like->from;
   made.to = like->to;
   made.wall_minus_agent = like->wall_minus_agent;
+  made.clock = like->clock;
   made.tick_late = like->tick_late;
   made.reading_every = like->reading_every;
   made.base_mw = like->base_mw;
   made.lane_mw = like->lane_mw;
   std::optional<core::Booted> start;
   if (!like->first_state.empty()) {
-    const auto state = core::decode_state(
-        std::string_view(reinterpret_cast<const char*>(like->first_state.data()),
-                         like->first_state.size()));
+    const auto state = core::decode_state(std::string_view(
+        reinterpret_cast<const char*>(like->first_state.data()), like->first_state.size()));
     LAIRD_TRY(state);
     start.emplace();
     start->config = state->config;
     start->config.fleet.budget = state->fleet.budget;
     start->zone = state->zone;
-    start->wall_ns = like->from + like->wall_minus_agent;
+    start->wall_ns = like->wall_at(like->from);
   }
   const auto add = [&made](TimeNs at, core::EventBody body, const Given* then) {
     Given given;
@@ -195,7 +199,8 @@ Status FleetRun::add_board(const AddedBoard& board) {
       continue;
     }
     const auto* command = std::get_if<core::OperatorCommand>(&*given.body);
-    const bool budget = command != nullptr && std::holds_alternative<core::BudgetChanged>(command->body);
+    const bool budget =
+        command != nullptr && std::holds_alternative<core::BudgetChanged>(command->body);
     if (budget || std::holds_alternative<core::PowerSampled>(*given.body) ||
         std::holds_alternative<core::ClockStepped>(*given.body) ||
         std::holds_alternative<core::BudgetChanged>(*given.body)) {
@@ -232,7 +237,8 @@ void FleetRun::change_members(core::FleetBudget& budget) const {
             [](const core::FleetMember& a, const core::FleetMember& b) { return a.id < b.id; });
   budget.members = std::move(members);
   // Founders never change. A fleet that was founded in these journals is founded without the board.
-  if (fresh_) std::erase_if(budget.founders, [this](const std::string& id) { return is_left_out(id); });
+  if (fresh_)
+    std::erase_if(budget.founders, [this](const std::string& id) { return is_left_out(id); });
 }
 
 core::FleetBudget FleetRun::changed(const core::FleetBudget& budget, TimeNs wall) const {
@@ -252,8 +258,7 @@ core::FleetBudget FleetRun::changed(const core::FleetBudget& budget, TimeNs wall
 Status FleetRun::check_budget() const {
   if (!changes_budget()) return {};
   for (std::size_t limits = 0; limits <= changes_.budgets.size(); ++limits) {
-    const TimeNs wall =
-        limits == 0 ? from_wall_ : from_wall_ + changes_.budgets[limits - 1].after;
+    const TimeNs wall = limits == 0 ? from_wall_ : from_wall_ + changes_.budgets[limits - 1].after;
     const core::FleetBudget budget = changed(boards_.front()->budget, wall);
     if (const Status ok = core::check_fleet_budget(budget); !ok) {
       return fail(Code::kInvalid, "the fleet would have no such budget: " + ok.error().context);
@@ -269,9 +274,8 @@ void FleetRun::add_budgets() {
     core::FleetBudget in_force;
     std::vector<std::pair<TimeNs, core::FleetBudget>> known;  // as they were recorded
     if (!board.first_state.empty()) {
-      const auto state = core::decode_state(
-          std::string_view(reinterpret_cast<const char*>(board.first_state.data()),
-                           board.first_state.size()));
+      const auto state = core::decode_state(std::string_view(
+          reinterpret_cast<const char*>(board.first_state.data()), board.first_state.size()));
       if (state) known.emplace_back(board.from, state->fleet.budget);
     }
     for (const Given& given : board.given) {
@@ -281,7 +285,8 @@ void FleetRun::add_budgets() {
                                                : std::get_if<core::BudgetChanged>(&*given.body);
       const auto* booted = std::get_if<core::Booted>(&*given.body);
       if (changed != nullptr) known.emplace_back(given.at, changed->budget);
-      if (booted != nullptr && known.empty()) known.emplace_back(given.at, booted->config.fleet.budget);
+      if (booted != nullptr && known.empty())
+        known.emplace_back(given.at, booted->config.fleet.budget);
     }
     const auto tell = [&](TimeNs at) {
       const core::FleetBudget* last = nullptr;
@@ -290,7 +295,7 @@ void FleetRun::add_budgets() {
         if (last == nullptr || budget.rev >= last->rev) last = &budget;
       }
       if (last == nullptr || last->founding_epoch == 0) return;
-      const TimeNs wall = at + board.wall_minus_agent;
+      const TimeNs wall = board.wall_at(at);
       core::BudgetChanged told;
       told.budget = changed(*last, wall);
       // One from the config has no revision, and gives way to any.
@@ -302,7 +307,7 @@ void FleetRun::add_budgets() {
     };
     if (!board.first_state.empty()) tell(board.from);
     for (const LimitFrom& limit : changes_.budgets) {
-      if (limit.after > 0) tell(from_wall_ + limit.after - board.wall_minus_agent);
+      if (limit.after > 0) tell(board.agent_at(from_wall_ + limit.after));
     }
   }
 }
@@ -321,14 +326,13 @@ Status FleetRun::move_task(const MovedTask& task) {
     if (to->recording->tasks.count({task.task, 0}) != 0) {
       return fail(Code::kExists, "a task '" + task.task + "' ran on " + task.board + " too");
     }
-    const DurationNs shift = from.wall_minus_agent - to->wall_minus_agent();
     bool came = false;
     for (const Given& given : from.given) {
       const std::string* named = given.body ? task_named_by(*given.body) : nullptr;
       if (named == nullptr || *named != task.task) continue;
       came = true;
       Given moved = given;
-      moved.at += shift;
+      moved.at = to->agent_at(from.wall_at(given.at));
       to->place.given.push_back(std::move(moved));
     }
     if (!came) {
@@ -359,21 +363,23 @@ Status FleetRun::add_task(const AddedTask& task) {
       more.spec = submitted->spec;
       more.spec.name = task.name;
       Given added;
-      added.at = given.at + from->wall_minus_agent - to->wall_minus_agent();
+      added.at = to->agent_at(from->wall_at(given.at));
       added.body = std::move(more);
       to->place.given.push_back(std::move(added));
       to->place.moved_here[{task.name, 0}] = &record->second;
       return {};
     }
   }
-  return fail(Code::kInvalid, "'" + task.like + "' was there before the journals begin, so nobody " +
+  return fail(Code::kInvalid, "'" + task.like +
+                                  "' was there before the journals begin, so nobody " +
                                   "knows when '" + task.name + "' would have come");
 }
 
 Status FleetRun::begin(Member& member) {
-  const std::size_t place = static_cast<std::size_t>(
-      std::find_if(members_.begin(), members_.end(), [&](const auto& m) { return m.get() == &member; }) -
-      members_.begin());
+  const std::size_t place =
+      static_cast<std::size_t>(std::find_if(members_.begin(), members_.end(),
+                                            [&](const auto& m) { return m.get() == &member; }) -
+                               members_.begin());
   if (watch_.step) {
     member.watch = [this, place](const core::Event& event, const core::State& state,
                                  const core::Effects& effects) {
@@ -381,7 +387,7 @@ Status FleetRun::begin(Member& member) {
     };
   }
   member.place.change_budget = [this, &member](const core::FleetBudget& budget, TimeNs at) {
-    return changed(budget, at + member.wall_minus_agent());
+    return changed(budget, member.wall_at(at));
   };
   member.place.send = [this, &member](const core::SendToPeer& message, TimeNs at) {
     send(member, message, at);
@@ -391,13 +397,16 @@ Status FleetRun::begin(Member& member) {
   return member.life->begin();
 }
 
-void FleetRun::send(const Member& from, const core::SendToPeer& message, TimeNs at) {
+void FleetRun::send(Member& from, const core::SendToPeer& message, TimeNs at) {
   Member* to = find(message.to);
   if (to == nullptr) return;
+  auto& [moment, count] = from.sent_to[message.to];
+  count = moment == at ? count + 1 : 0;
+  moment = at;
   const std::optional<TimeNs> arrives =
-      carrier_.arrives(from.node, message.to, at + from.wall_minus_agent());
+      carrier_.arrives(from.node, message.to, from.wall_at(at), count);
   if (!arrives) return;
-  to->life->deliver(*arrives - to->wall_minus_agent(), {from.node, message.bytes});
+  to->life->deliver(to->agent_at(*arrives), {from.node, message.bytes});
 }
 
 // Always the board on which something happens next.
@@ -410,7 +419,7 @@ void FleetRun::live() {
       const TimeNs at = member->life->next_at();
       if (at == kNever) continue;
       all_over = all_over && member->life->over();
-      const TimeNs wall = at + member->wall_minus_agent();
+      const TimeNs wall = member->wall_at(at);
       if (wall >= next_wall) continue;
       next_wall = wall;
       next = member.get();
@@ -462,7 +471,7 @@ TimeNs begin_of(RecordedBoards boards) {
   TimeNs out = 0;
   for (const Recording* board : boards) {
     if (board->first_state.empty()) continue;
-    out = std::max(out, board->from + board->wall_minus_agent);
+    out = std::max(out, board->wall_at(board->from));
   }
   return out;
 }

@@ -23,7 +23,7 @@ inline constexpr DurationNs kLongestMore = 400 * kDay;
 struct FleetPlace {
   // What is not in the board's own recording, at its own time: budgets, tasks from other boards.
   std::vector<Given> given;
-  std::set<std::string> moved_away;              // tasks that another board gets
+  std::set<std::string> moved_away;                // tasks that another board gets
   std::map<TaskId, const TaskRecord*> moved_here;  // how they learn
   std::function<core::FleetBudget(const core::FleetBudget&, TimeNs at)> change_budget;
   std::function<void(const core::SendToPeer&, TimeNs at)> send;
@@ -104,6 +104,7 @@ class Life {
   void add_given();
   void resume(const core::Task& task);
   [[nodiscard]] bool given_is_next();
+  [[nodiscard]] TimeNs tick_at() const;
   [[nodiscard]] const Stall* stall_at(TimeNs at);
   void go_on();
   void wake();
@@ -115,6 +116,7 @@ class Life {
   void command(TimeNs at, core::OperatorCommand command);
   void boot(TimeNs at, core::Booted booted);
   void limit(TimeNs at, const FleetLimits& limits);
+  void set_limits(const FleetLimits& limits);
   void read(TimeNs at, power::PowerReading reading, const std::array<double, 2>& then);
   void carry_out(const core::Effect& effect);
   void happen(const Happening& h);
@@ -161,6 +163,7 @@ class Life {
   std::map<core::TaskKey, Trainer> trainers_;
   std::vector<core::EventBody> held_;  // while the agent stands still
   std::size_t next_stall_ = 0;
+  std::size_t next_tick_ = 0;
   std::vector<std::pair<TimeNs, core::PeerMessage>> inbox_;
   bool readings_go_on_ = false;
   std::map<TaskId, TaskRecord> added_;

@@ -24,6 +24,18 @@ constexpr DurationNs kKillTakes = kMillisecond;
 
 }  // namespace
 
+namespace {
+
+[[nodiscard]] bool ended_a_grant(const TaskRecord& record, std::uint64_t begun,
+                                 std::uint64_t samples) {
+  const auto point =
+      std::lower_bound(record.curve.begin(), record.curve.end(), samples,
+                       [](const CurvePoint& p, std::uint64_t s) { return p.samples < s; });
+  return point != record.curve.end() && point->samples == samples && point->grant_from == begun;
+}
+
+}  // namespace
+
 const TaskRecord* Life::record_of(const TaskId& id) const {
   const auto added = added_.find(id);
   if (added != added_.end()) return &added->second;
@@ -113,10 +125,13 @@ std::uint64_t Life::next_report(const Trainer& t) const {
   auto point = std::upper_bound(curve.begin(), curve.end(), t.samples,
                                 [](std::uint64_t s, const CurvePoint& p) { return s < p.samples; });
   while (point != curve.end() && !point->regular && point->samples < t.samples + 2 * spacing) {
+    // The same grant, which a core in its fleet ended sooner: no slice lasts beyond the fence.
+    if (point->grant_from == t.begun && point->samples <= end) return point->samples;
     ++point;
   }
   std::uint64_t next = std::max(std::max(t.reported, t.begun) + spacing, t.samples + 1);
-  if (point != curve.end() && point->regular && point->samples < next + spacing / 2) {
+  // A trainer that wrote a checkpoint on the way may count its next report from there.
+  if (point != curve.end() && point->regular && point->samples < next + spacing) {
     next = point->samples;
   }
   // What it was granted may be less than it has done: a pause came without a report.
@@ -159,6 +174,7 @@ void Life::plan(Trainer& t) {
   ++t.generation;
   const core::TaskKey key = t.ref.key;
   if (t.speed <= 0.0) return;
+  if (t.until <= t.samples && !r_.empty_grants_report) return;
   if (t.record->promoted) {
     later(now_ + t.record->promoted_after, Kind::kPromoted, key, t.generation);
     return;
@@ -227,6 +243,7 @@ void Life::on_report(core::TaskKey key, Trainer& t) {
     t.working = false;
     ++t.generation;
   } else {
+    if (ended_a_grant(*t.record, t.begun, samples)) t.begun = samples;
     plan(t);
   }
   report(t, samples);
@@ -321,7 +338,7 @@ void Life::resume(const core::Task& task) {
     t.share = static_cast<double>(task.share_ppm) / static_cast<double>(core::kShareWholePpm);
     t.speed = t.share * rungs_ * changes_.speed;
     t.until = task.grant_until;
-    t.begun = t.samples;
+    t.begun = task.grant_from;
     t.working = true;
     t.work_from = work_at(*t.record, static_cast<double>(t.samples));
     t.since = now_;

@@ -11,6 +11,7 @@ constexpr std::size_t kDelaysKept = 4096;
 // A timer that is later than this was not late by the machine's own grain.
 constexpr DurationNs kStallMin = 250 * kMillisecond;
 constexpr std::size_t kStallsKept = 100'000;
+constexpr std::size_t kTicksKept = 20'000'000;
 // Of a board: a month of messages to and from four neighbours, once a second.
 constexpr std::size_t kMessagesKept = 12'000'000;
 // The board file's lane powers count as much as so many readings.
@@ -109,6 +110,7 @@ void Recorder::find_at_work(const core::Task& task, Process& p) {
   p.start_at = task.state_since;
   p.working = is_at_work(task.state);
   p.until = task.grant_until;
+  p.begun = task.grant_from;
   p.share = static_cast<double>(task.share_ppm) / static_cast<double>(core::kShareWholePpm);
   p.speed = p.share * rungs_;
   p.mark_at = now_;
@@ -138,6 +140,10 @@ Recorder::Process* Recorder::find(const core::ProcessRef& ref) {
 
 void Recorder::count_work(Process& p) {
   if (!p.working) return;
+  if (p.empty_grant) {
+    p.mark_at = now_;  // there was nothing to do
+    return;
+  }
   p.since_report += static_cast<double>(now_ - p.mark_at) * p.speed;
   p.mark_at = now_;
 }
@@ -189,7 +195,8 @@ void Recorder::on_report(Process& p, const core::TrainerProgressed& e) {
   const bool regular = p.working && e.samples < p.until && p.pause_at == 0;
   std::vector<CurvePoint>& curve = record.curve;
   if (curve.empty() || e.samples > curve.back().samples) {
-    curve.push_back({e.samples, e.loss, regular});
+    const bool ends = p.working && e.samples >= p.until && p.pause_at == 0;
+    curve.push_back({e.samples, e.loss, regular, ends ? p.begun : kNoGrant});
     if (curve.size() > kPointsMax) halve(curve);
   } else {
     const auto at = std::lower_bound(
@@ -201,6 +208,8 @@ void Recorder::on_report(Process& p, const core::TrainerProgressed& e) {
     }
   }
   if (p.pause_at != 0 && e.samples > p.samples) p.pause_reported = true;
+  if (p.empty_grant) ++empty_grants_with_report_;
+  p.empty_grant = false;
   advance(p, e.samples);
   if (e.samples >= p.until) p.working = false;
 }
@@ -214,6 +223,8 @@ void Recorder::on_checkpoint(Process& p, const core::TrainerCheckpointed& e) {
       ++pauses_without_;
     }
     p.pause_reported = false;
+    if (p.empty_grant) ++empty_grants_without_;
+    p.empty_grant = false;
     if (p.record->pauses.size() < kDelaysKept) p.record->pauses.push_back(now_ - p.pause_at);
     p.pause_at = 0;
     p.working = false;
@@ -290,6 +301,8 @@ void Recorder::see_effect(const core::Effect& effect, const core::State& state) 
     p->working = true;
     p->mark_at = now_;
     p->until = run->until;
+    p->begun = p->samples;
+    p->empty_grant = run->until <= p->samples;
     p->share = static_cast<double>(task->share_ppm) / static_cast<double>(core::kShareWholePpm);
     p->speed = p->share * rungs_;
   } else if (const auto* pause = std::get_if<core::PreemptTrainer>(&effect.body)) {
@@ -333,6 +346,9 @@ void Recorder::see_limits(const core::State& state) {
       limits.floors_mw += member.floor[core::Resource::kPower];
     }
   }
+  if (fleet.member() && (is_tick_ || limits != limits_) && out_.ticks.size() < kTicksKept) {
+    out_.ticks.push_back(now_);
+  }
   if (limits == limits_) return;
   limits_ = limits;
   Given given;
@@ -369,9 +385,9 @@ void Recorder::keep_message(std::vector<LedgerMessage>& messages, const std::str
   const auto [known, added] =
       peer_numbers_.emplace(peer, static_cast<std::uint16_t>(out_.peers.size()));
   if (added) out_.peers.push_back(peer);
-  messages.push_back({now_, digest_of(bytes), known->second,
-                      static_cast<std::uint16_t>(
-                          std::clamp<DurationNs>(listened / kMillisecond, 0, UINT16_MAX))});
+  messages.push_back(
+      {now_, digest_of(bytes), known->second,
+       static_cast<std::uint16_t>(std::clamp<DurationNs>(listened / kMillisecond, 0, UINT16_MAX))});
 }
 
 void Recorder::see_reading(const power::PowerReading& reading) {
@@ -430,6 +446,10 @@ void Recorder::see(const core::Event& event, const core::State& state,
   see_stall(event);
   now_ = event.at;
   if (out_.from == 0) out_.from = now_;
+  if (out_.clock.empty() || std::holds_alternative<core::Booted>(event.body)) {
+    out_.clock.push_back({now_, 0});
+  }
+  out_.clock.back().wall_minus_agent = state.wall_minus_agent;
   lanes_.advance(now_);
   if (std::holds_alternative<core::Ticked>(event.body) && wake_at_ <= now_ &&
       late_.size() < kDelaysKept) {
@@ -444,6 +464,8 @@ void Recorder::see(const core::Event& event, const core::State& state,
   see_given(event);
   // A start takes what the fleet left the board from a core that is in no fleet: it comes again.
   if (std::holds_alternative<core::Booted>(event.body)) limits_ = FleetLimits{};
+  is_tick_ = std::holds_alternative<core::Ticked>(event.body) ||
+             std::holds_alternative<core::PeersHeard>(event.body);
   see_limits(state);
   if (with_messages_) see_messages(event, effects);
   if (const auto* power = std::get_if<core::PowerSampled>(&event.body)) see_reading(power->reading);
@@ -481,6 +503,7 @@ Recording Recorder::finish(const core::State& state) {
   out_.wall_minus_agent = state.wall_minus_agent;
   out_.tick_late = median(late_);
   out_.reading_every = median(between_readings_);
+  out_.empty_grants_report = empty_grants_with_report_ >= empty_grants_without_;
   fit_power(state);
   out_.budget = state.fleet.budget;
   out_.shut_down = state.exit_sent;

@@ -34,6 +34,8 @@ class Recorder {
     bool crashed = false;         // in this step
     std::uint64_t samples = 0;    // as far as is known
     std::uint64_t saved = 0;      // in the checkpoint that the core knows of
+    std::uint64_t begun = 0;      // with which its grant began
+    bool empty_grant = false;     // it was granted no more than it has done
     bool pause_reported = false;  // a loss, before it said that it has paused
     std::uint64_t until = 0;
     double speed = 0.0;  // of the whole lane at full clocks: its share and the clocks
@@ -84,8 +86,11 @@ class Recorder {
   // Pauses in the middle of work: how many came with a report of the loss there.
   std::uint64_t pauses_with_report_ = 0;
   std::uint64_t pauses_without_ = 0;
+  std::uint64_t empty_grants_with_report_ = 0;
+  std::uint64_t empty_grants_without_ = 0;
   const bool with_messages_;
   bool begun_ = false;
+  bool is_tick_ = false;  // the event in hand
   std::map<std::string, std::uint16_t> peer_numbers_;
   TimeNs listened_at_ = 0;
   // Sums over the readings of 1, the use of each kind and the power, and their products.

@@ -13,6 +13,8 @@ namespace {
 
 // How long the board's power is read after the recorded life ended.
 constexpr DurationNs kReadingsMore = kDay;
+// Timers of one moment go off this near to each other.
+constexpr DurationNs kSameWake = 2 * kMillisecond;
 // As an agent keeps of a peer between two ticks (agent/fleet/peer_inbox.hpp).
 constexpr std::size_t kHeldPerPeerMax = 16;
 
@@ -63,6 +65,9 @@ void Life::wake() {
   if (const Stall* stall = stall_at(now_)) {
     return later(stall->to, Kind::kWake, 0, wake_generation_);
   }
+  // The recorded tick that is there at once is this one: what the fleet left the board comes with
+  // it.
+  if (tick_at() != kNever && tick_at() - now_ <= kSameWake) return;
   core::PeersHeard heard;
   std::erase_if(inbox_, [&](auto& entry) {
     if (entry.first > now_) return false;
@@ -82,7 +87,9 @@ void Life::deliver(TimeNs at, core::PeerMessage message) {
   if (static_cast<std::size_t>(held) >= kHeldPerPeerMax) {
     inbox_.erase(std::find_if(inbox_.begin(), inbox_.end(), of_peer));
   }
-  inbox_.emplace_back(at, std::move(message));
+  const auto later = std::upper_bound(inbox_.begin(), inbox_.end(), at,
+                                      [](TimeNs t, const auto& entry) { return t < entry.first; });
+  inbox_.emplace(later, at, std::move(message));
 }
 
 void Life::happen(const Happening& h) {
@@ -173,17 +180,34 @@ void Life::boot(TimeNs at, core::Booted booted) {
   if (place_ != nullptr) {
     booted.config.fleet = std::move(fleet);
     booted.config.fleet.budget = place_->change_budget(booted.config.fleet.budget, at);
+    return apply(at, std::move(booted));
+  }
+  // The core takes the fleet's limits from a board that starts in no fleet, and would open what
+  // holds it back. So the start itself has the limit as a cap of the board's config.
+  const bool limited =
+      next_given_ < given_.size() && !given_[next_given_].body && given_[next_given_].at == at;
+  if (!limited) return apply(at, std::move(booted));
+  const FleetLimits limits = changes_.changed(given_[next_given_].limits, at - r_.from);
+  const std::optional<std::int64_t> cap_mw = booted.config.power.cap_mw;
+  if (limits.cap_mw) {
+    booted.config.power.cap_mw = std::min(cap_mw.value_or(*limits.cap_mw), *limits.cap_mw);
   }
   apply(at, std::move(booted));
+  state_.config.power.cap_mw = cap_mw;
+  set_limits(limits);
+}
+
+void Life::set_limits(const FleetLimits& limits) {
+  state_.power.set_fleet_cap_mw(limits.cap_mw);
+  state_.power.set_fleet_ceiling_ppm(core::LaneKind::kGpu, limits.ceiling_ppm[0]);
+  state_.power.set_fleet_ceiling_ppm(core::LaneKind::kCpu, limits.ceiling_ppm[1]);
 }
 
 void Life::limit(TimeNs at, const FleetLimits& limits) {
-  const FleetLimits changed = changes_.changed(limits, at - r_.from);
   if (state_.policy == nullptr) return;
-  state_.power.set_fleet_cap_mw(changed.cap_mw);
-  state_.power.set_fleet_ceiling_ppm(core::LaneKind::kGpu, changed.ceiling_ppm[0]);
-  state_.power.set_fleet_ceiling_ppm(core::LaneKind::kCpu, changed.ceiling_ppm[1]);
-  apply(at, core::Ticked{});
+  set_limits(changes_.changed(limits, at - r_.from));
+  // Of a board in a fleet a tick of this moment is recorded; a limit that a change brings has none.
+  if (tick_at() != at) apply(at, core::Ticked{});
 }
 
 void Life::read(TimeNs at, power::PowerReading reading, const std::array<double, 2>& then) {
@@ -393,13 +417,17 @@ Status Life::begin() {
   return {};
 }
 
+// When the board looked at its shares next; kNever: it does so by its own ledger, or not any more.
+TimeNs Life::tick_at() const {
+  return place_ != nullptr || next_tick_ == r_.ticks.size() ? kNever : r_.ticks[next_tick_];
+}
+
 // Whether what was asked of the board comes before what follows from its decisions. Nothing happens
 // on a board whose agent is not there.
 bool Life::given_is_next() {
   if (next_given_ == given_.size()) return false;
-  if (future_.empty()) return true;
   const Given& given = given_[next_given_];
-  const TimeNs at = future_.top().at;
+  const TimeNs at = std::min(future_.empty() ? kNever : future_.top().at, tick_at());
   const bool boots = given.body && std::holds_alternative<core::Booted>(*given.body);
   return given.at <= at || (boots && given.down_since > 0 && at > given.down_since);
 }
@@ -411,11 +439,17 @@ TimeNs Life::next_at() {
   } else if (!future_.empty() && future_.top().at <= r_.to + kLongestMore) {
     out = future_.top().at;
   }
+  out = std::min(out, tick_at());
   return place_ != nullptr && out > place_->ends_at ? kNever : out;
 }
 
 void Life::do_next() {
   if (!given_is_next()) {
+    if (tick_at() != kNever && (future_.empty() || tick_at() <= future_.top().at)) {
+      const TimeNs at = r_.ticks[next_tick_++];
+      if (state_.policy != nullptr) apply(at, core::Ticked{});
+      return;
+    }
     const Happening happening = future_.top();
     future_.pop();
     return happen(happening);

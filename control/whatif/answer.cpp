@@ -56,8 +56,8 @@ constexpr DurationNs kTogether = 5 * kSecond;
   const TimeNs begin = whatif::begin_of(recordings_of(all.boards));
   for (RecordedBoard& board : all.boards) {
     const whatif::Recording& r = board.recording;
-    if (r.from + r.wall_minus_agent + kTogether >= begin) continue;
-    auto later = read_board(board.path, with_story, true, begin - r.wall_minus_agent, tick);
+    if (r.wall_at(r.from) + kTogether >= begin) continue;
+    auto later = read_board(board.path, with_story, true, r.agent_at(begin), tick);
     LAIRD_TRY(later);
     board = std::move(*later);
   }
@@ -109,8 +109,8 @@ struct Told {
                                                         bool with_story, const Tick& tick) {
   const auto recordings = recordings_of(all.boards);
   Told told;
-  auto median = whatif::run_fleet_again(recordings, *all.carrier, changes,
-                                        whatif::Beyond::kMedian, told.watch(tick, with_story));
+  auto median = whatif::run_fleet_again(recordings, *all.carrier, changes, whatif::Beyond::kMedian,
+                                        told.watch(tick, with_story));
   LAIRD_TRY(median);
   std::vector<BoardAnswer> out(all.boards.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -134,12 +134,13 @@ struct Told {
   }
   if (!beyond) return out;
   for (const auto& [which, end] : {std::pair{whatif::Beyond::kLow, &BoardAnswer::low},
-                                  std::pair{whatif::Beyond::kHigh, &BoardAnswer::high}}) {
+                                   std::pair{whatif::Beyond::kHigh, &BoardAnswer::high}}) {
     Told nothing;
     auto other = whatif::run_fleet_again(recordings, *all.carrier, changes, which,
                                          nothing.watch(tick, false));
     LAIRD_TRY(other);
-    for (std::size_t i = 0; i < other->size(); ++i) out[place[i]].*end = std::move((*other)[i].rerun);
+    for (std::size_t i = 0; i < other->size(); ++i)
+      out[place[i]].*end = std::move((*other)[i].rerun);
   }
   return out;
 }
@@ -157,8 +158,7 @@ struct Told {
     };
     end = [&](const core::State& state) { out.story = teller.finish(state); };
   }
-  auto median =
-      whatif::run_again(board.recording, changes, whatif::Beyond::kMedian, watch, end);
+  auto median = whatif::run_again(board.recording, changes, whatif::Beyond::kMedian, watch, end);
   LAIRD_TRY(median);
   out.median = std::move(*median);
   if (out.median.beyond.empty()) return out;
@@ -173,12 +173,12 @@ struct Told {
 
 }  // namespace
 
-Result<RecordedBoards> read_boards(const std::vector<std::string>& paths, bool with_story,
+Result<RecordedBoards> read_boards(const std::vector<std::string>& paths, ReadWishes wishes,
                                    const Tick& tick, std::vector<Error>& left_out) {
   RecordedBoards out;
-  const bool several = paths.size() > 1;
+  const bool as_fleet = wishes.as_fleet && paths.size() > 1;
   for (const std::string& path : paths) {
-    auto board = read_board(path, with_story, several, 0, tick);
+    auto board = read_board(path, wishes.story, as_fleet, 0, tick);
     if (!board) {
       left_out.push_back(board.error());
       continue;
@@ -186,11 +186,14 @@ Result<RecordedBoards> read_boards(const std::vector<std::string>& paths, bool w
     out.boards.push_back(std::move(*board));
   }
   if (out.boards.empty()) return out;
-  const std::optional<std::string> apart = whatif::apart_because(recordings_of(out.boards));
-  if (apart && several) out.apart = *apart;
-  if (!apart) {
-    LAIRD_TRY(begin_together(out, with_story, tick));
-    join(out);
+  if (wishes.as_fleet) {
+    const std::optional<std::string> apart = whatif::apart_because(recordings_of(out.boards));
+    if (apart) {
+      out.apart = *apart;
+    } else {
+      LAIRD_TRY(begin_together(out, wishes.story, tick));
+      join(out);
+    }
   }
   LAIRD_TRY(run_unchanged(out, tick));
   return out;
@@ -201,11 +204,8 @@ Result<std::vector<BoardAnswer>> answers_for(const RecordedBoards& all,
                                              const Tick& tick) {
   if (all.carrier) return of_fleet(all, changes, with_story, tick);
   if (const char* word = changes.of_a_fleet()) {
-    return fail(Code::kInvalid,
-                std::string("--what-if ") + word + " is for the journals of a whole fleet" +
-                    (all.apart.empty() ? std::string("; give the folder that holds those of all "
-                                                     "its boards")
-                                       : "; here " + all.apart));
+    return fail(Code::kInvalid, std::string("--what-if ") + word +
+                                    " is for the journals of a whole fleet; here " + all.apart);
   }
   LAIRD_TRY(changes.fit(recordings_of(all.boards)));
   std::vector<BoardAnswer> out;

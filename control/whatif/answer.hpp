@@ -49,10 +49,14 @@ struct BoardAnswer {
 
 using Tick = std::function<void(const std::string& doing, std::uint64_t events)>;
 
+struct ReadWishes {
+  bool story = false;
+  bool as_fleet = false;  // where they are a fleet, all of it
+};
 // Reads the journals, and runs them again with nothing changed. Those that cannot be read are told
 // of in `left_out`.
 [[nodiscard]] Result<RecordedBoards> read_boards(const std::vector<std::string>& paths,
-                                                 bool with_story, const Tick& tick,
+                                                 ReadWishes wishes, const Tick& tick,
                                                  std::vector<Error>& left_out);
 // A board each, in their order; then those that were added.
 [[nodiscard]] Result<std::vector<BoardAnswer>> answers_for(const RecordedBoards& boards,

@@ -16,7 +16,7 @@ constexpr std::string_view kWords =
     "policy=NAME, slice=2s, cap=12W, cap=8W@10m, cap=none, budget=30W, lanes=gpu,cpu:2, "
     "board=NAME, speed=1.5, deadline:TASK=2h, deadline:TASK=+30m, target:TASK=0.3, weight:TASK=3, "
     "without=TASK, with=NAME:TASK, without-board=BOARD, with-board=NAME:BOARD, move:TASK=BOARD, "
-    "nothing";
+    "fleet, nothing";
 constexpr std::uint32_t kCoresMilliMax = 1'024'000;
 
 [[nodiscard]] tl::unexpected<Error> wrong(const std::string& word, const std::string& why) {
@@ -245,6 +245,10 @@ Result<whatif::Changes> changes_of(std::span<const std::string> words) {
   whatif::Changes out;
   for (const std::string& word : words) {
     if (word == "nothing") continue;
+    if (word == "fleet") {
+      out.as_fleet = true;
+      continue;
+    }
     const std::size_t sign = word.find('=');
     if (sign == std::string::npos) {
       return fail(Code::kInvalid,

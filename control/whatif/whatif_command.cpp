@@ -139,7 +139,7 @@ int what_if(const WhatIfWishes& wishes) {
   Progress progress;
   std::vector<Error> left_out;
   auto boards = read_boards(
-      *journals, !wishes.page.empty(),
+      *journals, {!wishes.page.empty(), changes->wants_fleet()},
       [&](const std::string& doing, std::uint64_t events) { progress.see(doing, events); },
       left_out);
   progress.clear();

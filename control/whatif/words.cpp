@@ -115,18 +115,19 @@ struct AnsweredTask {
 [[nodiscard]] std::vector<AnsweredTask> tasks_of(const Answered& all, const BoardAnswer& answer) {
   std::vector<AnsweredTask> out;
   for (const TaskPair& pair : whatif::pairs_of(all.was(answer), answer.median.tally)) {
-    const auto moved = pair.was == nullptr ? answer.moved_here.find(pair.now->id)
-                                           : answer.moved_here.end();
+    const auto moved =
+        pair.was == nullptr ? answer.moved_here.find(pair.now->id) : answer.moved_here.end();
     if (moved != answer.moved_here.end()) {
       const RecordedBoard& from = all.boards[moved->second];
       out.push_back({{from.recording.was.find(pair.now->id), pair.now}, &from});
       continue;
     }
-    const bool went = pair.now == nullptr &&
-                      std::any_of(all.answers.begin(), all.answers.end(), [&](const BoardAnswer& b) {
-                        const auto found = b.moved_here.find(pair.was->id);
-                        return found != b.moved_here.end() && answer.recorded == found->second;
-                      });
+    const bool went =
+        pair.now == nullptr &&
+        std::any_of(all.answers.begin(), all.answers.end(), [&](const BoardAnswer& b) {
+          const auto found = b.moved_here.find(pair.was->id);
+          return found != b.moved_here.end() && answer.recorded == found->second;
+        });
     if (!went) out.push_back({pair, nullptr});
   }
   return out;
@@ -188,8 +189,9 @@ std::string together_text(const RecordedBoards& all) {
     }
     return out;
   }
-  if (all.apart.empty()) return "";
-  return "each board runs again by itself, with what its fleet left it then, because " + all.apart;
+  if (all.boards.size() < 2) return "";
+  return "each board runs again by itself, with what its fleet left it then" +
+         (all.apart.empty() ? std::string() : ": " + all.apart);
 }
 
 std::pair<std::uint64_t, std::uint64_t> successes(const BoardAnswer& answer) {

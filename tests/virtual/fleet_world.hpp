@@ -35,6 +35,7 @@ struct WorldOptions {
   DurationNs faults_for = 2 * kHour;
   std::string folder;             // of all boards
   std::optional<DiskTrial> disk;  // in the place of all other faults
+  bool calm = false;              // without any fault
 };
 
 struct WorldCounts {
