@@ -1,7 +1,6 @@
 #include "agent/whatif/carrier.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace laird::whatif {
 namespace {
@@ -124,8 +123,8 @@ std::optional<TimeNs> Carrier::arrives(const std::string& from, const std::strin
       (at != fates.begin() && sent_wall - std::prev(at)->sent_wall < at->sent_wall - sent_wall)) {
     at = std::lower_bound(fates.begin(), at, std::prev(at)->sent_wall, is_before);
   }
-  const DurationNs apart = std::abs(at->sent_wall - sent_wall);
-  if (apart > kForgotten) return sent_wall + kUsually;
+  const DurationNs later = at->sent_wall - sent_wall;
+  if (later > kForgotten || later < -kForgotten) return sent_wall + kUsually;
   for (; nth > 0 && std::next(at) != fates.end() && std::next(at)->sent_wall == at->sent_wall;
        --nth) {
     ++at;

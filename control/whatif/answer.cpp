@@ -1,10 +1,12 @@
 #include "control/whatif/answer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "agent/replay/replay.hpp"
 #include "agent/whatif/recorder.hpp"
+#include "control/report/side_by_side.hpp"
 #include "report/story/teller.hpp"
 
 namespace laird::control {
@@ -177,8 +179,12 @@ Result<RecordedBoards> read_boards(const std::vector<std::string>& paths, ReadWi
                                    const Tick& tick, std::vector<Error>& left_out) {
   RecordedBoards out;
   const bool as_fleet = wishes.as_fleet && paths.size() > 1;
-  for (const std::string& path : paths) {
-    auto board = read_board(path, wishes.story, as_fleet, 0, tick);
+  std::vector<std::optional<Result<RecordedBoard>>> read(paths.size());
+  side_by_side(paths.size(), [&](std::size_t i) {
+    read[i] = read_board(paths[i], wishes.story, as_fleet, 0, tick);
+  });
+  for (std::optional<Result<RecordedBoard>>& one : read) {
+    Result<RecordedBoard>& board = *one;
     if (!board) {
       left_out.push_back(board.error());
       continue;
@@ -208,16 +214,20 @@ Result<std::vector<BoardAnswer>> answers_for(const RecordedBoards& all,
                                     " is for the journals of a whole fleet; here " + all.apart);
   }
   LAIRD_TRY(changes.fit(recordings_of(all.boards)));
-  std::vector<BoardAnswer> out;
-  std::uint64_t events = 0;
-  for (std::size_t i = 0; i < all.boards.size(); ++i) {
+  std::vector<std::optional<Result<BoardAnswer>>> answers(all.boards.size());
+  std::atomic<std::uint64_t> events{0};
+  side_by_side(all.boards.size(), [&](std::size_t i) {
     const RecordedBoard& board = all.boards[i];
     tick("what if on " + board.recording.node, events);
-    auto one = of_board(board, changes.of_board(board.recording), with_story);
-    LAIRD_TRY(one);
-    one->recorded = i;
-    events += one->median.events;
-    out.push_back(std::move(*one));
+    answers[i] = of_board(board, changes.of_board(board.recording), with_story);
+    if (*answers[i]) events += (*answers[i])->median.events;
+  });
+  std::vector<BoardAnswer> out;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    Result<BoardAnswer>& answer = *answers[i];
+    LAIRD_TRY(answer);
+    answer->recorded = i;
+    out.push_back(std::move(*answer));
   }
   return out;
 }

@@ -38,7 +38,7 @@ class FakeBoard {
   void tell(core::EventBody body);
   // Lets virtual time pass.
   void run_for(DurationNs duration);
-  // Time passes while the agent is dead.
+  // Time passes while the agent is dead, or stands still and hears later what happened.
   void skip(DurationNs duration) { now_ += duration; }
   void submit(core::TaskSpec spec, FakeTrainer trainer = {});
   // All processes die; the state goes through its encoding, as through a journal.
