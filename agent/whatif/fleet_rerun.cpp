@@ -303,6 +303,7 @@ void FleetRun::add_budgets() {
       Given given;
       given.at = at;
       given.body = std::move(told);
+      given.is_made = true;
       member->place.given.push_back(std::move(given));
     };
     if (!board.first_state.empty()) tell(board.from);

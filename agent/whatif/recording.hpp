@@ -144,6 +144,7 @@ struct Given {
   TimeNs at = 0;
   std::optional<core::EventBody> body;  // nothing: the fleet's limits change
   FleetLimits limits;
+  bool is_made = false;         // by a change: nothing of it is changed any more
   TimeNs down_since = 0;        // of a start: the agent's last event before it
   std::array<double, 2> use{};  // of a power reading: what it shows of each kind of lane
 };

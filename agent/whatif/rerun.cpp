@@ -305,7 +305,8 @@ const std::string* task_named_by(const core::EventBody& body) {
 // What only the member of a fleet that runs again hears.
 void Life::give_to_member(const Given& given) {
   if (place_ == nullptr || state_.policy == nullptr) return;
-  if (const auto* changed = std::get_if<core::BudgetChanged>(&*given.body)) {
+  const auto* changed = std::get_if<core::BudgetChanged>(&*given.body);
+  if (changed != nullptr && !given.is_made) {
     return apply(given.at,
                  core::BudgetChanged{0, place_->change_budget(changed->budget, given.at)});
   }
