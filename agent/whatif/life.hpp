@@ -166,6 +166,7 @@ class Life {
   std::size_t next_tick_ = 0;
   std::vector<std::pair<TimeNs, core::PeerMessage>> inbox_;
   bool readings_go_on_ = false;
+  bool submitting_ = false;
   std::map<TaskId, TaskRecord> added_;
   std::set<TaskId> later_runs_;  // that began after the recorded life: nobody asks for them
   Names names_;

@@ -429,7 +429,7 @@ void Life::carry_out(const core::Effect& effect) {
   } else if (const auto* send = std::get_if<core::SendToPeer>(&effect.body)) {
     if (place_ != nullptr) place_->send(*send, now_);
   } else if (const auto* answer = std::get_if<core::Answer>(&effect.body)) {
-    if (!answer->ok && out_.refused.size() < core::kTasksLiveMax) {
+    if (submitting_ && !answer->ok && out_.refused.size() < core::kTasksLiveMax) {
       out_.refused.push_back(answer->text);
     }
   }

@@ -239,6 +239,7 @@ void Life::read(TimeNs at, power::PowerReading reading, const std::array<double,
 }
 
 void Life::submit(TimeNs at, core::EventBody body, core::TaskSpec spec) {
+  submitting_ = true;
   std::vector<core::TaskSpec> more;
   for (const AddedTask& task : changes_.added) {
     if (task.like != spec.name || !task.board.empty()) continue;
@@ -262,6 +263,7 @@ void Life::submit(TimeNs at, core::EventBody body, core::TaskSpec spec) {
     if (like != nullptr) added_.emplace(TaskId{added.name, 0}, *like);
     apply(at, core::Submitted{0, std::move(added), false});
   }
+  submitting_ = false;
 }
 
 void Life::command(TimeNs at, core::OperatorCommand command) {

@@ -271,7 +271,9 @@ std::string answer_text(const Answered& all) {
     out += "~ " + std::to_string(beyond) + (beyond == 1 ? " task gets" : " tasks get") +
            " further than then, with losses by the median of the last forecast; with the ends of "
            "its band " +
-           std::to_string(fewest) + " to " + std::to_string(most) + " tasks succeed\n";
+           (fewest == most ? std::to_string(most)
+                           : std::to_string(fewest) + " to " + std::to_string(most)) +
+           " tasks succeed\n";
   }
   for (const BoardAnswer& answer : all.answers) {
     for (const std::string& text : answer.median.refused) {
