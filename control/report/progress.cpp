@@ -10,6 +10,7 @@
 namespace laird::control {
 
 void Progress::see(const std::string& what, std::uint64_t events) {
+  const std::lock_guard<std::mutex> alone(mutex_);
   const TimeNs now = clock_.boot_ns();
   if (now - begun_ < kSecond) return;
   const bool tty = ::isatty(STDERR_FILENO) != 0;
@@ -21,6 +22,7 @@ void Progress::see(const std::string& what, std::uint64_t events) {
 }
 
 void Progress::clear() {
+  const std::lock_guard<std::mutex> alone(mutex_);
   if (shown_) std::fprintf(stderr, "\r\033[K");
   shown_ = false;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "base/time.hpp"
@@ -12,6 +13,7 @@ namespace laird::control {
 
 class Progress {
  public:
+  // May be called from several threads.
   void see(const std::string& what, std::uint64_t events);
   // The line on a terminal goes; messages may follow.
   void clear();
@@ -19,6 +21,7 @@ class Progress {
   void end(std::uint64_t events);
 
  private:
+  std::mutex mutex_;
   SystemClock clock_;
   TimeNs begun_ = clock_.boot_ns();
   TimeNs told_ = 0;

@@ -58,10 +58,10 @@ void FakeBoard::run_for(DurationNs duration) {
   while (!future_.empty() && future_.top().at <= end) {
     const Happening next = future_.top();
     future_.pop();
-    now_ = next.at;
+    now_ = std::max(now_, next.at);
     next.what();
   }
-  now_ = end;
+  now_ = std::max(now_, end);
 }
 
 core::State read_back(core::State& state) {

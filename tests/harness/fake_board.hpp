@@ -39,7 +39,7 @@ class FakeBoard {
   void tell(core::EventBody body);
   // Lets virtual time pass.
   void run_for(DurationNs duration);
-  // Time passes while the agent is dead.
+  // Time passes while the agent is dead, or stands still and hears later what happened.
   void skip(DurationNs duration) { now_ += duration; }
   void submit(core::TaskSpec spec, FakeTrainer trainer = {});
   // How a task of that name would train here, should it come.

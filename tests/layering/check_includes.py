@@ -148,14 +148,15 @@ LAYERS = {
                                  "agent/placement/fleet",
                                  "agent/settings", "control/fleet", "control/screen",
                                "control/provision", "control/doctor", "os/child_process.hpp", "os/fd.hpp",
-                               "os/whole_file.hpp", "control/plan", "control/whatif/whatif_command.hpp"],
+                               "os/whole_file.hpp", "control/plan", "control/report/progress.hpp",
+                               "control/whatif/whatif_command.hpp"],
     # The files of a report: which journals, where to, how far.
     "control/report": PLAIN + ["cli", "os", "agent/replay", "agent/journal/file_names.hpp",
                                "agent/core/state", "control/commands/commands.hpp",
                                "control/fleet/exit.hpp", "control/screen", "report",
                                "report/story"],
     # A journal with other settings: what is asked, what comes of it, and how it is said.
-    "control/whatif": PLAIN + ["power/boards", "power/model", "agent/replay", "agent/whatif",
+    "control/whatif": PLAIN + ["mqtt/codec/topics.hpp", "power/boards", "power/model", "agent/replay", "agent/whatif",
                                "control/commands/commands.hpp", "control/fleet/exit.hpp",
                                "control/report", "control/screen", "report", "report/story"] + CORE,
     # A fleet's plan, and where a new task should go.

@@ -53,7 +53,9 @@ class Page(PagedFleet):
             self.lairctl("cap", "set", "4.4W", "--node", "n-1")
             for b in (first, second):
                 self.sees(b, CARD % "n-1", "may 4.4 W (operator's cap)", 10)
-            self.lairctl("cap", "clear", "--node", "n-1")
+            # Where several answer, they do it in the natural order of their names.
+            told = self.lairctl("cap", "clear", "--all").out
+            self.assertEqual(["n-1", "n-2", "n-10"], [line.split(":")[0] for line in told.splitlines()])
             self.assertTrue(first.wait_for("!(%s).innerText.includes('4.4 W (op')" % (CARD % "n-1"), 10))
             self.assertEqual([], first.errors() + second.errors())
 
