@@ -1,6 +1,4 @@
 // laird-promote: from an exported model to a verified engine that stands as current.
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "os/agent_socket.hpp"
 #include "promote/plugin_backend.hpp"
 #include "promote/promotion.hpp"
 #include "promote/task_session.hpp"
@@ -139,31 +138,18 @@ int take(const std::string& from, const std::string& folder, const std::string& 
   return 0;
 }
 
-// The socket on which an agent speaks to its trainers.
-std::optional<int> agent_socket() {
-  const char* text = std::getenv("LAIRD_FD");
-  char* end = nullptr;
-  const long fd = text == nullptr ? -1 : std::strtol(text, &end, 10);
-  struct stat info {};
-  if (text == nullptr || end == text || *end != '\0' || fd < 0 || fd > 1'000'000 ||
-      ::fstat(static_cast<int>(fd), &info) != 0 || !S_ISSOCK(info.st_mode)) {
-    return std::nullopt;
-  }
-  ::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
-  return static_cast<int>(fd);
-}
-
 int task(TaskOptions options) {
-  const std::optional<int> fd = agent_socket();
-  if (!fd) {
+  const auto agent = find_agent();
+  if (!agent || !*agent) {
     std::fprintf(stderr,
-                 "laird-promote: LAIRD_FD names no open socket: `task` is started by an agent; "
-                 "`laird-promote build` is for people\n");
+                 "laird-promote: %s: `task` is started by an agent; `laird-promote build` is for "
+                 "people\n",
+                 agent ? agent->error().context.c_str() : "LAIRD_FD names no open socket");
     return kExitUsage;
   }
   std::error_code failed;
   options.program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
-  return run_task(*fd, options);
+  return run_task(**agent, options);
 }
 
 void add_task(cli::Command& app, TaskOptions& options, int& code) {

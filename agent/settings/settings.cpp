@@ -162,20 +162,47 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
   return spec;
 }
 
+using ReportAt = std::function<void(const std::string& at, const std::string& what)>;
+using FindAt = std::function<void(const std::string& at, std::string& word)>;
+
+void read_container(const Value& v, TrainerProgram& out, const ReportAt& report,
+                    const FindAt& find) {
+  if (const std::string problem = image_problem(out.image); !problem.empty()) {
+    report("/image", problem);
+  }
+  for (const Value& word : field(v, "engine").items()) out.engine.push_back(word.as_string());
+  if (!out.engine.empty()) find("/engine/0", out.engine[0]);
+  if (out.lines_only) {
+    report("/protocol", "a container speaks the protocol v1; let the program in it do so");
+  }
+}
+
 TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_view source,
                           const Surroundings& around, std::vector<Problem>& problems) {
   TrainerProgram program;
   program.lines_only = text(v, "protocol") == "lines";
   program.network = boolean(v, "network");
-  for (const Value& arg : field(v, "exec").items()) program.argv.push_back(arg.as_string());
-  if (!program.argv.empty()) {
-    Result<std::string> found = around.find_program(program.argv[0]);
+  const auto report = [&](const std::string& at, const std::string& what) {
+    problems.push_back(Problem{std::string(source), v.line(), "/trainers/" + name + at, what});
+  };
+  const auto find = [&](const std::string& at, std::string& word) {
+    const Result<std::string> found = around.find_program(word);
     if (found) {
-      program.argv[0] = *found;
+      word = *found;
     } else {
-      problems.push_back(Problem{std::string(source), v.line(), "/trainers/" + name + "/exec/0",
-                                 found.error().context});
+      report(at, found.error().context);
     }
+  };
+  for (const Value& arg : field(v, "exec").items()) program.argv.push_back(arg.as_string());
+  program.image = text(v, "image");
+  if (program.image.empty()) {
+    if (program.argv.empty()) {
+      report("/exec", "missing; name a program, or an \"image\"");
+    } else {
+      find("/exec/0", program.argv[0]);
+    }
+  } else {
+    read_container(v, program, report, find);
   }
   for (const auto& [key, value] : field(v, "env").members()) {
     if (!value.is(json::Kind::kString) || key.empty() || key.find('=') != std::string::npos) {
@@ -199,6 +226,10 @@ void read_cell(const Value& cell, std::string_view source, const Surroundings& a
     }
   }
   out.user = text(cell, "user");
+  out.containers = text(cell, "containers");
+  if (!out.containers.starts_with('/')) {
+    problems.push_back(Problem{std::string(source), 0, "/cell/containers", "not an absolute path"});
+  }
   out.namespaces = boolean(cell, "namespaces");
   const auto amount = [&cell](std::string_view name) {
     return static_cast<std::uint64_t>(integer(cell, name));

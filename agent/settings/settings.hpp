@@ -40,6 +40,7 @@ struct FleetSettings {
 struct CellSettings {
   std::string helper;  // a socket (.sock) or a program; empty: as it is found at the start
   std::string user;
+  std::string containers;  // where containers keep their files
   bool namespaces = true;
   std::uint64_t processes = 0;
   std::uint64_t open_files = 0;

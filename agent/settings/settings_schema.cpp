@@ -101,9 +101,24 @@ constexpr Field kTrainerFields[] = {
     {.name = "exec",
      .type = Type::kList,
      .why = "Program and arguments, started without a shell. An absolute path, or a name of a "
-            "program beside laird or in /usr/lib/laird.",
+            "program beside laird or in /usr/lib/laird. With \"image\": what runs in it, if not "
+            "what the image itself says.",
+     .fallback = kOptional,
      .min = 1,
      .max = 64},
+    {.name = "image",
+     .type = Type::kText,
+     .why = "The trainer is a container of this image, which is on the board already. It finds the "
+            "agent by LAIRD_TRAINER_SOCKET (docs/containers.md).",
+     .fallback = kOptional,
+     .min = 1,
+     .max = 255},
+    {.name = "engine",
+     .type = Type::kList,
+     .why = "With \"image\": podman by its absolute path, and options for it, such as --root.",
+     .fallback = "[\"/usr/bin/podman\"]",
+     .min = 1,
+     .max = 16},
     {.name = "protocol",
      .type = Type::kChoice,
      .why = "v1: speaks the trainer protocol. lines: only prints progress lines, and is frozen "
@@ -138,6 +153,13 @@ constexpr Field kCellFields[] = {
      .why = "The user that trainers run as, where laird-cell runs as root and the system has that "
             "user.",
      .fallback = "\"laird-trainer\""},
+    {.name = "containers",
+     .type = Type::kText,
+     .why = "Where trainers that are images keep what belongs to one run of them: an absolute path "
+            "that root alone can write.",
+     .fallback = "\"/var/lib/laird-cell\"",
+     .min = 1,
+     .max = 45},
     {.name = "namespaces",
      .type = Type::kBool,
      .why = "Use namespaces where the system allows: trainers then see no process, no file of the "

@@ -92,7 +92,7 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   if (news >= 0) {
     static_cast<void>(host_.loop.watch(news, EPOLLIN, [this](std::uint32_t) { reap(); }));
   }
-  log_("task " + spec.name + ": starts " + program->second.argv[0] + ", attempt " +
+  log_("task " + spec.name + ": starts " + program->second.what() + ", attempt " +
        std::to_string(command.attempt));
   const std::string folder = tasks_folder_ + "/" + folder_name;
   running.begin(folder, warm_from == 0 ? std::string() : folder + "/" + cell::kWarmFolder);
