@@ -26,6 +26,23 @@ constexpr DurationNs kClockApartMax = 20 * kMicrosecond;  // two readings taken 
 constexpr int kClockTriesMax = 16;
 // Below these a trainer hardly moves: it could not even write its checkpoint in time.
 constexpr std::int32_t kQuotaFloorPermille = 250;
+
+// What the meter has counted for a task above the board's idle power.
+trainer_protocol::Metered metered(const core::State& state, core::TaskKey key) {
+  trainer_protocol::Metered out;
+  const power::MeterTotals& totals = state.meter.totals();
+  if (totals.readings == totals.readings_without_total) {
+    out.problem = "this board has no power meter";
+    return out;
+  }
+  if (const power::TaskEnergy* task = state.meter.task(key)) {
+    out.above_idle_j = task->dynamic.joules();
+  }
+  out.metered_s = static_cast<double>(totals.metered_ns) / kSecond;
+  out.readings = totals.readings;
+  return out;
+}
+
 constexpr std::int32_t kDutyFloorPermille = 250;
 
 std::string read_text(const char* path) {
@@ -110,11 +127,14 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
       loop, machine.processes, settings.trainers, settings.state_dir, agent->groups_.get(),
       settings.cell.processes, [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(LogLevel::kDebug, text); });
+  agent->pool_->on_meter([self](core::TaskKey key) { return metered(self->state_, key); });
   const auto promoter = settings.trainers.find(std::string(core::kPromoter));
   agent->models_ = std::make_unique<ModelStore>(
       loop, settings.state_dir,
       promoter == settings.trainers.end() ? "" : promoter->second.argv.front(), agent->log_);
   agent->models_->take_all(agent->state_);
+  agent->pushed_ =
+      std::make_unique<PushedFiles>(loop, settings.push_folder, settings.push_bytes_max);
   Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
       loop, settings.power, settings.board, agent->state_,
       [self](core::EventBody body) {

@@ -15,6 +15,7 @@
 #include "agent/journal/journal.hpp"
 #include "agent/machine.hpp"
 #include "agent/models/model_store.hpp"
+#include "agent/models/pushed_files.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/log.hpp"
 #include "agent/os/loop.hpp"
@@ -105,6 +106,7 @@ class Agent {
   }
   // The models that stand on this board.
   [[nodiscard]] ModelStore& models() const { return *models_; }
+  [[nodiscard]] PushedFiles& pushed() const { return *pushed_; }
   // What keeps trainers apart from this agent, once it is known.
   [[nodiscard]] std::optional<cell::Guards> guards() const { return pool_->guards(); }
 
@@ -155,6 +157,7 @@ class Agent {
   bool in_fleet_ = false;
   std::unique_ptr<TrainerPool> pool_;
   std::unique_ptr<ModelStore> models_;
+  std::unique_ptr<PushedFiles> pushed_;
   std::unique_ptr<PowerFeed> power_;
   std::unique_ptr<PowerKnobs> knobs_;
   std::optional<power::PowerReading> reading_;

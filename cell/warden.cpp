@@ -17,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include "cell/container.hpp"
@@ -94,6 +95,17 @@ std::vector<Fd> open_groups(const std::vector<Fd>& received, uid_t agent) {
     if (procs) out.push_back(std::move(procs));
   }
   return out;
+}
+
+// Of version 1 and of version 2. What is frozen does not end, and who froze it may be gone.
+void thaw(const std::vector<Fd>& received) {
+  for (std::size_t i = kStreams; i < received.size(); ++i) {
+    for (const auto& [name, word] :
+         {std::pair("freezer.state", "THAWED"), std::pair("cgroup.freeze", "0")}) {
+      const Fd file(::openat(received[i].get(), name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+      if (file) static_cast<void>(!::write(file.get(), word, std::strlen(word)));
+    }
+  }
 }
 
 // The folder of tasks by its real path, where what is above it may be reached through links. It is
@@ -286,6 +298,7 @@ class Warden {
 
   // Whoever is in the cell ends with its first process.
   void end() {
+    thaw(received_);
     if (way_.processes) {
       ::kill(pid_, SIGKILL);
     } else {

@@ -7,6 +7,7 @@
 #include "agent/settings/settings.hpp"
 #include "config/nearest.hpp"
 #include "config/units.hpp"
+#include "mqtt/codec/base64.hpp"
 
 namespace laird::agent {
 namespace {
@@ -86,6 +87,28 @@ constexpr Field kPullFields[] = {
      .max = 1e15},
 };
 constexpr Schema kPull{"the body", "Whose files, or which piece of one.", kPullFields};
+
+constexpr Field kPushFields[] = {
+    {.name = "model",
+     .type = Type::kName,
+     .why = "a file of this model; without, it is data",
+     .fallback = config::kOptional},
+    {.name = "file", .type = Type::kText, .why = "one plain name", .min = 1, .max = 200},
+    {.name = "bytes", .type = Type::kInteger, .why = "of the whole file", .min = 1, .max = 1e12},
+    {.name = "sha256", .type = Type::kText, .why = "of the whole file", .min = 64, .max = 64},
+    {.name = "from",
+     .type = Type::kInteger,
+     .why = "where the piece begins, in bytes",
+     .fallback = config::kOptional,
+     .max = 1e12},
+    {.name = "bytes64",
+     .type = Type::kText,
+     .why = "a piece of at most 24 KiB, as Base64",
+     .fallback = config::kOptional,
+     .min = 1,
+     .max = 33000},
+};
+constexpr Schema kPush{"the body", "A file, or a piece of it.", kPushFields};
 
 constexpr Field kEditFields[] = {
     {.name = "task",
@@ -360,6 +383,21 @@ Result<Request> pull(const Value& body) {
   return Request(Query(std::move(out)));
 }
 
+Result<Request> push(const Value& body) {
+  PushQuery out;
+  if (const Value* model = body.find("model")) out.model = model->as_string();
+  out.file = body.find("file")->as_string();
+  out.bytes = body.find("bytes")->as_integer();
+  out.sha256 = body.find("sha256")->as_string();
+  if (const Value* from = body.find("from")) out.from = from->as_integer();
+  if (const Value* piece = body.find("bytes64")) {
+    Result<std::string> bytes = mqtt::from_base64(piece->as_string());
+    if (!bytes) return fail(Code::kInvalid, "bytes64: " + bytes.error().context);
+    out.piece = std::move(*bytes);
+  }
+  return Request(Query(std::move(out)));
+}
+
 Result<Request> ping(const Value&) { return Request(Query(PingQuery{})); }
 
 Result<Request> events(const Value& body) {
@@ -436,6 +474,13 @@ constexpr Verb kVerbs[] = {
      "they are known, and their `version`. With one: a piece of at most 24 KiB as Base64 in "
      "`bytes64` with its `sha256`, or `wait_ms` when the board has given out enough for now; "
      "refused when the file is no longer of that version"},
+    {"push", kBoth, true, &kPush, &push,
+     R"({"model":"<name>","file":"model.onnx","bytes":70000,"sha256":"<64 digits>","from":0,)"
+     R"("bytes64":"..."})",
+     "a file for the board's folder of pushed files ([models](models.md#onto-a-board)), or with "
+     "`model` for a model's folder there. Without `bytes64`: how much of it has come, `have`, or "
+     "`done`. With: the piece at `from`, and the same answer, or `wait_ms` when the piece is to be "
+     "sent again later. The file is in its place once all of it has come and has its hash"},
     {"bid", kBoth, false, &kTask, &bid, R"({"task":{...}})",
      "would the board admit the task, and with what probability, by when and at what energy would "
      "it be done; nothing is reserved"},

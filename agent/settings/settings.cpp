@@ -215,6 +215,18 @@ TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_v
   return program;
 }
 
+// With it a pushed model is promoted as a trained one is.
+void add_adopter(Settings& out) {
+  const std::string adopter(core::kAdopter);
+  const auto promoter = out.trainers.find(std::string(core::kPromoter));
+  if (promoter == out.trainers.end() || !promoter->second.image.empty() ||
+      out.trainers.contains(adopter) || out.core.trainers.size() >= core::kTrainersMax) {
+    return;
+  }
+  out.trainers[adopter].argv = {promoter->second.argv.front(), "adopt"};
+  out.core.trainers.push_back(adopter);
+}
+
 void read_cell(const Value& cell, std::string_view source, const Surroundings& around,
                CellSettings& out, std::vector<Problem>& problems) {
   out.helper = text(cell, "helper");
@@ -497,6 +509,12 @@ Settings parse_settings(const Value& raw, const std::string& source, const Surro
   read_cell(field(v, "cell"), source, around, out.cell, problems);
   for (const Value& root : field(v, "data_roots").items()) {
     out.data_roots.push_back(around.resolve(root.as_string()));
+  }
+  if (const Value& push = field(v, "push"); push.is(json::Kind::kObject)) {
+    out.push_folder = around.resolve(text(push, "folder"));
+    out.push_bytes_max = integer(push, "quota");
+    out.data_roots.push_back(out.push_folder);
+    add_adopter(out);
   }
   if (const Value& metrics = field(v, "metrics"); metrics.is(json::Kind::kObject)) {
     out.metrics_listen = text(metrics, "listen");

@@ -60,6 +60,8 @@ struct Settings {
   std::map<std::string, TrainerProgram> trainers;
   CellSettings cell;
   std::vector<std::string> data_roots;  // where the built-in trainers may read data
+  std::string push_folder;              // what operators may push goes there; empty: nothing may
+  std::int64_t push_bytes_max = 0;
   FleetSettings fleet;
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
   bool use_cgroups = true;

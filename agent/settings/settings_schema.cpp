@@ -269,6 +269,22 @@ constexpr Field kJournalFields[] = {
 };
 constexpr Schema kJournal{"journal", "Limits of the journal on disk.", kJournalFields};
 
+constexpr Field kPushFields[] = {
+    {.name = "folder",
+     .type = Type::kText,
+     .why = "A folder that the agent can write and trainers can read; it counts as one of the "
+            "data_roots.",
+     .min = 1,
+     .max = 1024},
+    {.name = "quota",
+     .type = Type::kSize,
+     .why = "What the folder may hold.",
+     .fallback = "\"1GB\"",
+     .min = 1e3,
+     .max = 1e12},
+};
+constexpr Schema kPush{"push", "Where operators with the right `push` may put files.", kPushFields};
+
 constexpr Field kMetricsFields[] = {
     {.name = "listen",
      .type = Type::kText,
@@ -499,6 +515,11 @@ const Field* settings_fields() {
        .why = "Serve metrics over HTTP; without it no port is opened.",
        .fallback = kOptional,
        .of = &kMetrics},
+      {.name = "push",
+       .type = Type::kObject,
+       .why = "Operators may push files to this board; without it none may.",
+       .fallback = kOptional,
+       .of = &kPush},
       {.name = "estimator",
        .type = Type::kObject,
        .why = "What computes forecasts.",

@@ -109,7 +109,7 @@ class Containers(unittest.TestCase):
     def processes_of(self, board, name="boxed"):
         """Everything in the task's control group: podman, what it leaves in charge, the trainer."""
         out = set()
-        for path in glob.glob(f"/sys/fs/cgroup/**/laird-{board.config['node']}/{name}/cgroup.procs",
+        for path in glob.glob(f"/sys/fs/cgroup/**/laird-{board.config['node']}-*/{name}/cgroup.procs",
                               recursive=True):
             with open(path, encoding="ascii") as procs:
                 out.update(int(pid) for pid in procs.read().split())
@@ -151,7 +151,7 @@ class Containers(unittest.TestCase):
             self.assertEqual(board.task_folder("boxed"), said["folder"])
             self.assertIsNone(said["fd"])
             self.assertEqual("yes", said["image"])
-            self.assertIn(f"/laird-{board.config['node']}/boxed", said["groups"])
+            self.assertRegex(said["groups"], f"/laird-{board.config['node']}-[^/]*/boxed")
             with open(os.path.join(board.state, "logs/boxed.log"), encoding="utf-8") as log:
                 self.assertIn("a line for the log", log.read())
             board.wait_for(lambda: not self.places(board), 20, "the container's folder stays")
@@ -161,15 +161,15 @@ class Containers(unittest.TestCase):
             board.start()
             board.accept(self.task(board, target_loss=-1.0))
             pids = self.wait_running(board)
-            freezers = glob.glob(f"/sys/fs/cgroup/**/laird-{board.config['node']}/boxed/freezer.state",
+            freezers = glob.glob(f"/sys/fs/cgroup/**/laird-{board.config['node']}-*/boxed/freezer.state",
                                  recursive=True)
             if not freezers:
                 self.skipTest("the test freezes groups of version 1")
             with open(freezers[0], "w", encoding="ascii") as state:
                 state.write("FROZEN")
+            board.wait_for(lambda: all(self.state_of(pid) == "D" for pid in pids), 10,
+                           "not all of the container is frozen")
             before = board.tasks()["boxed"]["samples"]
-            frozen = [self.state_of(pid) for pid in pids]
-            self.assertEqual({"D"}, set(frozen), frozen)
             with open(freezers[0], "w", encoding="ascii") as state:
                 state.write("THAWED")
             board.wait_for(lambda: board.tasks()["boxed"]["samples"] > before + 100, 60,
@@ -183,14 +183,26 @@ class Containers(unittest.TestCase):
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
             return stat.read().rsplit(")", 1)[1].split()[0]
 
-    def test_more_memory_than_it_asked_for_is_told(self):
+    def test_all_of_it_together_has_the_tasks_memory_and_no_more(self):
         with self.board() as board:
             board.config["timing"]["attempts_max"] = 1
             board.start()
             board.accept(self.task(board, target_loss=-1.0, memory="200MB", params={"eat": True}))
-            row = self.end_of(board)
-            self.assertEqual("failed", row["state"])
-            self.assertIn("ran out of memory", row["reason"])
+            peaks = []
+
+            def ended():
+                for path in glob.glob("/sys/fs/cgroup/memory/**/laird-" + board.config["node"] +
+                                      "-*/boxed/memory.max_usage_in_bytes", recursive=True):
+                    with open(path, encoding="ascii") as peak:
+                        peaks.append(int(peak.read()))
+                return board.task_state("boxed") in harness.TERMINAL
+            board.wait_for(ended, 90, "it does not end")
+            if not peaks:
+                self.skipTest("the test reads groups of version 1")
+            # A kernel may let it crawl at its limit instead of ending it; then the agent does.
+            self.assertEqual("failed", board.task_state("boxed"))
+            self.assertGreater(max(peaks), 150e6)
+            self.assertLessEqual(max(peaks), 200e6)
 
     def test_an_agent_that_is_killed_leaves_nothing_and_goes_on(self):
         with self.board() as board:
@@ -199,12 +211,29 @@ class Containers(unittest.TestCase):
             pids = self.wait_running(board)
             names = {self.name_of(pid) for pid in pids}
             self.assertLessEqual({"podman", "conmon", "python3"}, names)
+            board.wait_for(lambda: self.samples(board) > 0, 60, "no checkpoint")
             board.kill()
             self.nothing_left(board, pids)
             before = self.samples(board)
             board.start()
             board.wait_for(lambda: board.tasks()["boxed"].get("samples", 0) > before, 90,
                            "it does not go on from its checkpoint")
+
+    def test_one_that_was_frozen_ends_with_its_agent_too(self):
+        with self.board() as board:
+            board.start()
+            board.accept(self.task(board, target_loss=-1.0))
+            pids = self.wait_running(board)
+            freezers = glob.glob("/sys/fs/cgroup/**/laird-" + board.config["node"] +
+                                 "-*/boxed/freezer.state", recursive=True)
+            if not freezers:
+                self.skipTest("the test freezes groups of version 1")
+            with open(freezers[0], "w", encoding="ascii") as state:
+                state.write("FROZEN")
+            board.wait_for(lambda: all(self.state_of(pid) == "D" for pid in pids), 10,
+                           "not all of the container is frozen")
+            board.kill()
+            self.nothing_left(board, pids)
 
     def test_what_an_earlier_life_left_is_cleaned(self):
         with self.board() as board:
@@ -263,8 +292,10 @@ class Containers(unittest.TestCase):
 
     @staticmethod
     def samples(board):
-        with open(os.path.join(board.task_folder("boxed"), "checkpoint.json"),
-                  encoding="utf-8") as index:
+        path = os.path.join(board.task_folder("boxed"), "checkpoint.json")
+        if not os.path.exists(path):
+            return 0
+        with open(path, encoding="utf-8") as index:
             return json.load(index)["samples"]
 
 
