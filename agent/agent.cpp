@@ -10,6 +10,7 @@
 
 #include "agent/settings/cotrain_task.hpp"
 #include "agent/settings/promote_task.hpp"
+#include "agent/trainer_host/task_meter.hpp"
 #include "base/require.hpp"
 
 namespace laird::agent {
@@ -26,22 +27,6 @@ constexpr DurationNs kClockApartMax = 20 * kMicrosecond;  // two readings taken 
 constexpr int kClockTriesMax = 16;
 // Below these a trainer hardly moves: it could not even write its checkpoint in time.
 constexpr std::int32_t kQuotaFloorPermille = 250;
-
-// What the meter has counted for a task above the board's idle power.
-trainer_protocol::Metered metered(const core::State& state, core::TaskKey key) {
-  trainer_protocol::Metered out;
-  const power::MeterTotals& totals = state.meter.totals();
-  if (totals.readings == totals.readings_without_total) {
-    out.problem = "this board has no power meter";
-    return out;
-  }
-  if (const power::TaskEnergy* task = state.meter.task(key)) {
-    out.above_idle_j = task->dynamic.joules();
-  }
-  out.metered_s = static_cast<double>(totals.metered_ns) / kSecond;
-  out.readings = totals.readings;
-  return out;
-}
 
 constexpr std::int32_t kDutyFloorPermille = 250;
 
@@ -128,6 +113,8 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
       settings.cell.processes, [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(LogLevel::kDebug, text); });
   agent->pool_->on_meter([self](core::TaskKey key) { return metered(self->state_, key); });
+  agent->door_ = std::make_unique<DoorCheck>(loop, machine.processes, settings.state_dir + "/tasks",
+                                             settings.cell.check_for);
   const auto promoter = settings.trainers.find(std::string(core::kPromoter));
   agent->models_ = std::make_unique<ModelStore>(
       loop, settings.state_dir,
@@ -298,17 +285,34 @@ std::string Agent::task_problem(const core::TaskSpec& spec) const {
   return problem.empty() ? promote_task_problem(spec, trainers_) : problem;
 }
 
+void Agent::check_task(const core::TaskSpec& spec, bool replace, DoorCheck::Done then) {
+  std::string problem = task_problem(spec);
+  const auto program = trainers_.find(spec.trainer);
+  const bool is_known = !replace && state_.find_named(spec.name) != nullptr;
+  // What the core refuses anyway, or has already, needs no trainer's word.
+  if (!problem.empty() || is_known || program == trainers_.end() || !core::admits(state_, spec)) {
+    then(std::move(problem));
+    return;
+  }
+  door_->check(spec, program->second, std::move(then));
+}
+
 void Agent::submit(core::TaskSpec spec, Reply reply, bool replace) {
   if (refuse_if_blocked(reply)) return;
-  if (const std::string problem = task_problem(spec); !problem.empty()) {
+  auto hand_in = [this, spec, reply, replace](const std::string& problem) mutable {
+    if (problem.empty()) {
+      const std::uint64_t request = expect(std::move(reply));
+      post(core::Submitted{request, std::move(spec), replace});
+      return;
+    }
     core::Answer answer;
     answer.code = Code::kRefused;
     answer.text = problem;
     if (reply) reply(answer);
-    return;
-  }
-  const std::uint64_t request = expect(std::move(reply));
-  post(core::Submitted{request, std::move(spec), replace});
+  };
+  // Those of the board's own file were checked by whoever wrote it, and wait for nobody.
+  if (!reply) return hand_in(task_problem(spec));
+  check_task(spec, replace, hand_in);
 }
 
 void Agent::edit(core::EditRequested edit, Reply reply) {

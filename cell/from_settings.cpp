@@ -69,7 +69,7 @@ void set_environment(const agent::Settings& settings, const agent::TrainerProgra
 
 Spec spec_of(const agent::Settings& settings, const std::string& config_path,
              const agent::TrainerProgram* trainer, const std::string& task,
-             std::int64_t memory_bytes) {
+             std::int64_t memory_bytes, bool check) {
   Spec out;
   out.tasks_folder = settings.state_dir + "/tasks";
   out.task = task;
@@ -91,6 +91,11 @@ Spec spec_of(const agent::Settings& settings, const std::string& config_path,
   if (!trainer->image.empty()) {
     out.container = {trainer->image, trainer->engine, trainer->argv, settings.data_roots};
   }
+  if (check) {
+    out.argv = agent::check_command(*trainer);
+    out.argv.emplace_back("-");
+    out.socket_is_input = true;
+  }
   out.network = trainer->network;
   set_environment(settings, *trainer, out);
   return out;
@@ -111,8 +116,12 @@ Result<Spec> listed(const std::string& config_path, const Request& request) {
   if (trainer == settings.trainers.end() && !request.trainer.empty()) {
     return fail(Code::kRefused, "trainer '" + request.trainer + "' is not in " + config_path);
   }
+  if (request.check &&
+      (trainer == settings.trainers.end() || agent::check_command(trainer->second).empty())) {
+    return fail(Code::kRefused, "trainer '" + request.trainer + "' has no check of its own");
+  }
   Spec out = spec_of(settings, config_path, request.trainer.empty() ? nullptr : &trainer->second,
-                     request.task, request.memory_bytes);
+                     request.task, request.memory_bytes, request.check);
   // The service's own /tmp was nobody else's either.
   out.private_tmp = true;
   return out;

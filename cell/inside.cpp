@@ -110,7 +110,8 @@ Status place_descriptors(const Surrounding& here) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   // podman hands on three; a trainer in a container connects to its agent.
   const std::size_t count = here.spec.is_container() ? 3 : 4;
-  const std::array<int, 4> sources = {null, here.output, here.output, here.socket};
+  const int input = here.spec.socket_is_input ? here.socket : null;
+  const std::array<int, 4> sources = {input, here.output, here.output, here.socket};
   std::array<int, 4> lifted{};
   for (std::size_t i = 0; i < count; ++i) {
     lifted[i] = ::fcntl(sources[i], F_DUPFD_CLOEXEC, kLowestSource);

@@ -115,7 +115,7 @@ void Spec::archive(Archive& ar) {
   ar.text(task, kNameBytesMax);
   ar.text(user, kNameBytesMax);
   texts(ar, hidden, kHiddenMax, kPathBytesMax);
-  ar(network, namespaces, private_tmp);
+  ar(network, socket_is_input, namespaces, private_tmp);
   ar(limits);
   ar(container);
   ar.text(containers_folder, kPathBytesMax);

@@ -98,6 +98,7 @@ struct Spec {
   std::string user;                      // used where this process may change its user
   std::vector<std::string> hidden;       // files and folders, absolute
   bool network = false;
+  bool socket_is_input = false;  // standard input too is the agent's socket
   bool namespaces = true;    // use them where the system allows
   bool private_tmp = false;  // /tmp and /var/tmp of its own; else they are read-only
   Limits limits;

@@ -13,11 +13,11 @@
 
 #include "cli/command.hpp"
 #include "os/agent_socket.hpp"
-#include "promote/adopt_session.hpp"
 #include "promote/meter.hpp"
 #include "promote/plugin_backend.hpp"
 #include "promote/promotion.hpp"
-#include "promote/task_session.hpp"
+#include "promote/task/adopt_session.hpp"
+#include "promote/task/task_session.hpp"
 #include "promote/trtexec.hpp"
 
 namespace {

@@ -139,6 +139,11 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
   spec.weight_milli = std::clamp(weight, core::kWeightMilliMin, core::kWeightMilliMax);
   spec.promote = promote_of(field(v, "promote"), source, path + "/promote", problems);
   read_every(given, v, source, path, spec, problems);
+  if (const Value& sweep = field(v, "sweep"); sweep.is(json::Kind::kObject)) {
+    spec.sweep = text(sweep, "name");
+    spec.sweep_stop_permille =
+        static_cast<std::uint32_t>(std::lround(number(sweep, "stop_below") * 1000.0));
+  }
   const std::string deadline = text(v, "deadline");
   const auto report = [&](const std::string& what) {
     problems.push_back(Problem{std::string(source), given.line(), path + "/deadline", what});
@@ -182,6 +187,7 @@ TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_v
   TrainerProgram program;
   program.lines_only = text(v, "protocol") == "lines";
   program.network = boolean(v, "network");
+  program.checks = boolean(v, "check");
   const auto report = [&](const std::string& at, const std::string& what) {
     problems.push_back(Problem{std::string(source), v.line(), "/trainers/" + name + at, what});
   };
@@ -239,6 +245,7 @@ void read_cell(const Value& cell, std::string_view source, const Surroundings& a
   }
   out.user = text(cell, "user");
   out.containers = text(cell, "containers");
+  out.check_for = integer(cell, "check");
   if (!out.containers.starts_with('/')) {
     problems.push_back(Problem{std::string(source), 0, "/cell/containers", "not an absolute path"});
   }

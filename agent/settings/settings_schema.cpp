@@ -130,6 +130,13 @@ constexpr Field kTrainerFields[] = {
      .why = "Environment variables; nothing else of the agent's environment is passed on.",
      .fallback = "{}",
      .max = 64},
+    {.name = "check",
+     .type = Type::kBool,
+     .why =
+         "Told `--laird-check -` behind its arguments, the program reads a task's params as JSON "
+         "from standard input, and ends with 0, or with another code after saying what is wrong "
+         "([trainers](trainer-protocol.md#checked-at-the-door)). The built-in ones need no word.",
+     .fallback = "false"},
     {.name = "network",
      .type = Type::kBool,
      .why = "The trainer may use the network. Otherwise it has a loopback of its own, or no "
@@ -165,6 +172,12 @@ constexpr Field kCellFields[] = {
      .why = "Use namespaces where the system allows: trainers then see no process, no file of the "
             "agent's and no network.",
      .fallback = "true"},
+    {.name = "check",
+     .type = Type::kDuration,
+     .why = "How long a submission waits for its trainer's own check of params and data. One that "
+            "takes longer is ended, and the task is taken. 0s: none is made.",
+     .fallback = "\"5s\"",
+     .max = 60 * kSecondNs},
     {.name = "processes",
      .type = Type::kInteger,
      .why = "Processes and threads of one trainer.",
@@ -537,7 +550,7 @@ const Field* settings_fields() {
   };
   return fields;
 }
-constexpr std::size_t kSettingsFields = 18;
+constexpr std::size_t kSettingsFields = 19;
 
 }  // namespace
 

@@ -77,7 +77,7 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   const std::string& folder_name = spec.folder();
   std::unique_ptr<Cgroup> group = make_group(spec);
   Result<Process> started = host_.processes.start(
-      {spec.trainer, folder_name, spec.memory_bytes, fresh, warm_from}, group.get());
+      {spec.trainer, folder_name, spec.memory_bytes, fresh, false, warm_from}, group.get());
   if (!started) {
     refuse(started.error().context);
     return;

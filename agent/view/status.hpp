@@ -47,6 +47,8 @@ struct TaskRow {
   std::string promotes;                 // the task whose model it promotes
   core::Promotion promotion;            // what came of that
   std::string run_of;                   // the recurring task that it is a run of
+  std::string sweep;                    // that it is a member of
+  double best_loss = 0.0;               // the lowest that it has shown
   std::string promotion_task;           // of a task whose model is promoted: the task that does it
   bool fleet = false;                   // trains one model with other boards
   std::size_t fleet_boards = 0;         // that have it at work, this one included; 0: not known

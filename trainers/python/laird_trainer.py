@@ -52,7 +52,7 @@ import stat
 import sys
 import time
 
-__all__ = ["connect", "rows_of", "Trainer", "AgentGone", "ProtocolError"]
+__all__ = ["connect", "answer_check", "rows_of", "Trainer", "AgentGone", "ProtocolError"]
 
 PROTOCOL_VERSION = 1
 LINE_FROM_AGENT_MAX, LINE_TO_AGENT_MAX = 65536, 4096
@@ -88,6 +88,23 @@ def connect(save=None, load=None, planned_samples=None, export=None, **alone):
     give, for running without one: params, folder (for checkpoints), report_every, seed.
     """
     return Trainer(save, load, planned_samples, export, **alone)
+
+
+def answer_check(check):
+    """Started to check a task (`--laird-check FILE`, "-" for standard input), the process calls
+    check(params) and leaves: with 0, or with 1 after printing the exception that it raised. Started
+    in any other way nothing happens. Call it first, before connect(); a board asks when its file
+    says "check": true of this trainer."""
+    if "--laird-check" not in sys.argv[1:]:
+        return
+    try:
+        path = sys.argv[sys.argv.index("--laird-check") + 1]
+        text = sys.stdin.read() if path == "-" else open(path).read()
+        check(json.loads(text))
+    except Exception as error:
+        sys.stderr.write("%s\n" % (error if str(error) else repr(error)))
+        raise SystemExit(1)
+    raise SystemExit(0)
 
 
 class Trainer(object):

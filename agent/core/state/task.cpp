@@ -177,6 +177,10 @@ void TaskSpec::archive(Archive& ar) {
     ar(every);
     ar.text(run_of, kNameBytesMax);
   }
+  if (ar.since(7)) {
+    ar.text(sweep, kNameBytesMax);
+    ar(sweep_stop_permille);
+  }
 }
 
 bool TaskSpec::same_as(const TaskSpec& other) const {

@@ -76,6 +76,39 @@ class Promotion(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertRegex(out, r"night +000001 +fp16 ")
 
+    def test_the_energy_of_an_inference_is_the_meters(self):
+        # Idle 2 W, a task that has the lane draws 3 W more: what the model draws is known.
+        board = self.board("ok", power={"source": "modelled", "every": "0.1s"}).start()
+        board.accept(promoted_task("night"))
+        self.promotion_of(board, "night", timeout=90)
+        about = self.stored(board, "night")
+        energy = about["energy_mj_per_row"]
+        self.assertIsNotNone(energy, about)
+        self.assertIsNone(about["no_energy"])
+        first = next(a for a in about["attempts"] if a["precision"] == about["choice"])["timings"][0]
+        self.assertEqual(first["batch"], 1)
+        # Power above idle, from what a row takes and the time of a row: within what the board can draw.
+        watts = energy * 1e-3 * first["rows_per_s"]
+        dynamic = self.dynamic_watts(board)
+        self.assertGreater(watts, 0.3 * dynamic)
+        self.assertLess(watts, 1.2 * dynamic)
+        code, out, err = board.ctl("models")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"night +000001 +fp16 +\S+ +\d+ +\d+ +%s" % ("%.3g" % energy)[:3])
+
+    def dynamic_watts(self, board):
+        """What the modelled board draws above idle while the lane works: its last readings tell."""
+        power = board.ask({"op": "power"})
+        return power["dynamic_w"]
+
+    def test_a_board_without_a_meter_says_so(self):
+        board = self.board("ok").start()
+        board.accept(promoted_task("night"))
+        self.promotion_of(board, "night")
+        about = self.stored(board, "night")
+        self.assertIsNone(about["energy_mj_per_row"])
+        self.assertEqual(about["no_energy"], "this board has no power meter")
+
     def test_without_tensorrt_the_onnx_is_promoted(self):
         board = self.board().start()
         board.accept(promoted_task("night"))

@@ -1,4 +1,4 @@
-#include "promote/adopt_session.hpp"
+#include "promote/task/adopt_session.hpp"
 
 #include <sys/socket.h>
 

@@ -1,4 +1,4 @@
-#include "promote/task_session.hpp"
+#include "promote/task/task_session.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
