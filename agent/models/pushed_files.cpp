@@ -217,7 +217,8 @@ Result<Value> PushedFiles::take(const PushedFile& file, std::int64_t from,
   // A piece that came twice, or after one that was lost.
   if (from != have && have < file.bytes) return having(have);
   if (have == 0) LAIRD_TRY(check_room(file));
-  const auto size = static_cast<std::int64_t>(piece.size());
+  // The last piece comes again while the disk is waited for.
+  const auto size = have == file.bytes ? 0 : static_cast<std::int64_t>(piece.size());
   if (have + size > file.bytes) return fail(Code::kInvalid, "bytes64: beyond the file's end");
   Coming& state = coming(file);
   if (have < file.bytes) {

@@ -20,7 +20,7 @@ import exported  # noqa: E402
 
 FAKE = os.path.join(HERE, "../models/fake_trtexec.py")
 PROMOTE = os.path.abspath(os.path.join(BIN, "laird-promote"))
-QUOTA = 8_000_000
+QUOTA = "8MB"
 INTERRUPTIONS = 8
 
 

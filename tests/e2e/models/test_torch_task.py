@@ -102,14 +102,23 @@ class TorchTask(unittest.TestCase):
         # Whole batches of 32, and no sample twice.
         self.assertEqual(rows["own"]["samples"] % BATCH, 0)
         self.assertGreater(rows["own"]["samples"], 0)
+        board.wait_for(lambda: "own-promote" in board.tasks(), 60, "no promotion")
         promoted = board.wait_ended("own-promote", timeout=120)["own-promote"]
         self.assertEqual(promoted["state"], "succeeded", promoted)
-        self.assertIn(promoted["promotion"]["choice"], ("fp16", "fp32"), promoted)
+        self.assertIn(promoted["promotion"]["choice"], ("fp16", "fp32"),
+                      self.promoted_json(board))
         board.wait_for(lambda: "own" in board.ctl("models")[1], 20, "the model is not in the store")
         into = os.path.join(board.root, "pulled")
         code, out, err = board.ctl("pull", "own", into)
         self.assertEqual(code, 0, out + err)
         self.assertLessEqual({"model.onnx", "model.json", "engine"}, set(os.listdir(into)))
+
+
+    @staticmethod
+    def promoted_json(board):
+        with open(os.path.join(board.task_folder("own"), "promoted/current/promoted.json"),
+                  encoding="utf-8") as file:
+            return file.read()
 
 
 if __name__ == "__main__":
