@@ -19,15 +19,15 @@ constexpr int kAtOnceMax = 4;
 constexpr std::size_t kSaidMax = 4096;
 constexpr const char* kFolder = "laird-check-";
 
-// The lines of it as one text, without the name of standard input in front of each.
+// The lines of it as one text, without the name of standard input in front of each: "-:1: ".
 std::string words_of(std::string said) {
-  constexpr std::string_view kInput = "-: ";
   std::string out;
   while (!said.empty()) {
     const std::size_t end = std::min(said.find('\n'), said.size());
     std::string line = said.substr(0, end);
     said.erase(0, end + 1);
-    if (line.starts_with(kInput)) line.erase(0, kInput.size());
+    const std::size_t name_end = line.starts_with("-:") ? line.find(": ") : std::string::npos;
+    if (name_end != std::string::npos) line.erase(0, name_end + 2);
     if (!line.empty()) out += (out.empty() ? "" : "; ") + line;
   }
   return out;

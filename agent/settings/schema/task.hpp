@@ -18,7 +18,7 @@ inline constexpr config::Field kSweepFields[] = {
      .type = config::Type::kNumber,
      .why = "A member ends when both its chance to reach its target and its chance to come below "
             "the lowest loss that another member has shown are less than this; 0: never.",
-     .fallback = "0.05",
+     .fallback = "0.2",
      .max = 0.5},
 };
 inline constexpr config::Schema kSweep{"sweep", "Which tasks are judged together.", kSweepFields};

@@ -20,7 +20,7 @@ core::CoreConfig board_of_two() {
   return config;
 }
 
-core::TaskSpec member(const std::string& name, std::uint32_t stop_permille = 50) {
+core::TaskSpec member(const std::string& name, std::uint32_t stop_permille = 200) {
   core::TaskSpec spec;
   spec.name = name;
   spec.trainer = "mlp";
@@ -46,11 +46,11 @@ TEST(a_member_that_is_left_behind_ends_early_and_says_why) {
   FakeBoard board(board_of_two());
   board.submit(member("rates-1"), learner(0.5));
   board.submit(member("rates-2"), learner(0.01));
-  board.run_for(3 * kMinute);
+  board.run_for(6 * kMinute);
   const core::Task* slow = board.task("rates-2");
   TEST_ASSERT_TRUE(slow->outcome == core::Outcome::kCancelled);
   TEST_ASSERT_TRUE(slow->reason.find("stopped early in the sweep 'rates': rates-1 has shown") == 0);
-  TEST_ASSERT_TRUE(slow->reason.find("the sweep's limit is 5.0%") != std::string::npos);
+  TEST_ASSERT_TRUE(slow->reason.find("the sweep's limit is 20.0%") != std::string::npos);
   TEST_ASSERT_TRUE(board.task("rates-1")->outcome == core::Outcome::kNone);
 }
 
@@ -58,7 +58,7 @@ TEST(members_that_may_still_win_go_on) {
   FakeBoard board(board_of_two());
   board.submit(member("rates-1"), learner(0.30));
   board.submit(member("rates-2"), learner(0.29));
-  board.run_for(kMinute);
+  board.run_for(3 * kMinute);
   TEST_ASSERT_TRUE(board.task("rates-1")->outcome == core::Outcome::kNone);
   TEST_ASSERT_TRUE(board.task("rates-2")->outcome == core::Outcome::kNone);
 }
@@ -80,7 +80,7 @@ TEST(nobody_ends_early_without_a_sweep_or_with_a_limit_of_nothing) {
   board.submit(member("rates-1", 0), learner(0.01));
   board.submit(member("rates-2", 0), learner(0.5));
   board.submit(alone, learner(0.01));
-  board.run_for(3 * kMinute);
+  board.run_for(6 * kMinute);
   TEST_ASSERT_TRUE(board.task("rates-1")->outcome == core::Outcome::kNone);
   TEST_ASSERT_TRUE(board.task("alone")->outcome == core::Outcome::kNone);
 }
@@ -91,5 +91,5 @@ TEST(it_is_kept_over_a_restart) {
   board.run_for(10 * kSecond);
   board.restart();
   TEST_ASSERT_EQUAL_STRING("rates", board.task("rates-1")->spec.sweep.c_str());
-  TEST_ASSERT_EQUAL_UINT32(50, board.task("rates-1")->spec.sweep_stop_permille);
+  TEST_ASSERT_EQUAL_UINT32(200, board.task("rates-1")->spec.sweep_stop_permille);
 }

@@ -113,7 +113,7 @@ TEST(the_trainers_words_refuse_the_task) {
   TEST_ASSERT_EQUAL_INT(0,
                         ::recv(one.processes.held.at(1).socket.get(), got.data(), got.size(), 0));
   TEST_ASSERT_EQUAL_UINT64(0, one.answers.size());
-  one.processes.end(1, kExited1, "-: /epoch: unknown key\n-: /data: missing\n");
+  one.processes.end(1, kExited1, "-:1: /epoch: unknown key\n-: /data: missing\n");
   one.turn();
   TEST_ASSERT_EQUAL_UINT64(1, one.answers.size());
   TEST_ASSERT_EQUAL_STRING("/epoch: unknown key; /data: missing", one.answers[0].c_str());
