@@ -11,6 +11,7 @@
 #include "agent/moving_tasks.hpp"
 #include "agent/settings/cotrain_task.hpp"
 #include "agent/settings/promote_task.hpp"
+#include "agent/trainer_host/task_meter.hpp"
 #include "base/require.hpp"
 
 namespace laird::agent {
@@ -27,6 +28,7 @@ constexpr DurationNs kClockApartMax = 20 * kMicrosecond;  // two readings taken 
 constexpr int kClockTriesMax = 16;
 // Below these a trainer hardly moves: it could not even write its checkpoint in time.
 constexpr std::int32_t kQuotaFloorPermille = 250;
+
 constexpr std::int32_t kDutyFloorPermille = 250;
 
 std::string read_text(const char* path) {
@@ -114,11 +116,16 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
       loop, machine.processes, settings.trainers, settings.state_dir, agent->groups_.get(),
       settings.cell.processes, [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(LogLevel::kDebug, text); });
+  agent->pool_->on_meter([self](core::TaskKey key) { return metered(self->state_, key); });
+  agent->door_ = std::make_unique<DoorCheck>(loop, machine.processes, settings.state_dir + "/tasks",
+                                             settings.cell.check_for);
   const auto promoter = settings.trainers.find(std::string(core::kPromoter));
   agent->models_ = std::make_unique<ModelStore>(
       loop, settings.state_dir,
       promoter == settings.trainers.end() ? "" : promoter->second.argv.front(), agent->log_);
   agent->models_->take_all(agent->state_);
+  agent->pushed_ =
+      std::make_unique<PushedFiles>(loop, settings.push_folder, settings.push_bytes_max);
   Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
       loop, settings.power, settings.board, agent->state_,
       [self](core::EventBody body) {
@@ -282,17 +289,34 @@ std::string Agent::task_problem(const core::TaskSpec& spec) const {
   return problem.empty() ? promote_task_problem(spec, trainers_) : problem;
 }
 
+void Agent::check_task(const core::TaskSpec& spec, bool replace, DoorCheck::Done then) {
+  std::string problem = task_problem(spec);
+  const auto program = trainers_.find(spec.trainer);
+  const bool is_known = !replace && state_.find_named(spec.name) != nullptr;
+  // What the core refuses anyway, or has already, needs no trainer's word.
+  if (!problem.empty() || is_known || program == trainers_.end() || !core::admits(state_, spec)) {
+    then(std::move(problem));
+    return;
+  }
+  door_->check(spec, program->second, std::move(then));
+}
+
 void Agent::submit(core::TaskSpec spec, Reply reply, bool replace) {
   if (refuse_if_blocked(reply)) return;
-  if (const std::string problem = task_problem(spec); !problem.empty()) {
+  auto hand_in = [this, spec, reply, replace](const std::string& problem) mutable {
+    if (problem.empty()) {
+      const std::uint64_t request = expect(std::move(reply));
+      post(core::Submitted{request, std::move(spec), replace});
+      return;
+    }
     core::Answer answer;
     answer.code = Code::kRefused;
     answer.text = problem;
     if (reply) reply(answer);
-    return;
-  }
-  const std::uint64_t request = expect(std::move(reply));
-  post(core::Submitted{request, std::move(spec), replace});
+  };
+  // Those of the board's own file were checked by whoever wrote it, and wait for nobody.
+  if (!reply) return hand_in(task_problem(spec));
+  check_task(spec, replace, hand_in);
 }
 
 void Agent::edit(core::EditRequested edit, Reply reply) {

@@ -289,6 +289,11 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   if (name == "share") return read_share(*message);
   if (name == "yield") return read_yield(*message);
   if (name == "group") return read_group(*message);
+  if (name == "meter") {
+    TrainerMessage asked;
+    asked.type = Type::kMeter;
+    return asked;
+  }
   if (line.size() > kLineToAgentMax) {
     return fail(Code::kInvalid, "a line longer than " + std::to_string(kLineToAgentMax) + " bytes");
   }
@@ -402,6 +407,8 @@ std::string share_line(std::string_view to, std::string_view bytes) {
 std::string error_line(std::string message) {
   return fitted_line(typed("error"), "message", std::move(message));
 }
+
+std::string meter_line() { return line_of(typed("meter")); }
 
 std::string promoted_line(std::uint64_t samples, const Promoted& promoted) {
   Value message = typed("promoted");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "mqtt/codec/messages.hpp"
 
@@ -378,6 +379,38 @@ bool is_at_risk(const TaskView& task) {
   if (!is_live(task)) return false;
   if (task.number("deadline_in_s").value_or(1.0) <= 0.0) return true;
   return task.number("forecast/probability").value_or(1.0) < 0.5;
+}
+
+std::string sweeps_text(const std::vector<TaskView>& tasks) {
+  struct Sweep {
+    const TaskView* best = nullptr;
+    double loss = 0.0;
+    int members = 0;
+    int over = 0;
+  };
+  std::map<std::string, Sweep> sweeps;
+  for (const TaskView& task : tasks) {
+    const std::string name = task.text("sweep");
+    if (name.empty()) continue;
+    Sweep& sweep = sweeps[name];
+    ++sweep.members;
+    sweep.over += task.is_ended();
+    const std::optional<double> loss = task.number("best_loss");
+    if (!loss || (sweep.best != nullptr && *loss >= sweep.loss)) continue;
+    sweep.best = &task;
+    sweep.loss = *loss;
+  }
+  std::string out;
+  for (const auto& [name, sweep] : sweeps) {
+    out += "sweep " + harmless(name) + ": ";
+    out += sweep.best == nullptr
+               ? "nothing learnt yet"
+               : "best is " + harmless(sweep.best->text("name")) + ", loss " +
+                     short_number(sweep.loss) + " (" + harmless(sweep.best->text("state")) + ")";
+    out += "; " + std::to_string(sweep.members - sweep.over) + " of " +
+           std::to_string(sweep.members) + " go on\n";
+  }
+  return out;
 }
 
 Verdict verdict_of(const FleetView& view) {

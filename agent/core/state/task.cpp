@@ -199,7 +199,11 @@ void TaskSpec::archive(Archive& ar) {
     ar(every);
     ar.text(run_of, kNameBytesMax);
   }
-  if (ar.since(7)) ar(movable);
+  if (ar.since(7)) {
+    ar(movable);
+    ar.text(sweep, kNameBytesMax);
+    ar(sweep_stop_permille);
+  }
 }
 
 bool TaskSpec::same_as(const TaskSpec& other) const {

@@ -79,6 +79,9 @@ struct TaskSpec {
   EverySpec every;
   std::string run_of;    // of a run of a recurring task, and of its promotion: that task
   bool movable = false;  // the fleet may run it on another board
+  // The sweep that it is a member of; empty: of none. Below this chance it ends early.
+  std::string sweep;
+  std::uint32_t sweep_stop_permille = 0;
 
   [[nodiscard]] double weight() const { return static_cast<double>(weight_milli) / 1000.0; }
   void archive(Archive& ar);

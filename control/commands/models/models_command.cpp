@@ -180,8 +180,14 @@ void add_models(cli::Command& app, int& code) {
     *rolled = true;
     code = roll_back(*reach, *model);
   });
-  models->callback([reach, rolled, &code] {
-    if (!*rolled) code = list_models(*reach);
+  const auto promoted = std::make_shared<int>(-1);
+  add_promote(*models, *promoted);
+  models->callback([reach, rolled, promoted, &code] {
+    if (*promoted >= 0) {
+      code = *promoted;
+    } else if (!*rolled) {
+      code = list_models(*reach);
+    }
   });
 }
 

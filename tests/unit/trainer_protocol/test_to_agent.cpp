@@ -256,3 +256,10 @@ TEST(a_group_is_read_as_it_was_written) {
   line.pop_back();
   TEST_ASSERT_TRUE(parse_trainer_line(line).has_value());
 }
+
+TEST(the_question_for_the_meter_is_a_message) {
+  const std::string line = meter_line();
+  const Result<TrainerMessage> message = parse_trainer_line(line.substr(0, line.size() - 1));
+  TEST_ASSERT_TRUE(message.has_value());
+  TEST_ASSERT_TRUE(message->type == TrainerMessage::Type::kMeter);
+}
