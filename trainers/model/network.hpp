@@ -63,6 +63,9 @@ class Network {
   // (that sum / nominal batch size) in gradient().
   [[nodiscard]] double loss_and_gradient(std::uint32_t count, const Targets& targets);
 
+  // From now on no row adds more to a gradient than one of this length, and more to a loss than this.
+  void bound_rows(Scalar gradient_max, double loss_max);
+
   // The same without a gradient.
   [[nodiscard]] double loss(std::uint32_t count, const Targets& targets);
 
@@ -91,6 +94,9 @@ class Network {
     return VectorMap(parameters_.data() + layer.biases, layer.out);
   }
 
+  void spread_deltas(Eigen::Index count);
+  void clip_deltas(Eigen::Index count);
+  double bounded(double row_loss) const;
   double output_loss(Eigen::Index count, const Targets& targets);
   double squared(Eigen::Index count, const Targets& targets);
   double hinge(Eigen::Index count, const Targets& targets);
@@ -98,6 +104,8 @@ class Network {
 
   Shape shape_;
   Scalar per_sample_;  // 1 / nominal batch size
+  Scalar row_gradient_max_ = 0;  // 0: as it is
+  double row_loss_max_ = 0.0;    // 0: as it is
   std::vector<Layer> layers_;
   Vector parameters_, gradient_;
   std::vector<Matrix> activations_;  // [0] the input, [l + 1] what layer l gives

@@ -297,7 +297,7 @@ class Strangers(OperatedFleet):
             0.3))
         before = self.rss_kb()
         head = bytes([6]) + b"shared"
-        sound = head + bytes([0x20]) + bytes(30000)
+        sound = head + bytes([0x30]) + bytes(30000)
         for body in (sound, head + os.urandom(45000), head + os.urandom(60000), bytes([200]), head):
             for _ in range(10):
                 for _ in range(12):  # the client itself keeps no more than a megabyte

@@ -269,7 +269,7 @@ TEST(a_message_that_is_none_changes_nothing) {
   group.run(3 * kSecond);
   const std::uint32_t digest = group.all[0]->model().digest();
   std::string head(22, '\0');
-  head[0] = 0x20;
+  head[0] = 0x30;
   for (const std::string& bad : {std::string(), std::string("x"), std::string(22, '\xFF'),
                                  head.substr(0, 21), std::string("\x12") + head.substr(1)}) {
     TEST_ASSERT_FALSE(group.all[0]->hear("n-2", bad, group.now).has_value());
