@@ -298,13 +298,14 @@ class Session {
 
   // A run by itself, or one with the other boards.
   [[nodiscard]] static Result<std::unique_ptr<TrainingRun>> make(const Params& params,
-                                                                 std::uint64_t seed) {
+                                                                 const protocol::Start& start) {
     if (params.fleet) {
-      Result<std::unique_ptr<CotrainRun>> made = CotrainRun::create(params, seed);
+      Result<std::unique_ptr<CotrainRun>> made =
+          CotrainRun::create(params, start.seed, start.folder);
       LAIRD_TRY(made);
       return std::unique_ptr<TrainingRun>(std::move(*made));
     }
-    Result<Training> made = Training::create(params, seed);
+    Result<Training> made = Training::create(params, start.seed);
     LAIRD_TRY(made);
     return std::unique_ptr<TrainingRun>(std::make_unique<Training>(std::move(*made)));
   }
@@ -320,7 +321,7 @@ class Session {
       }
       return leave_with_error(all);
     }
-    Result<std::unique_ptr<TrainingRun>> made = make(params, start.seed);
+    Result<std::unique_ptr<TrainingRun>> made = make(params, start);
     if (!made) return leave_with_error(made.error().context);
     training_ = std::move(*made);
     in_group_ = params.fleet.has_value();

@@ -272,6 +272,10 @@ std::string group_words(const TaskView& task) {
     }
   }
   if (!names.empty()) out += "; waits for " + names;
+  if (task.number("fleet/epsilon")) {
+    out += "; this board has told of its rows: epsilon " + fixed(task.number("fleet/epsilon"), 2) +
+           " at delta " + short_number(task.number("fleet/delta"));
+  }
   if (!task.number("fleet/accuracy")) return out;
   out += "; right on rows held out: " + percent(task.number("fleet/accuracy"));
   std::string each;

@@ -115,7 +115,8 @@ void Network<Scalar>::clip_deltas(Eigen::Index count) {
   for (Eigen::Index c = 0; c < count; ++c) {
     Scalar square = 0;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
-      square += deltas_[l].col(c).squaredNorm() * (activations_[l].col(c).squaredNorm() + Scalar(1));
+      square +=
+          deltas_[l].col(c).squaredNorm() * (activations_[l].col(c).squaredNorm() + Scalar(1));
     }
     const Scalar most = row_gradient_max_ * per_sample_;
     const Scalar length = std::sqrt(square);
@@ -234,8 +235,7 @@ double Network<Scalar>::cross_entropy(Eigen::Index count, const Targets& targets
     const Scalar top = z.col(c).maxCoeff();
     delta.col(c) = (z.col(c).array() - top).exp();
     const Scalar total = delta.col(c).sum();
-    sum += bounded(std::log(static_cast<double>(total)) -
-                   static_cast<double>(z(label, c) - top));
+    sum += bounded(std::log(static_cast<double>(total)) - static_cast<double>(z(label, c) - top));
     delta.col(c) *= per_sample_ / total;
     delta(label, c) -= per_sample_;
   }

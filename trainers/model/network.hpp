@@ -63,7 +63,8 @@ class Network {
   // (that sum / nominal batch size) in gradient().
   [[nodiscard]] double loss_and_gradient(std::uint32_t count, const Targets& targets);
 
-  // From now on no row adds more to a gradient than one of this length, and more to a loss than this.
+  // From now on no row adds more to a gradient than one of this length, and more to a loss than
+  // this.
   void bound_rows(Scalar gradient_max, double loss_max);
 
   // The same without a gradient.
@@ -103,7 +104,7 @@ class Network {
   double cross_entropy(Eigen::Index count, const Targets& targets);
 
   Shape shape_;
-  Scalar per_sample_;  // 1 / nominal batch size
+  Scalar per_sample_;            // 1 / nominal batch size
   Scalar row_gradient_max_ = 0;  // 0: as it is
   double row_loss_max_ = 0.0;    // 0: as it is
   std::vector<Layer> layers_;

@@ -99,7 +99,7 @@ enum Kind : unsigned { kContribution, kModel, kAsk, kVote, kYours, kUrgentAsk = 
 // A message of one part.
 std::string message(unsigned kind, const GroupModel& model, std::uint32_t round,
                     std::string_view body) {
-  return little(0x20U + kind, 1) + little(2, 1) + little(model.lineage(), 8) + little(round, 4) +
+  return little(0x30U + kind, 1) + little(2, 1) + little(model.lineage(), 8) + little(round, 4) +
          little(model.digest(), 4) + little(0, 2) + little(1, 2) + std::string(body);
 }
 
