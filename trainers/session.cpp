@@ -196,12 +196,13 @@ class Session {
     if (const auto* request = std::get_if<protocol::Export>(&*message)) return hand_over(*request);
     const bool pausing = std::holds_alternative<protocol::Pause>(*message);
     if (pausing) limit_ = 0;
-    if (std::holds_alternative<protocol::Stop>(*message)) {
-      if (in_group_) tell_group(true);
-      leave_parcels();
-    }
+    const bool stopping = std::holds_alternative<protocol::Stop>(*message);
+    if (stopping && in_group_) tell_group(true);
     if (!write_checkpoint(pausing)) return;
-    if (std::holds_alternative<protocol::Stop>(*message) && !exit_) exit_ = kExitStopped;
+    // Behind the checkpoint: on a slow disk the agent may not wait for it.
+    if (stopping) leave_parcels();
+    send(protocol::checkpointed_line(training_->samples(), training_->loss()));
+    if (stopping && !exit_) exit_ = kExitStopped;
   }
 
   void hand_over(const protocol::Export& request) {
@@ -387,16 +388,12 @@ class Session {
     const Bytes state = training_->save();
     const std::uint64_t digest =
         digest_of({reinterpret_cast<const char*>(state.data()), state.size()});
-    if (unless_same && saved_ && *saved_ == digest) {
-      send(protocol::checkpointed_line(training_->samples(), training_->loss()));
-      return true;
-    }
+    if (unless_same && saved_ && *saved_ == digest) return true;
     saved_ = digest;
     if (const Status s = folder_->save(state); !s) {
       leave_with_error(s.error().context + "; make room or fix the task's folder");
       return false;
     }
-    send(protocol::checkpointed_line(training_->samples(), training_->loss()));
     return true;
   }
 
