@@ -10,9 +10,6 @@
 // board has is no secret. Deviations: none; a sharper conversion would give a smaller epsilon.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 namespace laird::consensus {
 
 // The loss of a round is told too, with so many times the noise of the gradient: it costs a ninth.
@@ -22,8 +19,5 @@ inline constexpr double kLossNoiseTimes = 3.0;
 [[nodiscard]] double zcdp_of_round(double noise);
 // Infinite without noise.
 [[nodiscard]] double epsilon_of(double zcdp, double delta);
-
-// "epsilon 5.6 at delta 1e-05".
-[[nodiscard]] std::string privacy_words(double zcdp, double delta);
 
 }  // namespace laird::consensus

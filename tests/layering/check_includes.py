@@ -63,7 +63,7 @@ LAYERS = {
     "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "models",
                                "trainer_protocol", "trainers/privacy"],
     # Noise, and the account of what was told: before anything leaves a board.
-    "trainers/privacy": PLAIN + ["os"],
+    "trainers/privacy": PLAIN + ["os", "consensus/cotrain"],
     "trainers/export": PLAIN + ["datasets", "models", "os", "trainers/model"],
     "trainers/average": PLAIN + ["os", "consensus/cotrain", "trainer_protocol", "trainers/model",
                                  "trainers/session.hpp"],

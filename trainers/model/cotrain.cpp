@@ -316,9 +316,9 @@ std::optional<GroupStatus> CotrainRun::group() const {
     out.delta = privacy.delta;
     // The note is kept for good, so it changes seldom: what is planned, and at the end what it was.
     if (finished()) {
-      out.note += "; told of its rows: " + consensus::privacy_words(spent_->zcdp(), privacy.delta);
+      out.note += "; told of its rows: " + privacy_words(spent_->zcdp(), privacy.delta);
     } else if (planned_) {
-      out.note += "; to be told of its rows: " + consensus::privacy_words(*planned_, privacy.delta);
+      out.note += "; to be told of its rows: " + privacy_words(*planned_, privacy.delta);
     }
   }
   return out;

@@ -2,12 +2,15 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "consensus/cotrain/privacy_budget.hpp"
 #include "json/value.hpp"
 #include "os/whole_file.hpp"
 
@@ -57,6 +60,14 @@ Status SpentBudget::spend(double zcdp) {
   }
   used_ = after;
   return {};
+}
+
+std::string privacy_words(double zcdp, double delta) {
+  // Rounded up: a budget is not told smaller than it is.
+  const double epsilon = std::ceil(consensus::epsilon_of(zcdp, delta) * 100.0) / 100.0;
+  std::array<char, 96> text{};
+  std::snprintf(text.data(), text.size(), "epsilon %.2f at delta %.3g", epsilon, delta);
+  return text.data();
 }
 
 }  // namespace laird::trainers

@@ -29,4 +29,7 @@ class SpentBudget {
   double put_by_ = 0.0;  // as the file says
 };
 
+// "epsilon 5.62 at delta 1e-05", for people.
+[[nodiscard]] std::string privacy_words(double zcdp, double delta);
+
 }  // namespace laird::trainers

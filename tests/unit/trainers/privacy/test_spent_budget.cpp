@@ -38,3 +38,9 @@ TEST(nothing_is_told_when_the_account_is_damaged_or_cannot_be_kept) {
   TEST_ASSERT_FALSE(gone->spend(0.25).has_value());
   TEST_ASSERT_EQUAL_DOUBLE(0.0, gone->zcdp());
 }
+
+TEST(words_never_tell_a_smaller_budget) {
+  // 0.5 + 2 sqrt(0.5 ln 1e5) = 5.2985
+  TEST_ASSERT_EQUAL_STRING("epsilon 5.30 at delta 1e-05", privacy_words(0.5, 1e-5).c_str());
+  TEST_ASSERT_EQUAL_STRING("epsilon 0.00 at delta 1e-06", privacy_words(0.0, 1e-6).c_str());
+}
