@@ -315,10 +315,11 @@ std::optional<GroupStatus> CotrainRun::group() const {
     out.epsilon = consensus::epsilon_of(spent_->zcdp(), privacy.delta);
     out.delta = privacy.delta;
     // The note is kept for good, so it changes seldom: what is planned, and at the end what it was.
+    // A target that is reached ends the task before.
     if (finished()) {
       out.note += "; told of its rows: " + privacy_words(spent_->zcdp(), privacy.delta);
     } else if (planned_) {
-      out.note += "; to be told of its rows: " + privacy_words(*planned_, privacy.delta);
+      out.note += "; tells of its rows at most " + privacy_words(*planned_, privacy.delta);
     }
   }
   return out;

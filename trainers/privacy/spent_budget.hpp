@@ -10,6 +10,7 @@
 
 namespace laird::trainers {
 
+// A cell that empties the folder for another task of the name keeps it (cell/folder.hpp).
 inline constexpr std::string_view kSpentFile = "privacy-spent.json";
 
 class SpentBudget {

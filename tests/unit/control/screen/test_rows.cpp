@@ -122,7 +122,7 @@ TEST(a_co_training_task_shows_its_round_who_takes_part_and_what_the_model_is_wor
   const std::vector<std::string> row = task_row(view, false, true);
   const auto cell = [&](std::string_view name) {
     for (std::size_t k = 0; k < columns.size(); ++k) {
-      if (columns[k].name == name) return row.at(k);
+      if (columns[k].head == name) return row.at(k);
     }
     return std::string("no such column");
   };

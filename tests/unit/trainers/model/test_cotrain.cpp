@@ -246,7 +246,7 @@ TEST(a_group_learns_with_noise_and_says_what_it_has_told) {
   connect(*a, *b);
   run(*a, *b, 300, now);
   // 40 rounds of 1/8 and a ninth of it: epsilon = 5.556 + 2 sqrt(5.556 ln 1e5).
-  const std::string planned = "to be told of its rows: epsilon 21.56 at delta 1e-05";
+  const std::string planned = "; tells of its rows at most epsilon 21.56 at delta 1e-05";
   TEST_ASSERT_TRUE_MESSAGE(a->group()->note.find(planned) != std::string::npos,
                            a->group()->note.c_str());
   const double early = *a->group()->epsilon;
