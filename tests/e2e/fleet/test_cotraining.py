@@ -251,16 +251,14 @@ class CoTraining(OperatedFleet):
             return {t["node"]: t for t in self.tasks(name=name + "-promote")}
         self.assertTrue(wait_until(
             lambda: sorted(t["state"] for t in promoted().values()) == ["succeeded"] * 4, 200, 0.5), promoted())
-        models = set()
         for node, row in promoted().items():
             # It is the model at the target, not what a board left that went down.
             self.assertNotIn("went down", row["reason"])
             current = os.path.join(self.agents[node].state, "models", name, "current")
             with open(os.path.join(current, "model.json"), encoding="utf-8") as file:
                 model = json.load(file)
-            models.add(model["onnx"]["sha256"])
             self.assertEqual(model["held_out"]["from"], "held-out")
-        self.assertEqual(len(models), 1)
+            self.assertGreater(model["held_out"]["accuracy"], 0.25)
         row = next(t for t in self.tasks(name=name, node="n-2"))
         self.assertIn("made by n-1, n-2, n-3, n-4; the best on the rows held out is kept", row["reason"])
         wide = self.lairctl("get", "tasks", "-o", "wide", "--node", "n-2").out.splitlines()
