@@ -311,6 +311,17 @@ TEST(a_board_that_says_a_part_now_and_then_is_not_waited_for_without_end) {
   TEST_ASSERT_EQUAL_STRING("n-3", group.all[0]->model().absences()[0].name.c_str());
 }
 
+// On a busy board each question crosses its answer: answered again, they would fill the link.
+TEST(a_contribution_that_is_on_its_way_is_not_sent_again) {
+  Group group(2, config(1000, {}, {}));
+  group.found();
+  group.slow = 0;
+  group.slow_every = 400 * kMillisecond;
+  group.run(20 * kSecond);
+  TEST_ASSERT_TRUE(group.all[1]->round() > 30);
+  TEST_ASSERT_TRUE(group.on_the_way.size() < 5);
+}
+
 TEST(a_model_is_kept_for_lost_parts_until_long_after_its_last_part) {
   Long group;
   group.hear(message(kUrgentAsk, GroupModel(), 0, ""));
