@@ -179,7 +179,7 @@ class Warden {
     if (request->fresh && request->warm_from != 0) {
       LAIRD_TRY(keep_warm(folder_.get(), request->warm_from));
     } else if (request->fresh) {
-      LAIRD_TRY(empty_folder(folder_.get(), {kModelsKept}));
+      LAIRD_TRY(empty_folder(folder_.get(), {kModelsKept, kToldKept}));
     }
     return spec_.is_container() ? prepare_container() : Status{};
   }

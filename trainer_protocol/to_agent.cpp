@@ -107,6 +107,11 @@ Result<TrainerMessage> read_group(const Value& message) {
   if (const Value* note = message.find("note", Kind::kString)) group.note = note->as_string();
   if (group.note.size() > kGroupNoteMax) return fail(Code::kInvalid, "too long a note of a group");
   group.accuracy = part_of(message, "accuracy");
+  const Value* epsilon = message.find("epsilon");
+  if (epsilon != nullptr && epsilon->is_number() && epsilon->as_double() >= 0.0) {
+    group.epsilon = epsilon->as_double();
+    group.delta = part_of(message, "delta").value_or(0.0);
+  }
   const Value* boards = message.find("boards", Kind::kArray);
   const Value* waits = message.find("waits_for", Kind::kArray);
   if (boards == nullptr || waits == nullptr || boards->items().size() > kGroupBoardsMax ||
@@ -386,13 +391,15 @@ std::string group_line(const GroupStatus& group) {
   }
   Value waits = Value::array();
   for (const std::string& node : group.waits_for) waits.add(Value(node));
-  return line_of(typed("group")
-                     .set("round", count(group.round))
-                     .set("rounds", count(group.rounds))
-                     .set("note", group.note.substr(0, kGroupNoteMax))
-                     .set("boards", std::move(boards))
-                     .set("waits_for", std::move(waits))
-                     .set("accuracy", number_or_null(group.accuracy)));
+  Value line = typed("group")
+                   .set("round", count(group.round))
+                   .set("rounds", count(group.rounds))
+                   .set("note", group.note.substr(0, kGroupNoteMax))
+                   .set("boards", std::move(boards))
+                   .set("waits_for", std::move(waits))
+                   .set("accuracy", number_or_null(group.accuracy));
+  if (group.epsilon) line.set("epsilon", *group.epsilon).set("delta", group.delta);
+  return line_of(line);
 }
 
 std::string share_line(std::string_view to, std::string_view bytes) {

@@ -42,6 +42,9 @@ struct GroupStatus {
   std::vector<Board> boards;
   std::vector<std::string> waits_for;
   std::optional<double> accuracy;  // on all boards' held-out rows
+  // What this board has told of its rows so far, where it is told with noise.
+  std::optional<double> epsilon;
+  double delta = 0.0;
   bool operator==(const GroupStatus&) const = default;
 };
 

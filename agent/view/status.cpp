@@ -182,6 +182,7 @@ void add_group(const trainer_protocol::GroupStatus& group, json::Value& fleet) {
       .set("accuracy", part(group.accuracy))
       .set("members", std::move(members))
       .set("waits_for", std::move(waits));
+  if (group.epsilon) fleet.set("epsilon", *group.epsilon).set("delta", group.delta);
 }
 
 }  // namespace

@@ -88,6 +88,7 @@ struct Finding {
   std::string state;  // the outcome once there is one
   Cause cause = Cause::kNone;
   std::string headline;  // the cause in one sentence
+  std::string group;     // of a co-training task: who made its model, and what was told of its rows
   bool over = false;
   DurationNs whole = 0;       // from its acceptance to its end, or until now
   DurationNs until_due = 0;   // from its acceptance to its deadline

@@ -129,6 +129,7 @@ std::string words_of(const Use& use) {
 
 std::string text_of(const Finding& f) {
   std::string out = f.task + ": " + f.headline + "\n";
+  if (!f.group.empty()) out += "its model: " + f.group + "\n";
   out += "account of " + spoken(f.whole) + " from its submission " +
          (f.over ? "to its end:\n" : "until now:\n");
   Rounder rounder;
@@ -212,8 +213,9 @@ json::Value json_of(const Finding& f) {
   }
   const bool known = f.need.basis == placement::NeedBasis::kForecast;
   const auto number = [known](double value) { return known ? Value::number(value) : Value(); };
-  return Value::object()
-      .set("s", "laird.why/1.0")
+  Value out = Value::object();
+  if (!f.group.empty()) out.set("group", f.group);
+  return out.set("s", "laird.why/1.0")
       .set("task", f.task)
       .set("state", f.state)
       .set("cause", name(f.cause))

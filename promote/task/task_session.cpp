@@ -282,7 +282,9 @@ class TaskSession {
     std::vector<std::vector<std::string>> jobs;
     // The agent or its board went down before the trainer had written its model: what its
     // checkpoint has is the next best, for the trainers of ours that leave one.
-    if (exported_samples(folder_) != wanted) {
+    // A trainer that went on until it heard has more samples than it had at its target.
+    const std::optional<std::uint64_t> has = exported_samples(folder_);
+    if (!has || *has < wanted) {
       const std::string beside = options_.program.substr(0, options_.program.rfind('/') + 1);
       jobs.push_back({beside + "laird-train", "export", folder_, "-o", model});
     }
@@ -353,7 +355,7 @@ class TaskSession {
     Result<protocol::Promoted> out = summary_of(shelf());
     if (!out) return leave_with_error(out.error().context);
     const std::optional<std::uint64_t> has = exported_samples(folder_);
-    if (has && wanted_samples_ > 0 && *has != wanted_samples_) {
+    if (has && *has < wanted_samples_) {
       out->note = "the model is of a checkpoint at " + std::to_string(*has) + " samples, of " +
                   std::to_string(wanted_samples_) + ": the board went down before it was written" +
                   (out->note.empty() ? "" : "; " + out->note);

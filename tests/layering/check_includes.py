@@ -61,7 +61,9 @@ LAYERS = {
     # What travels with a model: model.json, rows, how answers are judged.
     "models": ["base", "json"],
     "trainers/model": PLAIN + ["os", "consensus", "consensus/cotrain", "datasets", "models",
-                               "trainer_protocol"],
+                               "trainer_protocol", "trainers/privacy"],
+    # Noise, and the account of what was told: before anything leaves a board.
+    "trainers/privacy": PLAIN + ["os", "consensus/cotrain"],
     "trainers/export": PLAIN + ["datasets", "models", "os", "trainers/model"],
     "trainers/average": PLAIN + ["os", "consensus/cotrain", "trainer_protocol", "trainers/model",
                                  "trainers/session.hpp"],

@@ -498,7 +498,7 @@ def model_part(data):
     decoder = FixedDecoder(data)
     first = decoder.take(1)[0]
     kinds = TABLES.choices["ModelPart"]
-    refuse_if(first >> 4 != 2 or first & 7 not in kinds, "another version or kind")
+    refuse_if(first >> 4 != 3 or first & 7 not in kinds, "another version or kind")
     name, fields = kinds[first & 7]
     head = decoder.value(fields[0][1])
     body = data[decoder.at:]

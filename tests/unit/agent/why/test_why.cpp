@@ -86,6 +86,22 @@ TEST(a_task_that_succeeded_says_by_how_much) {
   TEST_ASSERT_TRUE(f.savers.empty());
 }
 
+TEST(of_a_co_training_task_it_says_who_made_its_model) {
+  FakeBoard board(test::small_board());
+  board.submit(test::small_task("shared", kMinute, loss_after(10)));
+  board.run_for(kMinute);
+  core::Task task = *board.task("shared");
+  assert_says("shared: succeeded", why::text_of(why::finding_of(board.state, task, board.now())));
+  task.reason =
+      "reached its target; made by n-1, n-2; told of its rows: epsilon 5.62 at delta 1e-05";
+  TEST_ASSERT_TRUE(why::finding_of(board.state, task, board.now()).group.empty());
+  task.spec.cotrain = true;
+  const Finding f = why::finding_of(board.state, task, board.now());
+  assert_says("\nits model: made by n-1, n-2; told of its rows: epsilon 5.62 at delta 1e-05\n",
+              why::text_of(f));
+  TEST_ASSERT_EQUAL_STRING(f.group.c_str(), why::json_of(f).find("group")->as_string().c_str());
+}
+
 TEST(a_cap_is_named_with_its_owner_and_the_cap_that_would_have_done) {
   FakeBoard board(metered_board());
   board.tell(CapRequested{1, 6000, 0});
