@@ -510,6 +510,7 @@ void plain_body(Io& io, B& b) {
     io.u64(b.founding_epoch);
     io.u32(b.version);
     accounts(io, b.keepers, kKeepersMax);
+    boolean(io, b.holds);
   } else if constexpr (std::is_same_v<T, FoundBody>) {
     io.u64(b.founding_epoch);
     accounts(io, b.accounts, kAccountsMax);
