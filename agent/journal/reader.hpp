@@ -23,7 +23,8 @@ namespace laird::journal {
 //   3  the ledger's questions and answers; which build of the agent ran; boards that have parted
 //   4  parts of the state are hashed by themselves (base/part.hpp)
 //   6  recurring tasks and local time
-inline constexpr std::int64_t kFormat = 6;
+//   7  tasks that move between boards
+inline constexpr std::int64_t kFormat = 7;
 inline constexpr std::int64_t kFormatOldest = 1;
 
 // One event and, where it was recorded, what the core answered then.

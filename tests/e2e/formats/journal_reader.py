@@ -9,7 +9,7 @@ import struct
 
 from doc_tables import Schema, in_newest
 
-FORMAT_NEWEST = 6
+FORMAT_NEWEST = 7
 MASK = (1 << 64) - 1
 NUMBERS = {"u8": "<B", "u16": "<H", "u32": "<I", "u64": "<Q", "i32": "<i", "i64": "<q", "f64": "<d"}
 

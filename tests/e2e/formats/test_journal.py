@@ -26,12 +26,13 @@ from samples import Sampler
 TABLES = schema()
 ONE_BOARD = os.path.join(TESTS, "replay/one_board.db")
 EXAMPLE = os.path.join(TESTS, "unit/agent/journal/formats/format_4.db")
-RECORDED = {ONE_BOARD: 6,
+RECORDED = {ONE_BOARD: 7,
             os.path.join(TESTS, "unit/agent/journal/formats/format_1.db"): 1,
             os.path.join(TESTS, "unit/agent/journal/formats/format_2.db"): 2,
             os.path.join(TESTS, "unit/agent/journal/formats/format_3.db"): 3,
             EXAMPLE: 4,
-            os.path.join(TESTS, "unit/agent/journal/formats/format_5.db"): 5}
+            os.path.join(TESTS, "unit/agent/journal/formats/format_5.db"): 5,
+            os.path.join(TESTS, "unit/agent/journal/formats/format_6.db"): 6}
 
 
 def read_recorded(path):

@@ -376,6 +376,7 @@ State goes_on_with_six_tasks(const std::string& format, std::uint64_t events) {
 
 TEST(an_upgraded_agent_knows_the_tasks_it_finds) {
   static_cast<void>(goes_on_with_six_tasks("4", 333));
+  static_cast<void>(goes_on_with_six_tasks("6", 1531));
   State state = goes_on_with_six_tasks("5", 489);
   // One of them as it would be had its deadline been moved: what was submitted is known by its
   // digest, here by the tables of docs/journal-format.md for format 5.
