@@ -168,10 +168,30 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+// The different limits of a register but 0, ascending. There are few (even_limit).
+std::vector<Parts> limits_of(const Register& r) {
+  std::vector<Parts> out;
+  for (const Entry& e : r.entries) {
+    for (const Tie& t : e.ties) {
+      if (t.limit == 0) continue;
+      const auto at = std::lower_bound(out.begin(), out.end(), t.limit);
+      if (at == out.end() || *at != t.limit) out.insert(at, t.limit);
+    }
+  }
+  return out;
+}
+
 // Each tie is written once, with its lower end, as the distance of the higher end in the list of
-// entries. Its limits are written only if they differ from those of the tie before. So a register
-// of a thousand boards still fits into one message of a broker.
+// entries. Its limits are written only if they differ from those of the tie before, and as places
+// in a list. So a register of a thousand boards still fits into one message of a broker.
 void ties(Writer& w, const Register& r) {
+  const std::vector<Parts> limits = limits_of(r);
+  w.varint(limits.size());
+  for (const Parts p : limits) w.parts(p);
+  const auto number = [&](Parts limit) {
+    const auto at = std::lower_bound(limits.begin(), limits.end(), limit);
+    return limit == 0 ? 0 : static_cast<std::uint64_t>(at - limits.begin()) + 1;
+  };
   const auto& entries = r.entries;
   const auto place = [&](const Account& a) {
     return static_cast<std::size_t>(
@@ -193,8 +213,8 @@ void ties(Writer& w, const Register& r) {
       w.varint((at - last - 1) * 2 + (both != before ? 1 : 0));
       w.varint(tie->edge_number);
       if (both != before) {
-        w.parts(both.lower);
-        w.parts(both.upper);
+        w.varint(number(both.lower));
+        w.varint(number(both.upper));
       }
       before = both;
       last = at;
@@ -204,6 +224,18 @@ void ties(Writer& w, const Register& r) {
 
 void ties(Reader& io, Register& r) {
   auto& entries = r.entries;
+  std::vector<Parts> known(1 + io.count(0, kAccountsMax));
+  std::vector<bool> used(known.size());
+  for (std::size_t k = 1; k < known.size() && !io.failed(); ++k) {
+    io.parts(known[k]);
+    if (known[k] <= known[k - 1]) return io.fail();
+  }
+  const auto limit = [&](Parts& to) {
+    const std::uint64_t number = io.varint();
+    if (io.failed() || number >= known.size()) return io.fail();
+    to = known[number];
+    used[number] = true;
+  };
   Limits limits;
   for (std::size_t i = 0; i < entries.size() && !io.failed(); ++i) {
     const std::size_t count = io.count(0, kEdgesMax);
@@ -215,8 +247,8 @@ void ties(Reader& io, Register& r) {
       io.u32(edge_number);
       if (head % 2 != 0) {
         const Limits before = limits;
-        io.parts(limits.lower);
-        io.parts(limits.upper);
+        limit(limits.lower);
+        limit(limits.upper);
         if (limits == before) return io.fail();  // that has a shorter form
       }
       if (io.failed() || step >= entries.size() - last - 1) return io.fail();
@@ -227,6 +259,7 @@ void ties(Reader& io, Register& r) {
       other.ties.push_back({entries[i].account, edge_number, limits.upper});
     }
   }
+  if (std::find(used.begin() + 1, used.end(), false) != used.end()) io.fail();
 }
 
 template <class Io, class R>

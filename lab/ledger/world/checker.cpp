@@ -174,7 +174,6 @@ void Checker::follow_register(const World& world, const Ledger& newest) {
     owed_.clear();
   }
   if (now.version == last_.version) return;
-  living_min_ = std::min(living_min_, now.living_count());
   for (const Entry& e : last_.entries) {
     if (!world.honest(e.account.node)) continue;
     for (const Tie& t : e.ties) {
@@ -189,7 +188,7 @@ void Checker::follow_register(const World& world, const Ledger& newest) {
   inherited_ = 0;
   for (const consensus::Grave& g : now.buried) inherited_ += g.debt;
   last_ = now;
-  result_.bound = consensus::allowance(living_min_);
+  result_.bound = std::max(result_.bound, consensus::allowance(now.living_count()));
   for (std::size_t r = 0; r < kResources; ++r) {
     const Parts credit = liars_credit(world, now, r);
     if (!result_.guarded || credit <= result_.bound + inherited_) continue;

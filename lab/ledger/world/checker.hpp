@@ -30,7 +30,7 @@ struct CheckResult {
   Parts excess_max = 0;      // the largest violation, over all resources
   Parts overstated_max = 0;  // what honest boards used above the whole on a liar's word
   Parts owed_max = 0;        // what honest boards owed at most because of a liar
-  Parts bound = 0;           // the liar's allowance: the most that the first may be, and the second
+  Parts bound = 0;           // the liar's allowance: the first is at most that and the second
   bool guarded = true;       // there were four keepers or more all the time
   std::string first_break;   // empty: every invariant held
 };
@@ -54,7 +54,6 @@ class Checker {
   CheckResult result_;
   consensus::Epoch epoch_ = 0;
   consensus::Register last_;
-  std::size_t living_min_ = SIZE_MAX;
   Parts inherited_ = 0;            // settled debts
   std::map<Account, Parts> owed_;  // the limits of edges to a liar that were closed
   std::map<std::pair<consensus::Epoch, std::uint32_t>, consensus::Register> decided_;
