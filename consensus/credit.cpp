@@ -5,8 +5,8 @@
 namespace laird::consensus {
 namespace {
 
-// Below a half of an equal share fleets need more ticks to find their optimum, and so they do if the
-// allowance is below two equal shares: an equal share and the two limits of one edge
+// Below a half of an equal share fleets need more ticks to find their optimum, and so they do if
+// the allowance is below two equal shares: an equal share and the two limits of one edge
 // (docs/ledger.md, "Measured"). Three boards cannot outvote a liar, so they need not wait either.
 constexpr std::size_t kUnguardedFleet = 3;
 constexpr Parts limits_in_a_share(std::size_t living) { return living <= kUnguardedFleet ? 1 : 2; }
@@ -30,7 +30,8 @@ Parts tie_limit(std::size_t living) {
 // In a small fleet all edges of a node do not make two shares.
 Parts allowance(std::size_t living) {
   const auto n = static_cast<Parts>(std::max<std::size_t>(living, 2));
-  return std::min(kSharesAllowed * (kWhole / n), (n - 1) * (kWhole / n / limits_in_a_share(living)));
+  return std::min(kSharesAllowed * (kWhole / n),
+                  (n - 1) * (kWhole / n / limits_in_a_share(living)));
 }
 
 Parts even_limit(std::size_t living, Parts credit, std::size_t ties) {

@@ -31,8 +31,8 @@ namespace laird::consensus {
 // ones.
 [[nodiscard]] Parts even_limit(std::size_t living, Parts credit, std::size_t ties);
 // What the node has used of its allowance: the limits of the edges of all its accounts and its
-// settled debts, less what its living account has as its base; a base below nothing adds to it, that
-// of a dead account too. The resource that is worst off counts.
+// settled debts, less what its living account has as its base; a base below nothing adds to it,
+// that of a dead account too. The resource that is worst off counts.
 [[nodiscard]] Parts credit_used(const Register& value, NodeId node);
 
 }  // namespace laird::consensus

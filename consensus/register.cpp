@@ -393,8 +393,8 @@ void RegisterEdit::set_first_quorums() {
 void RegisterEdit::extend_credit() {
   std::vector<Account> changed;
   for (const Entry& e : next_.entries) {
-    const bool settled = std::find(settled_.begin(), settled_.end(), e.account.node) !=
-                         settled_.end();
+    const bool settled =
+        std::find(settled_.begin(), settled_.end(), e.account.node) != settled_.end();
     if (e.changed != version_ && !settled) continue;
     const Account living = next_.living(e.account.node);
     if (living.valid() && (changed.empty() || changed.back() != living)) changed.push_back(living);

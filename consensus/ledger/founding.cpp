@@ -140,9 +140,8 @@ bool Ledger::stands(const PresentBody& claim) const {
     const bool seated =
         std::find(claim.keepers.begin(), claim.keepers.end(), a.from) != claim.keepers.end();
     standing += seated ? 1 : 0;
-    const bool knows =
-        alone ? a.body.keepers == claim.keepers
-              : seated && a.body.holds && a.body.version >= claim.version;
+    const bool knows = alone ? a.body.keepers == claim.keepers
+                             : seated && a.body.holds && a.body.version >= claim.version;
     knowing += knows ? 1 : 0;
   }
   const std::size_t needed = votes_needed(claim.keepers.size());

@@ -138,7 +138,8 @@ void World::arrive_after(std::int64_t delay, Packet packet) {
 }
 
 void World::post(NodeId from, consensus::Out& out) {
-  std::shared_ptr<Parcel> parcel;  // the last one: what goes to many boards goes to one after another
+  std::shared_ptr<Parcel>
+      parcel;  // the last one: what goes to many boards goes to one after another
   for (consensus::Outgoing& o : out.messages) {
     scratch_.clear();
     encode(o.message, scratch_);

@@ -108,11 +108,6 @@ TEST(whoever_missed_the_version_that_left_one_keeper_learns_of_it) {
   }
 }
 
-// Two keepers were left that could decide, but one of them had only heard who keeps the register.
-TEST(a_register_that_only_one_keeper_holds_is_founded_anew) {
-  expect_safe_and_recovered(boards(4), 95003539);
-}
-
 TEST(a_board_that_left_before_it_was_entered_strands_nothing) {
   expect_safe_and_recovered(boards(5), 60002809);
 }
