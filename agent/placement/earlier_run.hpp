@@ -20,7 +20,8 @@ struct EarlierRun {
 [[nodiscard]] std::optional<EarlierRun> earlier_run_of(const core::Task& task,
                                                        const core::Task* earlier);
 
-// "the earlier run 'night-1' (task 7) has 64% of its forecast", "the earlier run 'night-1' on n-2 has"
+// "the earlier run 'night-1' (task 7) has 64% of its forecast", "the earlier run 'night-1' on n-2
+// has"
 [[nodiscard]] std::string describe(const EarlierRun& run);
 
 }  // namespace laird::placement

@@ -25,7 +25,8 @@ FOLDER_SOURCES_MAX = 20
 # that fits a file is its room; a folder below it that is not listed belongs to it. Every source
 # outside tests/ and bench/ has a room.
 PLAIN = ["base", "json", "config"]
-CORE = ["agent/core/calendar", "agent/core/state", "agent/core/step", "agent/core/step/titles", "agent/policies"]
+CORE = ["agent/core/calendar", "agent/core/state", "agent/core/step", "agent/core/step/runs",
+        "agent/core/step/titles", "agent/policies"]
 MODELS = ["estimators/model", "consensus", "consensus/ledger", "consensus/titles", "power/model"]
 LAYERS = {
     "base": [],
@@ -79,7 +80,9 @@ LAYERS = {
     # The core: words and memory, then the steps. Policies see the words.
     "agent/core/calendar": ["base"],  # windows of the week by local time
     "agent/core/state": ["base", "agent/core/calendar", "agent/policies/policy.hpp"] + MODELS,
-    "agent/core/step": ["base", "agent/core/calendar", "agent/core/state", "agent/core/step/titles/title_body.hpp", "agent/placement", "agent/policies"] + MODELS,
+    "agent/core/step": ["base", "agent/core/calendar", "agent/core/state", "agent/core/step/runs/run_words.hpp",
+                        "agent/core/step/titles/title_body.hpp", "agent/placement", "agent/policies"] + MODELS,
+    "agent/core/step/runs": ["base", "agent/core/state", "agent/core/step", "estimators/model"],  # earlier ones
     "agent/core/step/titles": ["base", "agent/core/state", "agent/core/step"] + MODELS,  # tasks that may move
     "agent/policies": ["base", "agent/core/state", "agent/placement"] + MODELS,
     # What a task still needs, and what a board would make of a new one: below policies and steps.

@@ -81,12 +81,11 @@ void Stepper::on(const RunsHeard& e) {
     const auto& asked = std::get<RunAsked>(*word);
     const auto same = std::find_if(runs.begin(), runs.end(),
                                    [&](const auto& run) { return run.first == asked.work; });
-    const auto any = same != runs.end() ? same
-                                        : std::find_if(runs.begin(), runs.end(), [&](const auto& r) {
-                                            const TaskSpec& of = r.second->spec;
-                                            return of.trainer == asked.trainer &&
-                                                   is_named(of, asked.name, asked.run_of);
-                                          });
+    const auto any =
+        same != runs.end() ? same : std::find_if(runs.begin(), runs.end(), [&](const auto& r) {
+          const TaskSpec& of = r.second->spec;
+          return of.trainer == asked.trainer && is_named(of, asked.name, asked.run_of);
+        });
     if (any == runs.end()) continue;
     ++answers;
     const Task& run = *any->second;
