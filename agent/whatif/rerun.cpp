@@ -401,7 +401,7 @@ Status Life::begin() {
     state_ = std::move(*first);
     if (place_ == nullptr) state_.fleet = core::Fleet{};
     // Titles do not run again, also where ledgers do: nothing moves.
-    state_.fleet.titles = {};
+    state_.fleet.titles.reset();
     for (core::Task& task : state_.live) task.moving = {};
     leave_out();
     rungs_ = static_cast<double>(core::other_rungs_permille(state_.power.governor)) * 1e-3;
