@@ -63,10 +63,14 @@ class TitledFleet(OperatedFleet):
         return next(iter(self.tasks(name=name, node=node)), None)
 
     def wait_backed(self, name, seconds=30):
+        found = []
+
+        # A copy that is being renewed is not acknowledged for a moment.
         def backed():
-            return any((t.get("title") or {}).get("backed") for t in self.tasks(name=name))
+            found.extend(t for t in self.tasks(name=name) if (t.get("title") or {}).get("backed"))
+            return bool(found)
         self.assertTrue(wait_until(backed, seconds, every=0.2), self.tasks(name=name))
-        return next(t for t in self.tasks(name=name) if (t.get("title") or {}).get("backed"))
+        return found[0]
 
     def start_task(self, name, node, **more):
         self.submit(span_task(name, movable=True, **more), "--node", node)

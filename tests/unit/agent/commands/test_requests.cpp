@@ -63,6 +63,7 @@ constexpr Case kCases[] = {
     {"edit", R"({"task":"a"})", "invalid", "nothing to change"},
     {"edit", R"({"task":"a","weight":1000})", "invalid", "weight"},
     {"edit", R"({"task":"nobody","weight":2})", "not-found", "nobody"},
+    {"move", R"({"task":"a","to":"n-1"})", "ok", "it is here already"},
     {"move", R"({"task":"a","to":"n-9"})", "not-found", "no board 'n-9' in this fleet"},
     {"move", R"({"task":"a"})", "invalid", "move: to: missing"},
     {"move", R"({"task":"a","to":"n 1"})", "invalid", "move: to"},

@@ -77,7 +77,10 @@ TEST(every_event_and_command_survives_its_encoding) {
       TrainerPromoted{{1, 2}, {"fp16", 0.5, 1, 2, 3, 4, 5, "note"}},
       EditRequested{7, "d", 1, 2, 3, 4000},
       RemoveRequested{8, "e"},
-      GroupNoted{{1, 2}, "made by n-1"}};
+      GroupNoted{{1, 2}, "made by n-1"},
+      MoveRequested{9, "f", "n-2"},
+      TitlesHeard{{{"n-1", std::string("a\0b", 3)}}},
+      CheckpointRead{{1, 2}, {{"checkpoint.bin", std::string("\0x", 2)}}, true}};
   TEST_ASSERT_EQUAL_UINT64(std::variant_size_v<EventBody>, std::size(bodies));
   for (const EventBody& body : bodies) {
     Event event{123, body};
