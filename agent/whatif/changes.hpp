@@ -32,7 +32,7 @@ struct TaskEdit {
 struct AddedTask {
   std::string name;
   std::string like;
-  std::string board;  // of a fleet; empty: the one that had the other
+  std::string board = {};  // of a fleet; empty: the one that had the other
 };
 
 // Another Jetson in the board's place. Its trainers are as fast as they were: no board file says
