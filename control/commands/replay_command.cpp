@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
+#include "control/report/files.hpp"
 #include "control/report/progress.hpp"
 #include "control/screen/output.hpp"
 #include "control/whatif/whatif_command.hpp"
@@ -94,7 +95,18 @@ Status show_why(const Wishes& wishes, const EndWatch& watch, const core::State& 
   return {};
 }
 
+// The journal of one board, by any of the names that lairctl report takes.
+Result<std::string> journal_of(const std::string& named) {
+  const auto found = journals_of(named);
+  LAIRD_TRY(found);
+  if (found->size() == 1) return found->front();
+  return fail(Code::kInvalid, named + " holds the journals of " + std::to_string(found->size()) +
+                                  " boards; name one of them, such as " + found->front());
+}
+
 int replay(const Wishes& wishes) {
+  const auto journal = journal_of(wishes.journal);
+  if (!journal) return complain(journal.error());
   Progress progress;
   Explainer explainer(wishes.explain);
   EndWatch ends(wishes.why);
@@ -151,7 +163,10 @@ void add_replay(cli::Command& app, int& code) {
       "Step a journal again: identical, or the first difference.\n"
       "With --what-if: the same with other settings, as it was and as it would have been.\n"
       "Example: lairctl replay /var/lib/laird/journal --why night-run");
-  command->add_option("journal", wishes->journal, "A journal file, or a folder of them")
+  command
+      ->add_option("journal", wishes->journal,
+                   "A journal file, a folder of them, or a state folder; with --what-if also the\n"
+                   "folder of a fleet's state folders")
       ->required();
   command->add_option("--explain", wishes->explain,
                       "Also tell the numbers behind each decision about a task");

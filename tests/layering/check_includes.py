@@ -156,7 +156,7 @@ LAYERS = {
                                  "agent/placement/fleet",
                                  "agent/settings", "control/fleet", "control/screen",
                                "control/provision", "control/doctor", "os/child_process.hpp", "os/fd.hpp",
-                               "os/whole_file.hpp", "control/plan", "control/report/progress.hpp",
+                               "os/whole_file.hpp", "control/plan", "control/report/files.hpp", "control/report/progress.hpp",
                                "control/whatif/whatif_command.hpp", "models/model_file.hpp"],
     # The files of a report: which journals, where to, how far.
     "control/report": PLAIN + ["cli", "os", "agent/replay", "agent/journal/file_names.hpp",

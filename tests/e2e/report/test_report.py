@@ -190,19 +190,17 @@ class Trouble(Folder):
         self.assertIn("damaged", self.read("p.html"))
 
     def test_what_takes_long_says_how_far_it_is_also_to_a_file(self):
-        subprocess.run([MAKER, self.path("long"), "1", "24", "4"], check=True, timeout=120,
+        subprocess.run([MAKER, self.path("long"), "1", "96", "4"], check=True, timeout=120,
                        stdout=subprocess.DEVNULL)
-        for command in (("replay",), ("report", "-o", self.path("page.html")),
-                        ("replay", "--what-if", "nothing")):
-            with self.subTest(command=command):
-                begun = time.monotonic()
-                done = subprocess.run([LAIRCTL, command[0], self.path("long", "n-1"), *command[1:]],
-                                      capture_output=True, text=True, timeout=120, check=False)
-                self.assertEqual(0, done.returncode, done.stderr)
-                self.assertNotIn("\r", done.stderr)
-                if time.monotonic() - begun < 2:
-                    self.skipTest("this machine reads the journal too fast for a line")
-                self.assertRegex(done.stderr, r"(?m)^.*: \d+ events$")
+        begun = time.monotonic()
+        done = subprocess.run([LAIRCTL, "replay", self.path("long", "n-1")], capture_output=True,
+                              text=True, timeout=120, check=False)
+        took = time.monotonic() - begun
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertNotIn("\r", done.stderr)
+        if took < 2.5:
+            self.skipTest("this machine reads the journal in %.1f s: nothing has to be said" % took)
+        self.assertRegex(done.stderr, r"(?m)^.*: \d+ events$")
 
     def test_help_has_an_example(self):
         code, out, _ = report("--help")
