@@ -6,7 +6,7 @@ import struct
 
 from doc_tables import Schema, page, tables_of
 
-VERSION = 6
+VERSION = 7
 NUMBER_MAX = (1 << 61) - 1
 INCARNATION_MAX = 4294967294
 COUNT_MAX = (1 << 63) - 1

@@ -505,7 +505,7 @@ class Judged(OperatedFleet):
         wrong += [register_with(entries=accounts[::-1], ties=[], buried=[]),
                   register_with(entries=accounts[:1] * 2, ties=[], buried=[]),
                   register_with(entries=accounts, ties=[(0, 2, 1, 0, 0)]),
-                  self.limits_said_again(accounts),
+                  *self.wrong_limits(accounts),
                   register_with(buried=[{"account": {"node": 4, "incarnation": 1}, "debt": 0},
                                         {"account": {"node": 4, "incarnation": 2}, "debt": 0}]),
                   register_with(keepers=[])]
@@ -516,11 +516,12 @@ class Judged(OperatedFleet):
                  bytes.fromhex("70 01 00 02 00 02 01 0F 00 01")]
         self.assert_verdicts(right, refused=False)
 
-    def limits_said_again(self, accounts):
-        """The only tie of a register has no limits, and says so."""
+    def wrong_limits(self, accounts):
+        """The only tie of a register has no limits, and says so; a limit is in the list that it has not; twice; one is not in the list."""
         right = register_with(entries=accounts, ties=[(0, 1, 77, 0, 0)])
-        head, tail = right.split(bytes.fromhex("01 00 4D 00"))
-        return head + bytes.fromhex("01 01 4D 00 00 00") + tail
+        head, tail = right.split(bytes.fromhex("00 01 00 4D 00"))
+        return [head + bytes.fromhex(text) + tail for text in (
+            "00 01 01 4D 00 00 00", "01 05 01 00 4D 00", "02 05 05 01 01 4D 01 02 00", "01 05 01 01 4D 01 02 00")]
 
     def test_a_packet_out_of_shape_brings_nothing(self):
         probe = wire.encoded({"kind": "probe", "epoch": 1, "incarnation": 1,
