@@ -163,6 +163,7 @@ void FakeBoard::carry_out(const core::Effect& command) {
       Process process;
       process.ref = c;
       process.name = task->spec.name;
+      if (task->begins_afresh()) b.checkpoints_.erase(process.name);
       b.place_checkpoint(*task);
       if (!task->spec.run_of.empty() && b.trainers_.count(process.name) == 0) {
         b.trainers_[process.name] = b.trainers_[task->spec.run_of];
