@@ -25,7 +25,7 @@ Rerun again(const Recording& recording) {
 Recording begun_after(DurationNs begin, core::TaskState& found) {
   FakeBoard board(small_board("round-robin"));
   FakeTrainer slow;
-  slow.rate = 40.0;
+  slow.rate = 60.0;
   board.submit(small_task("a", kMinute, 0.62), slow);
   board.submit(small_task("b", kMinute, 0.7), slow);
   board.run_for(begin);
