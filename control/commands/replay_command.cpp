@@ -111,7 +111,7 @@ int replay(const Wishes& wishes) {
   Explainer explainer(wishes.explain);
   EndWatch ends(wishes.why);
   const auto result = lab::replay(
-      wishes.journal, [&](std::uint64_t events) { progress.see(wishes.journal, events); },
+      *journal, [&](std::uint64_t events) { progress.see(wishes.journal, events); },
       [&](const core::Event&, const core::State& state, const core::Effects&) {
         explainer.see(state);
         if (!wishes.why.empty()) ends.see(state);

@@ -237,6 +237,14 @@ class ByHand(unittest.TestCase):
         self.assertEqual(self.run_program("check", "mlp", good)[0], 0)
         self.assertEqual(self.run_program("check", "mlq", good)[0], 2)
 
+    def test_check_leaves_data_of_the_tasks_folder_to_the_start(self):
+        there = self.params_file('{"data": {"format": "csv", "path": "rows-of-the-board.csv", "label": "y"}}')
+        code, out, err = self.run_program("check", "softmax", there)
+        self.assertEqual(code, 0, err)
+        self.assertIn("looked for in the task's folder when the task starts", out)
+        nowhere = self.params_file('{"data": {"format": "csv", "path": "/no/rows.csv", "label": "y"}}')
+        self.assertEqual(self.run_program("check", "softmax", nowhere)[0], 1)
+
 
 class Average(unittest.TestCase):
     """laird-train average between an agent and a trainer, which are both this test."""

@@ -1,5 +1,7 @@
 // Recordings that begin in the middle of a life, as those of journals do whose oldest files were
 // dropped, and agents that stood still.
+#include <string>
+
 #include "agent/whatif/compare.hpp"
 #include "agent/whatif/recorder.hpp"
 #include "agent/whatif/rerun.hpp"
@@ -25,9 +27,9 @@ Rerun again(const Recording& recording) {
 Recording begun_after(DurationNs begin, core::TaskState& found) {
   FakeBoard board(small_board("round-robin"));
   FakeTrainer slow;
-  slow.rate = 60.0;
-  board.submit(small_task("a", kMinute, 0.62), slow);
-  board.submit(small_task("b", kMinute, 0.7), slow);
+  slow.rate = 40.0;
+  board.submit(small_task("a", kMinute, 0.75), slow);
+  board.submit(small_task("b", kMinute, 0.8), slow);
   board.run_for(begin);
   found = board.state.live.at(0).state;
   Recorder recorder;
@@ -41,10 +43,16 @@ Recording begun_after(DurationNs begin, core::TaskState& found) {
 
 }  // namespace
 
-TEST(a_recording_may_begin_in_the_middle_of_a_grant_a_start_or_a_pause) {
+TEST(a_recording_may_begin_in_the_middle_of_a_grant_or_a_start) {
+  // While a speed is not known yet, a grant is long and this trainer reports at its end alone: a
+  // recording that begins in it cannot know that. So begins are before the first one, or later.
+  std::vector<DurationNs> begins = {20 * kMillisecond};
+  for (DurationNs at = 10'200 * kMillisecond; at < 22 * kSecond; at += 333 * kMillisecond) {
+    begins.push_back(at);
+  }
   std::uint64_t running = 0;
   std::uint64_t starting = 0;
-  for (DurationNs begin = 20 * kMillisecond; begin < 12 * kSecond; begin += 333 * kMillisecond) {
+  for (const DurationNs begin : begins) {
     core::TaskState found{};
     const Recording recording = begun_after(begin, found);
     running += found == core::TaskState::kRunning ? 1 : 0;
@@ -60,8 +68,7 @@ TEST(a_recording_may_begin_in_the_middle_of_a_grant_a_start_or_a_pause) {
 TEST(an_agent_that_stood_still_does_so_again) {
   FakeBoard board(small_board());
   Recorder recorder;
-  core::State nothing;
-  recorder.begin(nothing);
+  recorder.begin(board.state);
   board.after_step = [&](const core::Event& event, const core::Effects& effects) {
     recorder.see(event, board.state, effects);
   };
@@ -76,5 +83,8 @@ TEST(an_agent_that_stood_still_does_so_again) {
   const Stall& stall = recording.stalls.front();
   TEST_ASSERT_TRUE(stall.to - stall.from > 8 * kSecond);
   const Rerun rerun = again(recording);
-  TEST_ASSERT_TRUE(fidelity_of(recording.was, rerun.tally).good());
+  const Fidelity f = fidelity_of(recording.was, rerun.tally);
+  const std::string text = std::to_string(f.same_end) + " of " + std::to_string(f.tasks) +
+                           " end alike, moved by " + std::to_string(f.end_moved_most);
+  TEST_ASSERT_TRUE_MESSAGE(f.good(), text.c_str());
 }
