@@ -7,6 +7,7 @@
 // is current is passed over.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 #include "config/units.hpp"
@@ -141,11 +142,13 @@ class Rollout {
   DurationNs within_;
 };
 
-// An engine was tried and is not as good as the model; a board without TensorRT disagrees with
-// nobody.
+// Engines were tried, and none is as good as the model. A board without TensorRT disagrees with
+// nobody, and neither does a model without rows to check it by.
 std::string disagreement(const Value& row) {
   const std::string reason = text_in(row, "reason");
-  if (text_in(row, "choice") != "onnx" || reason.starts_with("no ")) return "";
+  const bool was_tried = !reason.starts_with("no TensorRT") && !reason.starts_with("no rows") &&
+                         !reason.starts_with("no engine was asked for");
+  if (text_in(row, "choice") != "onnx" || !was_tried) return "";
   return "no engine was good enough: " + reason;
 }
 
@@ -158,6 +161,12 @@ std::string told(const Value& row) {
   return out;
 }
 
+// At once: what comes next may take hours.
+void tell(const Target& board, const std::string& what) {
+  print_text(harmless(board.shown() + ": " + what) + "\n");
+  std::fflush(stdout);
+}
+
 int promote_on(const Targets& targets, const Options& options, DurationNs within) {
   int code = 0;
   std::size_t done = 0;
@@ -168,7 +177,7 @@ int promote_on(const Targets& targets, const Options& options, DurationNs within
       continue;
     }
     ++done;
-    print_text(harmless(board.shown() + ": " + told(*row)) + "\n");
+    tell(board, told(*row));
   }
   return code != 0 && done > 0 ? kPartial : code;
 }
@@ -215,12 +224,12 @@ int roll_out(Targets& targets, const Options& options, DurationNs within, Durati
                                    targets.boards.end());
     Rollout there(board, options, within);
     if (i > 0 && !wanted.empty() && there.hash() == wanted) {
-      print_text(board.shown() + ": has it already\n");
+      tell(board, "has it already");
       continue;
     }
     const Result<Value> row = there.promote();
     if (!row) return stop(board, row.error().context, left);
-    print_text(harmless(board.shown() + ": " + told(*row)) + "\n");
+    tell(board, told(*row));
     if (const std::string why = disagreement(*row); !why.empty()) return stop(board, why, left);
     if (i > 0) continue;
     wanted = there.hash();

@@ -14,7 +14,7 @@ core::CoreConfig board_of_two() {
   core::CoreConfig config;
   config.node = "n-1";
   config.trainers = {"mlp"};
-  config.lanes = {{"cpu0", core::LaneKind::kCpu, 1.0}, {"cpu1", core::LaneKind::kCpu, 1.0}};
+  config.lanes = {{"cpu0", core::LaneKind::kCpu, 1000}, {"cpu1", core::LaneKind::kCpu, 1000}};
   config.memory_bytes = 1'000'000'000;
   config.policy = "round-robin";
   return config;
