@@ -265,8 +265,8 @@ void add_promote(cli::Command& models, int& code) {
   const auto options = std::make_shared<Options>();
   const auto add_common = [&](cli::Command& command) {
     command.add_option("model", options->model, "The model's name, as it was pushed")->required();
-    command.add_option("--within", options->within, "What a board's promotion may take");
-    command.add_option("--memory", options->memory, "What a board's promotion may use");
+    command.add_option("--within", options->within, "What a board's promotion may take (default 1h)");
+    command.add_option("--memory", options->memory, "What a board's promotion may use (default 1GB)");
     add_targets(command, options->to);
   };
   cli::Command* promote = models.add_subcommand(
@@ -279,7 +279,7 @@ void add_promote(cli::Command& models, int& code) {
       "Example: lairctl models roll-out faces --kind orin-nano-8gb --after 2h");
   add_common(*roll);
   roll->add_option("--canary", options->canary, "The board that is first (default: by name)");
-  roll->add_option("--after", options->after, "How long it stands there alone");
+  roll->add_option("--after", options->after, "How long it stands there alone (default 1h)");
   roll->callback([options, &code] { code = begin(*options, true); });
 }
 
