@@ -265,8 +265,10 @@ void add_promote(cli::Command& models, int& code) {
   const auto options = std::make_shared<Options>();
   const auto add_common = [&](cli::Command& command) {
     command.add_option("model", options->model, "The model's name, as it was pushed")->required();
-    command.add_option("--within", options->within, "What a board's promotion may take (default 1h)");
-    command.add_option("--memory", options->memory, "What a board's promotion may use (default 1GB)");
+    command.add_option("--within", options->within,
+                       "What a board's promotion may take (default 1h)");
+    command.add_option("--memory", options->memory,
+                       "What a board's promotion may use (default 1GB)");
     add_targets(command, options->to);
   };
   cli::Command* promote = models.add_subcommand(
