@@ -106,6 +106,7 @@ Value row_of(const std::string& name, const std::string& shelf, const std::strin
       .set("latency_us_p50", member(first, "latency_us_p50"))
       .set("latency_us_p99", member(first, "latency_us_p99"))
       .set("energy_mj_per_row", member(*about, "energy_mj_per_row"))
+      .set("no_energy", member(*about, "no_energy"))
       .set("bytes", bytes > 0 ? bytes : model_bytes)
       .set("promoted_ms", changed_ms(folder + "/" + std::string(promote::kPromotedJson)));
 }

@@ -7,6 +7,7 @@
 // is current is passed over.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 #include "config/units.hpp"
@@ -141,11 +142,13 @@ class Rollout {
   DurationNs within_;
 };
 
-// An engine was tried and is not as good as the model; a board without TensorRT disagrees with
-// nobody.
+// Engines were tried, and none is as good as the model. A board without TensorRT disagrees with
+// nobody, and neither does a model without rows to check it by.
 std::string disagreement(const Value& row) {
   const std::string reason = text_in(row, "reason");
-  if (text_in(row, "choice") != "onnx" || reason.starts_with("no ")) return "";
+  const bool was_tried = !reason.starts_with("no TensorRT") && !reason.starts_with("no rows") &&
+                         !reason.starts_with("no engine was asked for");
+  if (text_in(row, "choice") != "onnx" || !was_tried) return "";
   return "no engine was good enough: " + reason;
 }
 
@@ -158,6 +161,12 @@ std::string told(const Value& row) {
   return out;
 }
 
+// At once: what comes next may take hours.
+void tell(const Target& board, const std::string& what) {
+  print_text(harmless(board.shown() + ": " + what) + "\n");
+  std::fflush(stdout);
+}
+
 int promote_on(const Targets& targets, const Options& options, DurationNs within) {
   int code = 0;
   std::size_t done = 0;
@@ -168,7 +177,7 @@ int promote_on(const Targets& targets, const Options& options, DurationNs within
       continue;
     }
     ++done;
-    print_text(harmless(board.shown() + ": " + told(*row)) + "\n");
+    tell(board, told(*row));
   }
   return code != 0 && done > 0 ? kPartial : code;
 }
@@ -215,12 +224,12 @@ int roll_out(Targets& targets, const Options& options, DurationNs within, Durati
                                    targets.boards.end());
     Rollout there(board, options, within);
     if (i > 0 && !wanted.empty() && there.hash() == wanted) {
-      print_text(board.shown() + ": has it already\n");
+      tell(board, "has it already");
       continue;
     }
     const Result<Value> row = there.promote();
     if (!row) return stop(board, row.error().context, left);
-    print_text(harmless(board.shown() + ": " + told(*row)) + "\n");
+    tell(board, told(*row));
     if (const std::string why = disagreement(*row); !why.empty()) return stop(board, why, left);
     if (i > 0) continue;
     wanted = there.hash();
@@ -256,8 +265,10 @@ void add_promote(cli::Command& models, int& code) {
   const auto options = std::make_shared<Options>();
   const auto add_common = [&](cli::Command& command) {
     command.add_option("model", options->model, "The model's name, as it was pushed")->required();
-    command.add_option("--within", options->within, "What a board's promotion may take");
-    command.add_option("--memory", options->memory, "What a board's promotion may use");
+    command.add_option("--within", options->within,
+                       "What a board's promotion may take (default 1h)");
+    command.add_option("--memory", options->memory,
+                       "What a board's promotion may use (default 1GB)");
     add_targets(command, options->to);
   };
   cli::Command* promote = models.add_subcommand(
@@ -270,7 +281,7 @@ void add_promote(cli::Command& models, int& code) {
       "Example: lairctl models roll-out faces --kind orin-nano-8gb --after 2h");
   add_common(*roll);
   roll->add_option("--canary", options->canary, "The board that is first (default: by name)");
-  roll->add_option("--after", options->after, "How long it stands there alone");
+  roll->add_option("--after", options->after, "How long it stands there alone (default 1h)");
   roll->callback([options, &code] { code = begin(*options, true); });
 }
 

@@ -74,7 +74,7 @@ class Push(OperatedFleet):
         done = self.lairctl("push", path, "--kind", "orin-nano-8gb")
         self.assertEqual(done.out, "n-1: rows.csv  60000 bytes\nn-2: rows.csv  60000 bytes\n")
         self.assertIn("pushed to 2 of 2", done.err)
-        self.assertFalse(os.path.exists(self.agents["n-3"].pushed))
+        self.assertFalse(os.path.exists(os.path.join(self.agents["n-3"].pushed, "rows.csv")))
         self.lairctl("push", path, "--all")
         for node in self.boards:
             self.assertEqual(self.on_board(node, "rows.csv"), b"1,2,3\n" * 10_000)
@@ -102,7 +102,7 @@ class Push(OperatedFleet):
         self.assertIn("big.bin: going on at ", done.err)
         self.assertEqual(hashlib.sha256(self.on_board("n-1", "big.bin")).digest(),
                          hashlib.sha256(content).digest())
-        full = self.lairctl("push", self.file("more.bin", content), "--node", "n-1", code=1)
+        full = self.lairctl("push", self.file("more.bin", content), "--node", "n-1", code=4)
         self.assertIn("push.quota", full.err)
         os.remove(os.path.join(self.agents["n-1"].pushed, "big.bin"))
 

@@ -104,6 +104,8 @@ class Promotion(unittest.TestCase):
         about = self.stored(board, "night")
         self.assertIsNone(about["energy_mj_per_row"])
         self.assertEqual(about["no_energy"], "this board has no power meter")
+        self.assertIn("no energy of a row (this board has no power meter): night",
+                      board.ctl("models")[2])
 
     def test_without_tensorrt_the_onnx_is_promoted(self):
         board = self.board().start()

@@ -111,9 +111,8 @@ TEST(what_earlier_lives_left_goes_and_what_is_in_use_stays) {
   {
     const Result<Fd> lock = take_place(left);
     TEST_ASSERT_TRUE(lock.has_value());
-    const fs::path deep = fs::path(place_of(left)) / "root" / "deep";
-    fs::create_directories(deep);
-    std::ofstream(deep / "file") << "x";
+    fs::create_directories(place_of(left) + "/store/layer");
+    std::ofstream(place_of(left) + "/store/layer/file") << "x";
   }
   const Result<Fd> held = take_place(used);
   TEST_ASSERT_TRUE(held.has_value());
