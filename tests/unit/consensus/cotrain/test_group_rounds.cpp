@@ -313,13 +313,25 @@ TEST(a_board_that_says_a_part_now_and_then_is_not_waited_for_without_end) {
 
 // On a busy board each question crosses its answer: answered again, they would fill the link.
 TEST(a_contribution_that_is_on_its_way_is_not_sent_again) {
-  Group group(2, config(1000, {}, {}));
-  group.found();
-  group.slow = 0;
-  group.slow_every = 400 * kMillisecond;
-  group.run(20 * kSecond);
-  TEST_ASSERT_TRUE(group.all[1]->round() > 30);
-  TEST_ASSERT_TRUE(group.on_the_way.size() < 5);
+  RoundsConfig how = config(1000, {}, {});
+  how.model.dimension = kDimension;
+  const GroupModel model(how.model, 7, std::vector<float>(kDimension, 0.0F), {"n-1", "n-2"});
+  GroupRounds first(how, "n-1", {}, 1);
+  first.restore(model);
+  TimeNs now = kHour;
+  first.set_peers({{"n-2", GroupPeer::kAtWork}}, now);
+  std::vector<float> wanted(kDimension, 1.0F);
+  first.contribute(wanted, 1.0, {}, now);
+  TEST_ASSERT_EQUAL_UINT64(1, first.take_outgoing().size());
+  const auto asked = [&](DurationNs later) {
+    now += later;
+    TEST_ASSERT_TRUE(first.hear("n-2", message(kAsk, model, 0, {}), now).has_value());
+    return first.take_outgoing().size();
+  };
+  TEST_ASSERT_EQUAL_UINT64(0, asked(300 * kMillisecond));
+  TEST_ASSERT_EQUAL_UINT64(1, asked(300 * kMillisecond));
+  TEST_ASSERT_EQUAL_UINT64(0, asked(100 * kMillisecond));
+  TEST_ASSERT_EQUAL_UINT64(1, asked(300 * kMillisecond));
 }
 
 TEST(a_model_is_kept_for_lost_parts_until_long_after_its_last_part) {
