@@ -78,7 +78,7 @@ class Power(FleetTest):
 
     def submit(self, fleet, seconds):
         per_s, per_core = workload.calibrate(BIN, fleet.folder)
-        task = workload.Task("one", BUSY, "cpu", "softmax", 100_000, 0.6)
+        task = workload.Task("one", "cpu", "softmax", 100_000, 0.6)
         path = os.path.join(fleet.folder, "one.json")
         with open(path, "w", encoding="utf-8") as out:
             json.dump(task.spec(workload.pace_of(per_s, per_core), seconds), out)

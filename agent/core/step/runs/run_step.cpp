@@ -50,7 +50,7 @@ void Stepper::recall_earlier_run(Task& task) {
     task.recalled = earlier->key;
     task.forecast.recall(earlier->forecast.trace());
   }
-  if (same != nullptr || !s_.fleet.member() || spec.cotrain || !spec.promotes.empty()) return;
+  if (same != nullptr || !s_.fleet.member() || !spec.promotes.empty()) return;
   const std::string bytes =
       encode(RunAsked{task.key, work_of_run(spec), spec.trainer, spec.name, spec.run_of});
   for (const FleetMember& member : s_.fleet.budget.members) {
