@@ -2,7 +2,7 @@
 //
 //   virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6
 //   virtual_fleet --seed 7 --disk-every 40
-//   virtual_fleet --seed 7 --hours 5 --movable yes    tasks that move
+//   virtual_fleet --seed 7 --hours 5 --movable yes    tasks that move; alone: only they are checked
 //   virtual_fleet --seed 7 --hours 1 --keep lives     the boards' folders, journals included
 //
 // One world for each seed, one after the other. Prints what happened and ends with 0, or prints the
@@ -38,12 +38,12 @@ double cpu_seconds() {
 }
 
 int usage() {
-  std::fprintf(
-      stderr,
-      "usage: virtual_fleet [--seed N] [--seeds COUNT] [--hours H] [--boards N]\n"
-      "                     [--movable yes] [--plant fence|answer|report|hold] [--disk-every N]\n"
-      "                     [--keep DIR]\n"
-      "example: virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6\n");
+  std::fprintf(stderr,
+               "usage: virtual_fleet [--seed N] [--seeds COUNT] [--hours H] [--boards N]\n"
+               "                     [--movable yes|alone] [--plant fence|answer|report|hold] "
+               "[--disk-every N]\n"
+               "                     [--keep DIR]\n"
+               "example: virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6\n");
   return 2;
 }
 
@@ -190,8 +190,9 @@ int main(int argc, char** argv) {
           static_cast<DurationNs>(std::strtod(value.c_str(), nullptr) * static_cast<double>(kHour));
     } else if (name == "--boards") {
       options.boards = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (name == "--movable" && value == "yes") {
+    } else if (name == "--movable" && (value == "yes" || value == "alone")) {
       options.movable = true;
+      options.titles_alone = value == "alone";
     } else if (name == "--keep") {
       kept() = value;
     } else if (name == "--disk-every") {
