@@ -341,7 +341,10 @@ std::string what_if_table(const WhatIfText& text) {
     rows.emplace_back();
     for (const std::string& cell : row) rows.back().push_back(harmless(cell));
   }
-  return "<div class=scroll>" + plot::html_table(rows) + "</div>";
+  std::string sums;
+  for (const std::string& line : text.sums) sums += "<p class=sum>" + html(line) + "</p>";
+  return sums + (text.with_board ? "<div class=\"scroll boards\">" : "<div class=scroll>") +
+         plot::html_table(rows) + "</div>";
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ struct WhatIfText {
   std::vector<std::string> changes;   // as they were asked for
   std::vector<std::string> fidelity;  // a line a board: how near a rerun with nothing changed comes
   std::vector<std::string> notes;
+  std::vector<std::string> sums;               // of all tasks: as it was, and what would have been
   std::vector<std::vector<std::string>> rows;  // of the table "as it was / what if"
   bool good = true;                            // all of them are as near as is promised
   bool with_board = false;                     // rows begin with the board

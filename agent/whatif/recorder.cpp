@@ -171,7 +171,20 @@ void Recorder::on_ready(Process& p, const core::TrainerReady& e) {
   p.samples = e.samples;
   p.since_report = 0.0;
   if (p.record->planned_samples == 0) p.record->planned_samples = e.planned_samples;
-  if (p.record->work.empty()) p.record->work.push_back({e.samples, 0.0});
+  std::vector<WorkPoint>& work = p.record->work;
+  if (work.empty()) {
+    work.push_back({e.samples, 0.0});
+  } else if (e.samples > work.back().samples) {
+    // Its checkpoint is further than was heard of. What that took is as it took before.
+    const WorkPoint& first = work.front();
+    const WorkPoint last = work.back();
+    const double each =
+        last.samples > first.samples
+            ? (last.work_ns - first.work_ns) / static_cast<double>(last.samples - first.samples)
+            : 0.0;
+    work.push_back(
+        {e.samples, last.work_ns + each * static_cast<double>(e.samples - last.samples)});
+  }
 }
 
 // It is known to have come so far, with the work since it was last known.

@@ -42,7 +42,9 @@ namespace {
     text.good = text.good && board.fidelity.good();
   }
   text.changes = wishes.changes;
-  text.rows = answer_rows({all.boards, answers, all.carrier.has_value()});
+  const Answered answered{all.boards, answers, all.carrier.has_value()};
+  text.rows = answer_rows(answered);
+  text.sums = sum_lines(answered);
   text.with_board = answers.size() > 1;
   for (BoardAnswer& answer : answers) {
     for (const std::string& refused : answer.median.refused) {

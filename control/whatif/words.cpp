@@ -241,18 +241,7 @@ std::vector<std::vector<std::string>> answer_rows(const Answered& all) {
   return rows;
 }
 
-std::string answer_text(const Answered& all) {
-  std::vector<Column> columns;
-  if (all.answers.size() > 1) columns.push_back({"BOARD"});
-  for (const char* head : {"TASK", "AS IT WAS"}) columns.push_back({head});
-  columns.push_back({"MARGIN", true});
-  columns.push_back({"ENERGY", true});
-  columns.push_back({"WHAT IF"});
-  columns.push_back({"MARGIN", true});
-  columns.push_back({"ENERGY", true});
-  Table table(std::move(columns));
-  for (std::vector<std::string>& row : answer_rows(all)) table.add(std::move(row));
-  std::string out = table.text();
+std::vector<std::string> sum_lines(const Answered& all) {
   Sums was;
   Sums now;
   std::uint64_t fewest = 0;
@@ -266,15 +255,31 @@ std::string answer_text(const Answered& all) {
     most += high;
     beyond += answer.median.beyond.size();
   }
-  out += "as it was: " + sums_text(was) + "\nwhat if:   " + sums_text(now) + "\n";
+  std::vector<std::string> out = {"as it was: " + sums_text(was), "what if:   " + sums_text(now)};
   if (beyond > 0) {
-    out += "~ " + std::to_string(beyond) + (beyond == 1 ? " task gets" : " tasks get") +
-           " further than then, with losses by the median of the last forecast; with the ends of "
-           "its band " +
-           (fewest == most ? std::to_string(most)
-                           : std::to_string(fewest) + " to " + std::to_string(most)) +
-           " tasks succeed\n";
+    out.push_back("~ " + std::to_string(beyond) + (beyond == 1 ? " task gets" : " tasks get") +
+                  " further than then, with losses by the median of the last forecast; with the "
+                  "ends of its band " +
+                  (fewest == most ? std::to_string(most)
+                                  : std::to_string(fewest) + " to " + std::to_string(most)) +
+                  " tasks succeed");
   }
+  return out;
+}
+
+std::string answer_text(const Answered& all) {
+  std::vector<Column> columns;
+  if (all.answers.size() > 1) columns.push_back({"BOARD"});
+  for (const char* head : {"TASK", "AS IT WAS"}) columns.push_back({head});
+  columns.push_back({"MARGIN", true});
+  columns.push_back({"ENERGY", true});
+  columns.push_back({"WHAT IF"});
+  columns.push_back({"MARGIN", true});
+  columns.push_back({"ENERGY", true});
+  Table table(std::move(columns));
+  for (std::vector<std::string>& row : answer_rows(all)) table.add(std::move(row));
+  std::string out = table.text();
+  for (const std::string& line : sum_lines(all)) out += line + "\n";
   for (const BoardAnswer& answer : all.answers) {
     for (const std::string& text : answer.median.refused) {
       out += "refused on " + answer.node + ": " + text + "\n";

@@ -32,6 +32,8 @@ struct PolicyRow {
 [[nodiscard]] std::string fidelity_text(const RecordedBoard& board);
 // Whether the boards ran again as one fleet, and if not, why; empty: there is one alone.
 [[nodiscard]] std::string together_text(const RecordedBoards& boards);
+// Of all boards and tasks: as it was, what would have been, and what of it was forecast.
+[[nodiscard]] std::vector<std::string> sum_lines(const Answered& answered);
 // The table "as it was / what if", with its sums and what was forecast.
 [[nodiscard]] std::string answer_text(const Answered& answered);
 [[nodiscard]] std::string policies_text(std::span<const PolicyRow> rows);

@@ -168,6 +168,8 @@ class WhatIfOfAFleet(unittest.TestCase):
         with open(os.path.join(self.root, "page.html"), encoding="utf-8") as page:
             text = page.read()
         self.assertIn("n-3, as it was", text)
+        self.assertRegex(text, "<p class=sum>as it was: [0-9]+ of 6 tasks succeeded")
+        self.assertRegex(text, "<p class=sum>what if:   [0-9]+ of 4 tasks succeeded")
         self.assertNotIn("n-3, what if", text)
 
     def test_what_cannot_be_is_refused(self):
