@@ -16,11 +16,11 @@
 #include "agent/machine.hpp"
 #include "agent/models/model_store.hpp"
 #include "agent/models/pushed_files.hpp"
-#include "agent/trainer_host/door_check.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/log.hpp"
 #include "agent/os/loop.hpp"
 #include "agent/settings/settings.hpp"
+#include "agent/trainer_host/door_check.hpp"
 #include "agent/trainer_host/trainer_pool.hpp"
 
 namespace laird::agent {

@@ -41,7 +41,7 @@ struct FleetSettings {
 struct CellSettings {
   std::string helper;  // a socket (.sock) or a program; empty: as it is found at the start
   std::string user;
-  std::string containers;  // where containers keep their files
+  std::string containers;    // where containers keep their files
   DurationNs check_for = 0;  // a submission waits for its trainer's own check
   bool namespaces = true;
   std::uint64_t processes = 0;

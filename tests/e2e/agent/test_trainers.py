@@ -158,6 +158,32 @@ class Misbehaviour(unittest.TestCase):
         self.assertRegex(board.log_text(), "task hungry: its trainer ran out of memory.*"
                                                   "all of it is in .*/logs/hungry.log")
 
+    def test_a_trainer_of_ones_own_has_its_say_at_the_door(self):
+        module = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../../trainers/python"))
+        source = f"import sys, time; sys.path.insert(0, {module!r}); import laird_trainer\n" \
+                 "def check(params):\n" \
+                 "    time.sleep(params.get('thinks_s', 0))\n" \
+                 "    if 'rate' not in params: raise ValueError('params: rate is missing')\n" \
+                 "laird_trainer.answer_check(check)\n" \
+                 "raise SystemExit(5)\n"
+        board = self.board({"asked": source, "silent": source})
+        board.config["trainers"]["asked"]["check"] = True
+        board.config["cell"] = {"check": "2s"}
+        board.start()
+        refused = board.submit(task("asked"))
+        self.assertEqual((refused["ok"], refused["code"], refused["error"]),
+                         (False, "refused", "params: rate is missing"))
+        self.assertNotIn("asked", board.tasks())
+        good = dict(task("asked"), params={"rate": 1})
+        self.assertTrue(board.submit(good)["ok"])
+        # One whose file does not say that it checks is not asked, and one that thinks too long is not
+        # waited for.
+        self.assertTrue(board.submit(task("silent"))["ok"])
+        slow = dict(task("slow"), trainer="asked", params={"thinks_s": 60})
+        self.assertTrue(board.submit(slow, timeout=30)["ok"])
+        self.assertEqual([], [name for name in os.listdir(board.state + "/tasks")
+                              if name.startswith("laird-check")])
+
     def test_four_planted_crashes_are_told_without_a_look_at_the_board(self):
         board = self.board({"import": READY + "import no_such_module",
                             "segv": READY + "print('step 12', flush=True)\nos.kill(os.getpid(), 11)"})
