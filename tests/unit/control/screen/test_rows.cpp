@@ -116,7 +116,8 @@ TEST(a_co_training_task_shows_its_round_who_takes_part_and_what_the_model_is_wor
       R"({"name":"t","state":"throttled","reason":"made by n-1, n-2",)"
       R"("throttled":{"by":"operator","limit_w":8},"fleet":{"boards":null,"round":29,"rounds":300,)"
       R"("epsilon":5.617,"delta":1e-5,"accuracy":0.8,"waits_for":["n-2"],)"
-      R"("members":[{"node":"n-1","rows":9,"accuracy":0.81},{"node":"n-2","rows":9,"accuracy":0.79}]}})");
+      R"("members":[{"node":"n-1","rows":9,"accuracy":0.81},)"
+      R"({"node":"n-2","rows":9,"accuracy":0.79}]}})");
   view.board = "n-2";
   const std::vector<Column> columns = task_columns(false, true);
   const std::vector<std::string> row = task_row(view, false, true);
