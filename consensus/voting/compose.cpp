@@ -7,10 +7,17 @@
 
 namespace laird::consensus {
 
+// Whoever votes for a renewed edge has to have heard both of its ends. A death must not wait for
+// that, so edges are renewed in versions of their own.
 Register RegisterVoter::compose(TimeNs now) {
+  Register next = composed(false, now);
+  return next.version == value().version ? composed(true, now) : next;
+}
+
+Register RegisterVoter::composed(bool with_renewals, TimeNs now) {
   RegisterEdit edit(value(), faults_.untagged_closings);
   if (value().version >= kVersionMax) return edit.finish(self_);
-  renew(edit);
+  if (with_renewals) renew(edit);
   for (const Pending& p : pending_) {
     if (p.believed()) enter(edit, p, now);
   }

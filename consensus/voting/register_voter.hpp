@@ -144,6 +144,7 @@ class RegisterVoter {
 
   // compose.cpp: what goes into the next version
   [[nodiscard]] Register compose(TimeNs now);
+  Register composed(bool with_renewals, TimeNs now);
   [[nodiscard]] std::vector<Account> closed_upon() const;
   void renew(RegisterEdit& edit) const;
   void enter(RegisterEdit& edit, const Pending& p, TimeNs now);

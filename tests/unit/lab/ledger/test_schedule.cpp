@@ -58,7 +58,8 @@ TEST(schedules_that_were_late_under_earlier_rules_settle_within_the_lease_and_te
   const ScheduleLimits limits;
   for (const std::uint64_t seed :
        {9700569ULL, 9703063ULL, 9705181ULL, 9708110ULL, 1200312ULL, 2201699ULL, 2204703ULL,
-        2211681ULL, 2216161ULL, 2200383ULL, 9993806ULL, 10102337ULL, 2205129ULL}) {
+        2211681ULL, 2216161ULL, 2200383ULL, 9993806ULL, 10102337ULL, 2202359ULL, 2203114ULL,
+        2205505ULL, 10106548ULL}) {
     const ScheduleResult r = run_schedule(limits, seed);
     TEST_ASSERT_EQUAL_STRING("", r.first_break.c_str());
     TEST_ASSERT_TRUE_MESSAGE(r.reclaim_ticks <= limits.lease_ticks + 10,
@@ -66,16 +67,13 @@ TEST(schedules_that_were_late_under_earlier_rules_settle_within_the_lease_and_te
   }
 }
 
-// These were within that before a version needed the votes of more than half of the keepers, and
-// two words for what is decided. They take 41 to 53 ticks now.
-TEST(schedules_that_are_late_since_versions_need_more_votes_settle_within_two_leases) {
+// Six boards, and a link between two keepers is cut just before another keeper crashes. It takes 42
+// ticks, where earlier rules took less.
+TEST(a_schedule_that_is_late_settles_within_two_leases) {
   const ScheduleLimits limits;
-  for (const std::uint64_t seed : {2202359ULL, 2203114ULL, 2205505ULL, 10106548ULL}) {
-    const ScheduleResult r = run_schedule(limits, seed);
-    TEST_ASSERT_EQUAL_STRING("", r.first_break.c_str());
-    TEST_ASSERT_TRUE_MESSAGE(r.reclaim_ticks <= 2 * limits.lease_ticks,
-                             std::to_string(seed).c_str());
-  }
+  const ScheduleResult r = run_schedule(limits, 2205129);
+  TEST_ASSERT_EQUAL_STRING("", r.first_break.c_str());
+  TEST_ASSERT_TRUE(r.reclaim_ticks <= 2 * limits.lease_ticks);
 }
 
 // A keeper that supports what it knows as decided has promised nothing: with the first seed two
