@@ -8,9 +8,9 @@
 #include <sstream>
 #include <utility>
 
-#include "agent/moving_tasks.hpp"
 #include "agent/settings/cotrain_task.hpp"
 #include "agent/settings/promote_task.hpp"
+#include "agent/trainer_host/task_meter.hpp"
 #include "base/require.hpp"
 
 namespace laird::agent {
@@ -27,6 +27,7 @@ constexpr DurationNs kClockApartMax = 20 * kMicrosecond;  // two readings taken 
 constexpr int kClockTriesMax = 16;
 // Below these a trainer hardly moves: it could not even write its checkpoint in time.
 constexpr std::int32_t kQuotaFloorPermille = 250;
+
 constexpr std::int32_t kDutyFloorPermille = 250;
 
 std::string read_text(const char* path) {
@@ -114,11 +115,16 @@ Result<std::unique_ptr<Agent>> Agent::create(Loop& loop, Machine& machine, const
       loop, machine.processes, settings.trainers, settings.state_dir, agent->groups_.get(),
       settings.cell.processes, [self](core::EventBody body) { self->post(std::move(body)); },
       [self](const std::string& text) { self->log_(LogLevel::kDebug, text); });
+  agent->pool_->on_meter([self](core::TaskKey key) { return metered(self->state_, key); });
+  agent->door_ = std::make_unique<DoorCheck>(loop, machine.processes, settings.state_dir + "/tasks",
+                                             settings.cell.check_for);
   const auto promoter = settings.trainers.find(std::string(core::kPromoter));
   agent->models_ = std::make_unique<ModelStore>(
       loop, settings.state_dir,
       promoter == settings.trainers.end() ? "" : promoter->second.argv.front(), agent->log_);
   agent->models_->take_all(agent->state_);
+  agent->pushed_ =
+      std::make_unique<PushedFiles>(loop, settings.push_folder, settings.push_bytes_max);
   Result<std::unique_ptr<PowerFeed>> power = PowerFeed::open(
       loop, settings.power, settings.board, agent->state_,
       [self](core::EventBody body) {
@@ -282,17 +288,34 @@ std::string Agent::task_problem(const core::TaskSpec& spec) const {
   return problem.empty() ? promote_task_problem(spec, trainers_) : problem;
 }
 
+void Agent::check_task(const core::TaskSpec& spec, bool replace, DoorCheck::Done then) {
+  std::string problem = task_problem(spec);
+  const auto program = trainers_.find(spec.trainer);
+  const bool is_known = !replace && state_.find_named(spec.name) != nullptr;
+  // What the core refuses anyway, or has already, needs no trainer's word.
+  if (!problem.empty() || is_known || program == trainers_.end() || !core::admits(state_, spec)) {
+    then(std::move(problem));
+    return;
+  }
+  door_->check(spec, program->second, std::move(then));
+}
+
 void Agent::submit(core::TaskSpec spec, Reply reply, bool replace) {
   if (refuse_if_blocked(reply)) return;
-  if (const std::string problem = task_problem(spec); !problem.empty()) {
+  auto hand_in = [this, spec, reply, replace](const std::string& problem) mutable {
+    if (problem.empty()) {
+      const std::uint64_t request = expect(std::move(reply));
+      post(core::Submitted{request, std::move(spec), replace});
+      return;
+    }
     core::Answer answer;
     answer.code = Code::kRefused;
     answer.text = problem;
     if (reply) reply(answer);
-    return;
-  }
-  const std::uint64_t request = expect(std::move(reply));
-  post(core::Submitted{request, std::move(spec), replace});
+  };
+  // Those of the board's own file were checked by whoever wrote it, and wait for nobody.
+  if (!reply) return hand_in(task_problem(spec));
+  check_task(spec, replace, hand_in);
 }
 
 void Agent::edit(core::EditRequested edit, Reply reply) {
@@ -503,6 +526,9 @@ void Agent::set_wake(TimeNs at) {
     std::vector<core::PeerMessage> titles;
     if (peers_.gather_titles && !blocked_) titles = peers_.gather_titles();
     if (!titles.empty()) post(core::TitlesHeard{std::move(titles)});
+    std::vector<core::PeerMessage> runs;
+    if (peers_.gather_runs && !blocked_) runs = peers_.gather_runs();
+    if (!runs.empty()) post(core::RunsHeard{std::move(runs)});
   });
 }
 
@@ -525,71 +551,6 @@ void Agent::look_at_clock() {
     const core::EventBody stepped = core::ClockStepped{wall, zone};
     if (!merge_into_queue(stepped)) post_at(at, stepped);
   }
-}
-
-void Agent::carry_out(const core::Effect& command) {
-  struct Do {
-    Agent& a;
-    void operator()(const core::StartTrainer& c) {
-      const core::Task* task = a.state_.find_live(c.key);
-      if (task != nullptr) {
-        const bool placed = place_what_came(a.state_, *task, a.tasks_folder_, a.log_);
-        a.pool_->start(c, task->spec, task->begins_afresh() && !placed, task->warm_from);
-      }
-    }
-    void operator()(const core::RunTrainer& c) { a.pool_->run(c); }
-    void operator()(const core::PreemptTrainer& c) { a.pool_->preempt(c); }
-    void operator()(const core::CheckpointTrainer& c) { a.pool_->checkpoint(c); }
-    void operator()(const core::StopTrainer& c) { a.pool_->stop(c); }
-    void operator()(const core::KillTrainer& c) { a.pool_->kill(c); }
-    void operator()(const core::ExportModel& c) { a.pool_->export_model(c); }
-    void operator()(const core::WakeAt& c) { a.set_wake(c.at); }
-    void operator()(const core::Answer& c) {
-      const auto found = a.replies_.find(c.request);
-      if (found == a.replies_.end()) return;
-      const Reply reply = std::move(found->second);
-      a.replies_.erase(found);
-      if (reply) reply(c);
-    }
-    void operator()(const core::TaskChanged& c) {
-      const core::Task* task = a.state_.find_any(c.key);
-      if (task == nullptr) return;
-      if (c.state == core::TaskState::kEnded) {
-        a.models_->take(*task);
-        const bool bad = c.outcome == core::Outcome::kFailed;
-        a.log_(bad ? LogLevel::kWarning : LogLevel::kInfo,
-               "task " + task->spec.name + ": " + std::string(core::name(c.outcome)) + ": " +
-                   task->reason +
-                   (bad ? "; its trainer's output is in " + a.pool_->log_of(task->spec.log_name())
-                        : std::string()));
-      }
-      if (a.changed_) a.changed_(*task, c);
-    }
-    void operator()(const core::SendToPeer& c) {
-      if (a.peers_.send) a.peers_.send(c);
-    }
-    void operator()(const core::SendTitle& c) {
-      if (a.peers_.send_title) a.peers_.send_title(c);
-    }
-    void operator()(const core::CopyCheckpoint& c) {
-      const core::Task* task = a.state_.find_live(c.key);
-      if (task != nullptr) a.post(read_to_travel(c, *task, a.tasks_folder_));
-    }
-    void operator()(const core::Notice& c) {
-      a.log_(LogLevel::kInfo, std::string(core::name(c.kind)) + ": " + c.text);
-      if (a.peers_.notice) a.peers_.notice(c);
-    }
-    void operator()(const core::LimitTrainer& c) { a.pool_->limit(c); }
-    void operator()(const core::SetFreezerDuty& c) { a.pool_->set_duty(c); }
-    void operator()(const core::SetPowerKnob& c) { a.knobs_->set(c); }
-    void operator()(const core::ExitNow&) {
-      if (const Status ok = a.journal_->close(a.state_); !ok) {
-        a.log_(LogLevel::kWarning, "journal: " + ok.error().context);
-      }
-      a.finished_ = true;
-    }
-  };
-  std::visit(Do{*this}, command.body);
 }
 
 }  // namespace laird::agent

@@ -15,6 +15,8 @@
 #include "agent/journal/journal.hpp"
 #include "agent/machine.hpp"
 #include "agent/models/model_store.hpp"
+#include "agent/models/pushed_files.hpp"
+#include "agent/trainer_host/door_check.hpp"
 #include "agent/os/cgroup.hpp"
 #include "agent/os/log.hpp"
 #include "agent/os/loop.hpp"
@@ -56,6 +58,8 @@ class Agent {
     std::function<void(const core::SendToPeer&)> send;
     std::function<std::vector<core::PeerMessage>()> gather_titles;  // the same of titles
     std::function<void(const core::SendTitle&)> send_title;
+    std::function<std::vector<core::PeerMessage>()> gather_runs;  // of earlier runs
+    std::function<void(const core::SendRun&)> send_run;
     std::function<void(const core::Notice&)> notice;
   };
   void set_peers(Peers peers) { peers_ = std::move(peers); }
@@ -80,6 +84,8 @@ class Agent {
   }
   // Why this board cannot run a co-training task, or promote the task's model; empty when it can.
   [[nodiscard]] std::string task_problem(const core::TaskSpec& spec) const;
+  // Calls `then` with the task's problem, after its trainer has had its say about a new one.
+  void check_task(const core::TaskSpec& spec, bool replace, DoorCheck::Done then);
   void on_changed(Changed changed) { changed_ = std::move(changed); }
 
   [[nodiscard]] bool finished() const { return finished_; }
@@ -108,6 +114,7 @@ class Agent {
   }
   // The models that stand on this board.
   [[nodiscard]] ModelStore& models() const { return *models_; }
+  [[nodiscard]] PushedFiles& pushed() const { return *pushed_; }
   // What keeps trainers apart from this agent, once it is known.
   [[nodiscard]] std::optional<cell::Guards> guards() const { return pool_->guards(); }
 
@@ -159,6 +166,8 @@ class Agent {
   std::string tasks_folder_;
   std::unique_ptr<TrainerPool> pool_;
   std::unique_ptr<ModelStore> models_;
+  std::unique_ptr<PushedFiles> pushed_;
+  std::unique_ptr<DoorCheck> door_;
   std::unique_ptr<PowerFeed> power_;
   std::unique_ptr<PowerKnobs> knobs_;
   std::optional<power::PowerReading> reading_;

@@ -17,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr DurationNs kCheckMax = kMinute;
-constexpr std::string_view kKinds[] = {"linear", "svm", "softmax", "mlp"};
 constexpr std::int64_t kMegabyte = 1'000'000;
 
 // A folder that is gone with this.
@@ -60,15 +59,6 @@ std::string words_of(std::string output, const std::string& file) {
 
 }  // namespace
 
-std::vector<std::string> check_command(const TrainerProgram& program) {
-  const std::vector<std::string>& argv = program.argv;
-  const bool is_built_in =
-      argv.size() == 2 && fs::path(argv[0]).filename() == "laird-train" &&
-      std::find(std::begin(kKinds), std::end(kKinds), argv[1]) != std::end(kKinds);
-  if (!is_built_in) return {};
-  return {argv[0], "check", argv[1]};
-}
-
 void check_with_trainer(const core::TaskSpec& spec, const TrainerProgram& program, bool no_data,
                         const std::string& source, std::vector<config::Problem>& problems,
                         std::vector<std::string>& notes) {
@@ -85,7 +75,8 @@ void check_with_trainer(const core::TaskSpec& spec, const TrainerProgram& progra
     notes.push_back("the trainer's own check was not run: no room in /tmp");
     return;
   }
-  if (no_data) command.insert(command.begin() + 2, "--no-data");
+  // A trainer of one's own may not know the word.
+  if (no_data && !program.checks) command.insert(command.begin() + 2, "--no-data");
   command.push_back(file);
   const Result<Ended> ended = run_program(command, folder.path + "/log", kCheckMax);
   if (!ended) {

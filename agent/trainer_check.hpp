@@ -1,5 +1,6 @@
 // `laird check`: what the trainer itself has to say about a task's params and data, before any
-// board is asked. Built-in trainers have a check of their own; others are not started.
+// board is asked. Built-in trainers have a check of their own; others are started only if the board's
+// file says that they have one too.
 #pragma once
 
 #include <string>
@@ -10,9 +11,6 @@
 #include "config/schema.hpp"
 
 namespace laird::agent {
-
-// The command of a trainer that checks instead of training; empty when it has none.
-[[nodiscard]] std::vector<std::string> check_command(const TrainerProgram& program);
 
 // Runs the check of the task's trainer on this machine, as whoever calls; a minute at most. What is
 // wrong becomes a problem; what is only worth a word goes to `notes`.

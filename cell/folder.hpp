@@ -19,6 +19,8 @@ struct Owner {
 
 // What stays in a task's folder when another task takes its name: the models that stand ready.
 inline constexpr const char* kModelsKept = "promoted";
+// What trainers have told other boards of the rows, of all tasks of the name (docs/cotraining.md).
+inline constexpr const char* kToldKept = "privacy-spent.json";
 
 // The folder `task` in `tasks_folder`, with all it holds, as `to`'s, and open to nobody else but
 // the agent, which may look into it. Only what belongs to `from` changes hands, links are not

@@ -7,12 +7,15 @@
 #include <cerrno>
 
 #include "agent/settings/settings_loader.hpp"
+#include "base/sha256.hpp"
+#include "cell/container.hpp"
 
 namespace laird::cell {
 namespace {
 
 // Room for the runtimes' own data on top of what the task asked for.
 constexpr std::uint64_t kMemoryHeadroomBytes = 64 * 1000 * 1000;
+constexpr std::size_t kFolderDigits = 12;
 
 // What a user's own trainers have no business with: keys, and ways to start processes elsewhere.
 void hide_own_things(std::vector<std::string>& hidden) {
@@ -52,20 +55,28 @@ void set_environment(const agent::Settings& settings, const agent::TrainerProgra
     spec.environment.push_back(key + "=" + value);
     has_tmp = has_tmp || key == "TMPDIR";
   }
-  spec.environment.push_back("LAIRD_FD=" + std::to_string(kTrainerSocket));
+  if (trainer.image.empty()) {
+    spec.environment.push_back("LAIRD_FD=" + std::to_string(kTrainerSocket));
+  } else {
+    spec.environment.push_back(std::string("LAIRD_TRAINER_SOCKET=") + kContainerSocket);
+  }
   spec.environment.push_back("LAIRD_DATA_ROOTS=" + joined(settings.data_roots));
-  if (!has_tmp && !spec.private_tmp) spec.environment.push_back("TMPDIR=" + spec.folder());
+  if (!has_tmp && !spec.private_tmp && trainer.image.empty())
+    spec.environment.push_back("TMPDIR=" + spec.folder());
 }
 
 }  // namespace
 
 Spec spec_of(const agent::Settings& settings, const std::string& config_path,
              const agent::TrainerProgram* trainer, const std::string& task,
-             std::int64_t memory_bytes) {
+             std::int64_t memory_bytes, bool check) {
   Spec out;
   out.tasks_folder = settings.state_dir + "/tasks";
   out.task = task;
   out.user = settings.cell.user;
+  // Agents of one machine may share the folder.
+  out.containers_folder =
+      settings.cell.containers + "/" + sha256_of(settings.state_dir).substr(0, kFolderDigits);
   out.hidden = hidden_by(settings, config_path);
   out.namespaces = settings.cell.namespaces;
   out.limits.processes = settings.cell.processes;
@@ -76,7 +87,15 @@ Spec spec_of(const agent::Settings& settings, const std::string& config_path,
     out.limits.memory_bytes = static_cast<std::uint64_t>(memory_bytes) + kMemoryHeadroomBytes;
   }
   if (trainer == nullptr) return out;
-  out.argv = trainer->argv;
+  out.argv = trainer->image.empty() ? trainer->argv : trainer->engine;
+  if (!trainer->image.empty()) {
+    out.container = {trainer->image, trainer->engine, trainer->argv, settings.data_roots};
+  }
+  if (check) {
+    out.argv = agent::check_command(*trainer);
+    out.argv.emplace_back("-");
+    out.socket_is_input = true;
+  }
   out.network = trainer->network;
   set_environment(settings, *trainer, out);
   return out;
@@ -97,8 +116,12 @@ Result<Spec> listed(const std::string& config_path, const Request& request) {
   if (trainer == settings.trainers.end() && !request.trainer.empty()) {
     return fail(Code::kRefused, "trainer '" + request.trainer + "' is not in " + config_path);
   }
+  if (request.check &&
+      (trainer == settings.trainers.end() || agent::check_command(trainer->second).empty())) {
+    return fail(Code::kRefused, "trainer '" + request.trainer + "' has no check of its own");
+  }
   Spec out = spec_of(settings, config_path, request.trainer.empty() ? nullptr : &trainer->second,
-                     request.task, request.memory_bytes);
+                     request.task, request.memory_bytes, request.check);
   // The service's own /tmp was nobody else's either.
   out.private_tmp = true;
   return out;

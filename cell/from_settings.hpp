@@ -14,7 +14,7 @@ inline constexpr const char* kDefaultSocket = "/run/laird-cell/laird-cell.sock";
 // Without a program when `trainer` is null: to try the guards.
 [[nodiscard]] Spec spec_of(const agent::Settings& settings, const std::string& config_path,
                            const agent::TrainerProgram* trainer, const std::string& task,
-                           std::int64_t memory_bytes);
+                           std::int64_t memory_bytes, bool check = false);
 
 // What a request means by the file at `config_path`, which must be root's, and changed by nobody
 // else: of the request only the names of the trainer and the task count, and its memory.

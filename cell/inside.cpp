@@ -19,7 +19,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <ctime>
 
+#include "cell/container.hpp"
 #include "cell/folder.hpp"
 #include "cell/guards/landlock.hpp"
 #include "cell/guards/mounts.hpp"
@@ -27,6 +29,7 @@
 #include "cell/guards/processes.hpp"
 #include "cell/guards/seccomp.hpp"
 #include "cell/message.hpp"
+#include "cell/relay.hpp"
 
 namespace laird::cell {
 namespace {
@@ -105,16 +108,19 @@ void mark_close_on_exec(int first) {
 
 Status place_descriptors(const Surrounding& here) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  const std::array<int, 4> sources = {null, here.output, here.output, here.socket};
+  // podman hands on three; a trainer in a container connects to its agent.
+  const std::size_t count = here.spec.is_container() ? 3 : 4;
+  const int input = here.spec.socket_is_input ? here.socket : null;
+  const std::array<int, 4> sources = {input, here.output, here.output, here.socket};
   std::array<int, 4> lifted{};
-  for (std::size_t i = 0; i < sources.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     lifted[i] = ::fcntl(sources[i], F_DUPFD_CLOEXEC, kLowestSource);
     if (lifted[i] < 0) return fail_errno(errno, "duplicate a descriptor");
   }
-  for (std::size_t i = 0; i < lifted.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (::dup2(lifted[i], static_cast<int>(i)) < 0) return fail_errno(errno, "place a descriptor");
   }
-  mark_close_on_exec(kTrainerSocket + 1);
+  mark_close_on_exec(static_cast<int>(count));
   return {};
 }
 
@@ -167,10 +173,25 @@ Status confine(const Surrounding& here, Entered& entered) {
   return {};
 }
 
+// podman keeps its rights, which it needs to make the container; what runs in that has none. All of
+// it is in the task's control group: podman makes no other.
+Status confine_engine(const Surrounding& here, Entered& entered) {
+  Guards guards;
+  for (const Guard guard : {Guard::kProcesses, Guard::kFiles, Guard::kSystemCalls})
+    guards.add(guard);
+  if (here.person) guards.add(Guard::kUser);
+  if (!here.spec.network) guards.add(Guard::kNetwork);
+  entered.in_group = join_groups(here.groups);
+  if (::chdir("/") != 0) return fail_errno(errno, "cannot go to /");
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  entered.guards = guards.bits();
+  return {};
+}
+
 [[noreturn]] void become_trainer(const Surrounding& here, int runs) {
   ::setsid();
   Entered entered;
-  Status ok = confine(here, entered);
+  Status ok = here.spec.is_container() ? confine_engine(here, entered) : confine(here, entered);
   if (!ok) {
     entered.problem = ok.error().context;
   } else if (here.spec.argv.empty()) {
@@ -207,10 +228,17 @@ std::string too_much(const Surrounding& here) {
          ", and cell.disk allows " + std::to_string(most / 1'000'000) + " MB";
 }
 
+// podman tells a trainer's signal as 128 and the signal.
+int status_in_container(int status) {
+  constexpr int kSignalled = 128;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  return code > kSignalled && code <= kSignalled + SIGRTMAX ? code - kSignalled : status;
+}
+
 class FirstProcess {
  public:
-  FirstProcess(const Surrounding& here, pid_t trainer, Fd runs)
-      : here_(here), trainer_(trainer), runs_(std::move(runs)) {}
+  FirstProcess(const Surrounding& here, pid_t trainer, Fd runs, Relay relay)
+      : here_(here), trainer_(trainer), runs_(std::move(runs)), relay_(std::move(relay)) {}
 
   [[noreturn]] void live() {
     sigset_t child;
@@ -218,17 +246,20 @@ class FirstProcess {
     ::sigaddset(&child, SIGCHLD);
     const Fd children(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
     while (!is_gone_) {
-      std::array<pollfd, 3> wait = {pollfd{here_.warden, POLLIN, 0},
-                                    pollfd{children.get(), POLLIN, 0},
-                                    pollfd{runs_.get(), POLLIN, 0}};
-      const int ready = ::poll(wait.data(), wait.size(), kMeasureEveryMs);
+      const std::array<pollfd, Relay::kWaits> lines = relay_.waits();
+      std::array<pollfd, 3 + Relay::kWaits> wait = {
+          pollfd{here_.warden, POLLIN, 0}, pollfd{children.get(), POLLIN, 0},
+          pollfd{runs_.get(), POLLIN, 0}, lines[0], lines[1]};
+      const int ready = ::poll(wait.data(), wait.size(), until_measure_ms());
       if (ready < 0 && errno != EINTR) break;
       if (wait[1].revents != 0) drain(children.get());
       collect(WNOHANG);
       if (wait[0].revents != 0) hear();
       if (wait[2].revents != 0) told_to_run();
-      if (ready == 0) measure();
+      if (wait[3].revents != 0 || wait[4].revents != 0) relay_.carry();
+      if (ready >= 0 && until_measure_ms() == 0) measure();
     }
+    relay_.finish();
     end_all();
     told_to_run();
     tell(here_.warden, kLeft, left_);
@@ -250,7 +281,7 @@ class FirstProcess {
       if (pid <= 0) return;
       if (pid != trainer_) continue;
       is_gone_ = true;
-      left_.status = status;
+      left_.status = here_.spec.is_container() ? status_in_container(status) : status;
     }
   }
 
@@ -270,7 +301,18 @@ class FirstProcess {
     static_cast<void>(send_bytes(here_.warden, Bytes{static_cast<std::uint8_t>(kRuns)}));
   }
 
+  // A trainer that talks without end does not put the look at its folder off.
+  [[nodiscard]] int until_measure_ms() const {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::int64_t passed_ms =
+        (now.tv_sec - measured_.tv_sec) * 1000 + (now.tv_nsec - measured_.tv_nsec) / 1'000'000;
+    return static_cast<int>(
+        std::clamp<std::int64_t>(kMeasureEveryMs - passed_ms, 0, kMeasureEveryMs));
+  }
+
   void measure() {
+    ::clock_gettime(CLOCK_MONOTONIC, &measured_);
     if (!left_.why.empty()) return;
     left_.why = too_much(here_);
     if (!left_.why.empty()) signal_all(SIGKILL);
@@ -305,6 +347,8 @@ class FirstProcess {
   const Surrounding& here_;
   const pid_t trainer_;
   Fd runs_;  // closed by the trainer's process when it becomes the program
+  Relay relay_;
+  timespec measured_{};
   bool is_gone_ = false;
   Left left_;
 };
@@ -320,7 +364,13 @@ void live_inside(const Surrounding& asked) {
   ::sigaddset(&child, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &child, nullptr);
   if (here.own_network) bring_loopback_up();
-  if (here.own_files) {
+  if (here.spec.is_container()) {
+    if (const Status made = make_engine_view(place_of(here.spec) + "/run", run_root_of(here.spec));
+        !made) {
+      tell(here.warden, kEntered, Entered{0, false, made.error().context});
+      ::_exit(1);
+    }
+  } else if (here.own_files) {
     const bool has_folder = !here.spec.argv.empty();
     const Status made =
         make_view({has_folder ? here.spec.folder() : "", here.device, here.inode, here.spec.hidden,
@@ -340,14 +390,18 @@ void live_inside(const Surrounding& asked) {
   if (trainer < 0) ::_exit(1);
   if (trainer == 0) become_trainer(here, ends[1]);
   ::close(ends[1]);
-  // Only the trainer's process keeps these.
-  for (const int fd : {here.socket, here.output}) {
-    if (fd >= 0) ::close(fd);
+  Relay relay;
+  if (here.spec.is_container()) {
+    relay = Relay(Fd(here.listener), Fd(here.socket));
+  } else if (here.socket >= 0) {
+    ::close(here.socket);
   }
+  // Only the trainer's process keeps these.
+  if (here.output >= 0) ::close(here.output);
   for (const int fd : here.groups) ::close(fd);
   if (::chdir("/") != 0) ::_exit(1);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  FirstProcess(here, trainer, Fd(ends[0])).live();
+  FirstProcess(here, trainer, Fd(ends[0]), std::move(relay)).live();
 }
 
 }  // namespace laird::cell

@@ -27,6 +27,7 @@ struct Surrounding {
   // Descriptors of this process.
   int socket = -1;  // LAIRD_FD of the trainer
   int output = -1;
+  int listener = -1;        // where the trainer in a container connects; -1: it has `socket` itself
   std::vector<int> groups;  // cgroup.procs of each of its control groups
   int warden = -1;          // orders come, reports go
 };

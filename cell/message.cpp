@@ -37,7 +37,7 @@ void Request::archive(Archive& ar) {
   ar.text(trainer, kNameBytesMax);
   ar.text(task, kNameBytesMax);
   ar(memory_bytes);
-  ar(fresh);
+  ar(fresh, check);
   ar(warm_from);
   ar(spec);
 }

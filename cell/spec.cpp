@@ -29,6 +29,11 @@ bool is_path(const std::string& text) {
          text.find('\0') == std::string::npos && (text + "/").find("/../") == std::string::npos;
 }
 
+// A colon divides what podman is told of a folder.
+bool is_mountable(const std::string& text) {
+  return is_path(text) && text.find_first_of(":,") == std::string::npos;
+}
+
 bool has_zero(const std::string& text) { return text.find('\0') != std::string::npos; }
 
 }  // namespace
@@ -110,9 +115,41 @@ void Spec::archive(Archive& ar) {
   ar.text(task, kNameBytesMax);
   ar.text(user, kNameBytesMax);
   texts(ar, hidden, kHiddenMax, kPathBytesMax);
-  ar(network, namespaces, private_tmp);
+  ar(network, socket_is_input, namespaces, private_tmp);
   ar(limits);
+  ar(container);
+  ar.text(containers_folder, kPathBytesMax);
 }
+
+void Container::archive(Archive& ar) {
+  ar.text(image, kPathBytesMax);
+  texts(ar, engine, kWordsMax, kWordBytesMax);
+  texts(ar, command, kWordsMax, kWordBytesMax);
+  texts(ar, data_roots, kHiddenMax, kPathBytesMax);
+}
+
+namespace {
+
+Status check_container(const Spec& spec) {
+  const Container& container = spec.container;
+  if (!spec.namespaces) {
+    return fail(Code::kInvalid, "a container needs cell.namespaces, which is false");
+  }
+  if (container.engine.empty() || container.engine != spec.argv) {
+    return fail(Code::kInvalid, "a container without a program that runs it");
+  }
+  if (!is_mountable(spec.tasks_folder) || !is_mountable(spec.containers_folder) ||
+      !std::all_of(container.data_roots.begin(), container.data_roots.end(), is_mountable)) {
+    return fail(Code::kInvalid,
+                "a container sees only folders whose absolute path has no ':' and no ','");
+  }
+  if (std::any_of(container.command.begin(), container.command.end(), has_zero)) {
+    return fail(Code::kInvalid, "a zero byte in a trainer's arguments");
+  }
+  return {};
+}
+
+}  // namespace
 
 Status check(const Spec& spec) {
   if (!std::all_of(spec.hidden.begin(), spec.hidden.end(), is_path)) {
@@ -128,7 +165,7 @@ Status check(const Spec& spec) {
       std::any_of(spec.environment.begin(), spec.environment.end(), has_zero)) {
     return fail(Code::kInvalid, "a zero byte in a trainer's arguments");
   }
-  return {};
+  return spec.is_container() ? check_container(spec) : Status{};
 }
 
 }  // namespace laird::cell

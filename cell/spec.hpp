@@ -81,6 +81,15 @@ struct Limits {
   void archive(Archive& ar) { ar(processes, open_files, folder_bytes, shared_bytes, memory_bytes); }
 };
 
+// A trainer that is an image (cell/container.hpp). What runs then is podman, in a cell for it.
+struct Container {
+  std::string image;                    // empty: the trainer is a program
+  std::vector<std::string> engine;      // podman, with options of its own
+  std::vector<std::string> command;     // in the image; empty: what the image says
+  std::vector<std::string> data_roots;  // shown to it, read-only
+  void archive(Archive& ar);
+};
+
 struct Spec {
   std::vector<std::string> argv;  // an absolute path first; empty: try the guards and start nothing
   std::vector<std::string> environment;  // "NAME=VALUE"
@@ -89,10 +98,14 @@ struct Spec {
   std::string user;                      // used where this process may change its user
   std::vector<std::string> hidden;       // files and folders, absolute
   bool network = false;
+  bool socket_is_input = false;  // standard input too is the agent's socket
   bool namespaces = true;    // use them where the system allows
   bool private_tmp = false;  // /tmp and /var/tmp of its own; else they are read-only
   Limits limits;
+  Container container;
+  std::string containers_folder;  // absolute; what containers of this agent keep is in there
 
+  [[nodiscard]] bool is_container() const { return !container.image.empty(); }
   [[nodiscard]] std::string folder() const { return tasks_folder + "/" + task; }
   void archive(Archive& ar);
 };

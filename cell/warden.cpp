@@ -17,9 +17,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
+#include "cell/container.hpp"
 #include "cell/guards/privileges.hpp"
+#include "cell/guards/processes.hpp"
 #include "cell/inside.hpp"
 
 namespace laird::cell {
@@ -27,6 +30,7 @@ namespace {
 
 constexpr int kRequestWaitMs = 10'000;
 constexpr std::array<int, 4> kOrders = {SIGTERM, SIGSTOP, SIGCONT, SIGKILL};
+constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr long kCgroup1 = 0x27e0eb;
 constexpr long kCgroup2 = 0x63677270;
 
@@ -40,6 +44,7 @@ struct Way {
 // From the strongest to the weakest; the last one always works.
 std::vector<Way> ways(const Spec& spec) {
   std::vector<Way> out;
+  if (spec.is_container()) return {{true, true, false}};
   if (spec.namespaces) {
     const bool users = !has_capability(CAP_SYS_ADMIN);
     out.push_back({true, true, users});
@@ -92,6 +97,17 @@ std::vector<Fd> open_groups(const std::vector<Fd>& received, uid_t agent) {
   return out;
 }
 
+// Of version 1 and of version 2. What is frozen does not end, and who froze it may be gone.
+void thaw(const std::vector<Fd>& received) {
+  for (std::size_t i = kStreams; i < received.size(); ++i) {
+    for (const auto& [name, word] :
+         {std::pair("freezer.state", "THAWED"), std::pair("cgroup.freeze", "0")}) {
+      const Fd file(::openat(received[i].get(), name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+      if (file) static_cast<void>(!::write(file.get(), word, std::strlen(word)));
+    }
+  }
+}
+
 // The folder of tasks by its real path, where what is above it may be reached through links. It is
 // no link itself: what is in the state folder is the agent's to change, what leads there is root's.
 Result<std::string> without_links(const std::string& tasks_folder) {
@@ -107,6 +123,11 @@ Result<std::string> without_links(const std::string& tasks_folder) {
 class Warden {
  public:
   explicit Warden(const Keeping& keeping) : keeping_(keeping) {}
+  ~Warden() {
+    if (place_lock_) clear_place(place_of(spec_));
+  }
+  Warden(const Warden&) = delete;
+  Warden& operator=(const Warden&) = delete;
 
   [[nodiscard]] int run() {
     if (const Status ok = prepare(); !ok) return refuse(ok.error().context);
@@ -141,7 +162,10 @@ class Warden {
     spec_ = std::move(*spec);
     LAIRD_TRY(check(spec_));
     if (may_change_user()) person_ = find_person(spec_.user);
-    if (spec_.argv.empty()) return {};
+    if (spec_.argv.empty()) {
+      clear_places(spec_.containers_folder);
+      return {};
+    }
     if (got->fds.size() < kStreams) return fail(Code::kInvalid, "a descriptor is missing");
     Result<std::string> tasks = without_links(spec_.tasks_folder);
     LAIRD_TRY(tasks);
@@ -155,8 +179,43 @@ class Warden {
     if (request->fresh && request->warm_from != 0) {
       LAIRD_TRY(keep_warm(folder_.get(), request->warm_from));
     } else if (request->fresh) {
-      LAIRD_TRY(empty_folder(folder_.get(), {kModelsKept}));
+      LAIRD_TRY(empty_folder(folder_.get(), {kModelsKept, kToldKept}));
     }
+    return spec_.is_container() ? prepare_container() : Status{};
+  }
+
+  Status prepare_container() {
+    if (!has_capability(CAP_SYS_ADMIN)) {
+      return fail(Code::kPermission,
+                  "a container needs a laird-cell that root runs (docs/containers.md)");
+    }
+    Result<Fd> lock = take_place(spec_);
+    LAIRD_TRY(lock);
+    place_lock_ = std::move(*lock);
+    ContainerAround around;
+    around.place = place_of(spec_);
+    // What podman asks of its surroundings: nothing of whoever started this.
+    ::setenv("PATH", kPath, 1);
+    ::setenv("HOME", around.place.c_str(), 1);
+    LAIRD_TRY(find_images(spec_, around));
+    Result<Fd> listener = listen_in(around.place);
+    LAIRD_TRY(listener);
+    listener_ = std::move(*listener);
+    around.user = person_ ? Owner{person_->uid, person_->gid} : keeping_.agent;
+    if (person_) around.groups = person_->groups;
+    for (const std::string& root : spec_.container.data_roots) {
+      struct stat info {};
+      if (::stat(root.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+        around.data_roots.push_back(root);
+      }
+    }
+    around.gpu = gpu_way("");
+    around.has_group = !groups_.empty();
+    if (spec_.limits.processes > 0 && around.user.uid != 0) {
+      around.processes = threads_of(around.user.uid) + spec_.limits.processes;
+    }
+    spec_.argv = container_words(spec_, around);
+    spec_.environment = {std::string("PATH=") + kPath, "HOME=" + around.place};
     return {};
   }
 
@@ -209,6 +268,7 @@ class Warden {
       here.socket = received_[0].get();
       here.output = received_[1].get();
     }
+    here.listener = listener_.get();
     for (const Fd& group : groups_) here.groups.push_back(group.get());
     live_inside(here);
   }
@@ -238,6 +298,7 @@ class Warden {
 
   // Whoever is in the cell ends with its first process.
   void end() {
+    thaw(received_);
     if (way_.processes) {
       ::kill(pid_, SIGKILL);
     } else {
@@ -307,6 +368,8 @@ class Warden {
 
   const Keeping& keeping_;
   Spec spec_;
+  Fd place_lock_;
+  Fd listener_;
   std::optional<Person> person_;
   std::vector<Fd> received_;
   std::vector<Fd> groups_;

@@ -4,125 +4,16 @@
 #include <bit>
 #include <type_traits>
 
+#include "consensus/codec_io.hpp"
+
 namespace laird::consensus {
 namespace {
 
-// One function per body describes its fields for both directions: a Writer takes the values, a
-// Reader fills them in.
-class Writer {
- public:
-  static constexpr bool kReading = false;
-  explicit Writer(Bytes& out) : out_(out) {}
-  void byte(std::uint8_t v) { out_.push_back(v); }
-  void varint(std::uint64_t v) {
-    while (v >= 0x80) {
-      byte(static_cast<std::uint8_t>(v | 0x80));
-      v >>= 7;
-    }
-    byte(static_cast<std::uint8_t>(v));
-  }
-  void u8(const std::uint8_t& v) { byte(v); }
-  void u32(const std::uint32_t& v, std::uint32_t = UINT32_MAX) { varint(v); }
-  void u64(const std::uint64_t& v) { varint(v); }
-  // A digest is spread over all its bits: eight bytes, the low ones first.
-  void digest(const std::uint64_t& v) {
-    for (int shift = 0; shift < 64; shift += 8) byte(static_cast<std::uint8_t>(v >> shift));
-  }
-  void parts(const Parts& v) { varint(static_cast<std::uint64_t>(v)); }
-  void zigzag(const std::int64_t& v) {
-    varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
-  }
-  void count(std::size_t v, std::size_t) { varint(v); }
-  [[nodiscard]] bool failed() const { return false; }
+using wire::list;
+using wire::Reader;
+using wire::Writer;
 
- private:
-  Bytes& out_;
-};
-
-class Reader {
- public:
-  static constexpr bool kReading = true;
-  explicit Reader(std::string_view in) : in_(in) {}
-  [[nodiscard]] std::uint8_t byte() {
-    if (in_.empty()) {
-      failed_ = true;
-      return 0;
-    }
-    const std::uint8_t v = static_cast<std::uint8_t>(in_.front());
-    in_.remove_prefix(1);
-    return v;
-  }
-  [[nodiscard]] std::uint64_t varint() {
-    std::uint64_t v = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t b = byte();
-      const std::uint64_t digit = b & 0x7FU;
-      if (shift == 63 && digit > 1) failed_ = true;
-      v |= digit << shift;
-      if ((b & 0x80U) == 0) {
-        // A leading zero would be a second encoding of the same value.
-        if (digit == 0 && shift > 0) failed_ = true;
-        return failed_ ? 0 : v;
-      }
-    }
-    failed_ = true;
-    return 0;
-  }
-  void u8(std::uint8_t& v) { v = byte(); }
-  void u32(std::uint32_t& v, std::uint32_t limit = UINT32_MAX) {
-    const std::uint64_t wide = varint();
-    if (wide > limit) failed_ = true;
-    v = failed_ ? 0 : static_cast<std::uint32_t>(wide);
-  }
-  void u64(std::uint64_t& v) {
-    v = varint();
-    if (v > kCountMax) failed_ = true;
-    if (failed_) v = 0;
-  }
-  void digest(std::uint64_t& v) {
-    v = 0;
-    for (int shift = 0; shift < 64; shift += 8) v |= static_cast<std::uint64_t>(byte()) << shift;
-    if (failed_) v = 0;
-  }
-  void parts(Parts& v) {
-    const std::uint64_t wide = varint();
-    if (wide > static_cast<std::uint64_t>(kNumberMax)) failed_ = true;
-    v = failed_ ? 0 : static_cast<Parts>(wide);
-  }
-  void zigzag(std::int64_t& v) {
-    const std::uint64_t wide = varint();
-    v = static_cast<std::int64_t>(wide >> 1) ^ -static_cast<std::int64_t>(wide & 1);
-    if (v > kNumberMax || v < -kNumberMax) failed_ = true;
-    if (failed_) v = 0;
-  }
-  [[nodiscard]] std::size_t count(std::size_t, std::size_t limit) {
-    const std::uint64_t n = varint();
-    // Every element takes at least one byte.
-    if (n > limit || n > in_.size()) failed_ = true;
-    return failed_ ? 0 : static_cast<std::size_t>(n);
-  }
-  void fail() { failed_ = true; }
-  [[nodiscard]] bool failed() const { return failed_; }
-  [[nodiscard]] bool at_end() const { return in_.empty(); }
-
- private:
-  std::string_view in_;
-  bool failed_ = false;
-};
-
-template <class Io, class T, class F>
-void list(Io& io, T& items, std::size_t limit, F each) {
-  if constexpr (Io::kReading) {
-    items.clear();
-    items.resize(io.count(0, limit));
-  } else {
-    io.count(items.size(), limit);
-  }
-  for (auto& item : items) {
-    each(item);
-    if (io.failed()) return;
-  }
-}
+// One function per body describes its fields for both directions.
 
 template <class Io, class A>
 void account(Io& io, A& a) {
@@ -168,10 +59,30 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+// The different limits of a register but 0, ascending. There are few (even_limit).
+std::vector<Parts> limits_of(const Register& r) {
+  std::vector<Parts> out;
+  for (const Entry& e : r.entries) {
+    for (const Tie& t : e.ties) {
+      if (t.limit == 0) continue;
+      const auto at = std::lower_bound(out.begin(), out.end(), t.limit);
+      if (at == out.end() || *at != t.limit) out.insert(at, t.limit);
+    }
+  }
+  return out;
+}
+
 // Each tie is written once, with its lower end, as the distance of the higher end in the list of
-// entries. Its limits are written only if they differ from those of the tie before. So a register
-// of a thousand boards still fits into one message of a broker.
+// entries. Its limits are written only if they differ from those of the tie before, and as places
+// in a list. So a register of a thousand boards still fits into one message of a broker.
 void ties(Writer& w, const Register& r) {
+  const std::vector<Parts> limits = limits_of(r);
+  w.varint(limits.size());
+  for (const Parts p : limits) w.parts(p);
+  const auto number = [&](Parts limit) {
+    const auto at = std::lower_bound(limits.begin(), limits.end(), limit);
+    return limit == 0 ? 0 : static_cast<std::uint64_t>(at - limits.begin()) + 1;
+  };
   const auto& entries = r.entries;
   const auto place = [&](const Account& a) {
     return static_cast<std::size_t>(
@@ -193,8 +104,8 @@ void ties(Writer& w, const Register& r) {
       w.varint((at - last - 1) * 2 + (both != before ? 1 : 0));
       w.varint(tie->edge_number);
       if (both != before) {
-        w.parts(both.lower);
-        w.parts(both.upper);
+        w.varint(number(both.lower));
+        w.varint(number(both.upper));
       }
       before = both;
       last = at;
@@ -204,6 +115,18 @@ void ties(Writer& w, const Register& r) {
 
 void ties(Reader& io, Register& r) {
   auto& entries = r.entries;
+  std::vector<Parts> known(1 + io.count(0, kAccountsMax));
+  std::vector<bool> used(known.size());
+  for (std::size_t k = 1; k < known.size() && !io.failed(); ++k) {
+    io.parts(known[k]);
+    if (known[k] <= known[k - 1]) return io.fail();
+  }
+  const auto limit = [&](Parts& to) {
+    const std::uint64_t number = io.varint();
+    if (io.failed() || number >= known.size()) return io.fail();
+    to = known[number];
+    used[number] = true;
+  };
   Limits limits;
   for (std::size_t i = 0; i < entries.size() && !io.failed(); ++i) {
     const std::size_t count = io.count(0, kEdgesMax);
@@ -215,8 +138,8 @@ void ties(Reader& io, Register& r) {
       io.u32(edge_number);
       if (head % 2 != 0) {
         const Limits before = limits;
-        io.parts(limits.lower);
-        io.parts(limits.upper);
+        limit(limits.lower);
+        limit(limits.upper);
         if (limits == before) return io.fail();  // that has a shorter form
       }
       if (io.failed() || step >= entries.size() - last - 1) return io.fail();
@@ -227,6 +150,7 @@ void ties(Reader& io, Register& r) {
       other.ties.push_back({entries[i].account, edge_number, limits.upper});
     }
   }
+  if (std::find(used.begin() + 1, used.end(), false) != used.end()) io.fail();
 }
 
 template <class Io, class R>
@@ -510,6 +434,7 @@ void plain_body(Io& io, B& b) {
     io.u64(b.founding_epoch);
     io.u32(b.version);
     accounts(io, b.keepers, kKeepersMax);
+    boolean(io, b.holds);
   } else if constexpr (std::is_same_v<T, FoundBody>) {
     io.u64(b.founding_epoch);
     accounts(io, b.accounts, kAccountsMax);

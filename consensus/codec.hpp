@@ -17,7 +17,7 @@
 
 namespace laird::consensus {
 
-inline constexpr std::uint8_t kWireVersion = 6;
+inline constexpr std::uint8_t kWireVersion = 7;
 
 // Appends the message to `out`; a buffer that is used again keeps its capacity.
 void encode(const Message& message, Bytes& out);

@@ -7,10 +7,10 @@
 // grants no more, and an edge is closed only with numbers inside the limits of its two ends.
 //
 // Invariant: for every node, the limits of its edges, the debts of its accounts (a base below
-// nothing) and what others have inherited of such debts never make more than the allowance. So a
-// member that grants what it does not have adds at most the allowance to what the others use,
-// however often its edges are closed and opened and however many incarnations it goes through.
-// docs/ledger.md, "The limits of an edge", has the proof.
+// nothing) and what others have inherited of such debts never make more than the base of its living
+// account and the allowance. So a member that grants what it does not have adds at most the
+// allowance to what the others use, however often its edges are closed and opened and however many
+// incarnations it goes through. docs/ledger.md, "The limits of an edge", has the proof.
 #pragma once
 
 #include "consensus/register.hpp"
@@ -20,13 +20,19 @@ namespace laird::consensus {
 // The number of living accounts that limits are computed with: up to eight the number itself, above
 // that the next one of 12, 16, 24, 32, 48 and so on. Few different limits make a short register.
 [[nodiscard]] std::size_t rounded_fleet(std::size_t living);
-// The limit of one end of an edge: an equal share of the whole.
+// The most that the limit of one end of an edge can be: half of an equal share,
+// and all of it up to three accounts.
 [[nodiscard]] Parts tie_limit(std::size_t living);
-// What all limits and debts of one node may make together: ten equal shares, and never more than
-// the whole.
+// How much the limits and debts of a node may make beyond its base: two equal shares, and less in a
+// fleet of up to four.
 [[nodiscard]] Parts allowance(std::size_t living);
-// What the node has used of its allowance: the limits of the edges of all its accounts, their
-// debts, and its settled debts. The resource that is worst off counts.
+// The limit of each of `ties` ends that nothing was given to yet, if that much credit is left for
+// them all. It is a multiple of a small part of tie_limit, so that a register has few different
+// ones.
+[[nodiscard]] Parts even_limit(std::size_t living, Parts credit, std::size_t ties);
+// What the node has used of its allowance: the limits of the edges of all its accounts and its
+// settled debts, less what its living account has as its base; a base below nothing adds to it,
+// that of a dead account too. The resource that is worst off counts.
 [[nodiscard]] Parts credit_used(const Register& value, NodeId node);
 
 }  // namespace laird::consensus

@@ -165,6 +165,7 @@ struct PresentBody {
   Epoch founding_epoch = 0;   // in which the sender takes part; 0: none
   std::uint32_t version = 0;  // the newest one whose keepers the sender knows; 0: none
   std::vector<Account> keepers;
+  bool holds = false;  // the sender holds the register of that version, not only who keeps it
   bool operator==(const PresentBody&) const = default;
 };
 struct FoundBody {

@@ -48,9 +48,10 @@ void Register::archive(Archive& ar) {
 }
 
 std::uint64_t digest_of(const Register& value) {
-  Register copy = value;  // an archive takes what it may also fill in
   Archive ar = Archive::hasher();
-  copy.archive(ar);
+  // An archive takes what it may also fill in. A hasher fills in nothing, and a copy of a large
+  // register costs more than its digest.
+  const_cast<Register&>(value).archive(ar);
   return ar.digest();
 }
 
@@ -153,9 +154,10 @@ Register founding_register(const NeighbourGraph& graph, const std::vector<Accoun
     e.account = a;
     e.base.fill(graph.genesis(a.node));
     e.changed = 1;
-    for (const NodeId peer : graph.neighbours(a.node)) {
-      e.ties.push_back({account_of(peer), 0, tie_limit(accounts.size())});
-    }
+    const std::vector<NodeId> peers = graph.neighbours(a.node);
+    const Parts limit =
+        even_limit(accounts.size(), e.base[0] + allowance(accounts.size()), peers.size());
+    for (const NodeId peer : peers) e.ties.push_back({account_of(peer), 0, limit});
     e.quorum = accounts.size() == 1 ? 0 : quorum_for(accounts.size(), e.ties.size());
     r.entries.push_back(std::move(e));
   }
@@ -313,6 +315,7 @@ bool RegisterEdit::settle_group(const Account& member, const Account& heir) {
   add(to->base, estate);
   touch(*to);
   for (const Account& a : group) {
+    settled_.push_back(a.node);
     // Honest accounts leave at least nothing. If the group leaves less, whoever of it is in debt
     // has granted what it did not have.
     Parts debt = 0;
@@ -384,21 +387,38 @@ void RegisterEdit::set_first_quorums() {
   }
 }
 
-// Raises the limits of every account that this version changes, as far as its allowance goes. A
-// limit is never lowered while the edge is open: the neighbour may have counted up to it already.
+// Raises the limits of every node of which this version changes an account, as far as its credit
+// goes, evenly. A limit is never lowered while the edge is open: the neighbour may have counted up
+// to it already.
 void RegisterEdit::extend_credit() {
   std::vector<Account> changed;
   for (const Entry& e : next_.entries) {
-    if (e.changed == version_ && !e.dead) changed.push_back(e.account);
+    const bool settled =
+        std::find(settled_.begin(), settled_.end(), e.account.node) != settled_.end();
+    if (e.changed != version_ && !settled) continue;
+    const Account living = next_.living(e.account.node);
+    if (living.valid() && (changed.empty() || changed.back() != living)) changed.push_back(living);
   }
   const std::size_t living = next_.living_count();
+  const Parts most = tie_limit(living);
   for (const Account& a : changed) {
+    Entry& entry = *next_.find(a);
+    std::vector<Tie*> low;
+    for (Tie& t : entry.ties) {
+      if (t.limit < most && next_.alive(t.peer)) low.push_back(&t);
+    }
+    // The highest first: what it has beyond an even part, the others cannot have.
+    std::stable_sort(low.begin(), low.end(),
+                     [](const Tie* x, const Tie* y) { return x->limit > y->limit; });
     Parts left = allowance(living) - credit_used(next_, a.node);
-    for (Tie& t : next_.find(a)->ties) {
-      const Parts raise = std::min(tie_limit(living) - t.limit, left);
-      if (raise <= 0 || !next_.alive(t.peer)) continue;
-      t.limit += raise;
-      left -= raise;
+    for (const Tie* t : low) left += t->limit;
+    for (std::size_t k = 0; k < low.size(); ++k) {
+      Tie& t = *low[k];
+      const Parts even = even_limit(living, left, low.size() - k);
+      left -= std::max(t.limit, even);
+      if (even <= t.limit) continue;
+      t.limit = even;
+      touch(entry);
       touch(*next_.find(t.peer));  // which counts up to the limit
     }
   }

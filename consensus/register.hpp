@@ -183,6 +183,7 @@ class RegisterEdit {
 
   Register next_;
   std::vector<Account> entered_;  // in this version
+  std::vector<NodeId> settled_;   // whose accounts this version has removed
   std::uint32_t version_ = 0;
   bool untagged_ = false;
   bool changed_ = false;

@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   add_move(app, code);
   add_models(app, code);
   add_pull(app, code);
+  add_push(app, code);
   add_why(app, code);
   add_drain(app, code);
   add_cap(app, code);

@@ -119,6 +119,10 @@ std::optional<Engine> EngineCache::find(const EngineKey& key) const {
     if (const Result<Verdict> read = verdict_from(*verdict)) out.verdict = *read;
   }
   if (const Value* list = about->find("timings", Kind::kArray)) out.timings = timings_from(*list);
+  if (const Value* energy = about->find("energy_mj_per_row"); energy != nullptr) {
+    if (energy->is_number()) out.energy_mj_per_row = energy->as_double();
+  }
+  if (const Value* why = about->find("no_energy", Kind::kString)) out.no_energy = why->as_string();
   return out;
 }
 
@@ -135,7 +139,10 @@ Status EngineCache::describe(const EngineKey& key, const Engine& engine) {
       .set("build_s", engine.build_s)
       .set("rows_sha256", engine.rows_sha256)
       .set("verdict", engine.verdict ? to_json(*engine.verdict) : Value())
-      .set("timings", to_json(engine.timings));
+      .set("timings", to_json(engine.timings))
+      .set("energy_mj_per_row",
+           engine.energy_mj_per_row ? Value(*engine.energy_mj_per_row) : Value())
+      .set("no_energy", engine.no_energy);
   return write_whole_file(about_path(key), json::to_pretty_text(about) + "\n", {.mode = 0644});
 }
 

@@ -31,6 +31,9 @@ struct Engine {
   std::string rows_sha256;  // what it was judged by
   std::optional<Verdict> verdict;
   std::vector<Timing> timings;
+  // For one row at batch 1, above the board's idle power; and why it is not known, where it is not.
+  std::optional<double> energy_mj_per_row;
+  std::string no_energy;
 };
 
 class EngineCache {

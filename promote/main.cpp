@@ -1,6 +1,6 @@
 // laird-promote: from an exported model to a verified engine that stands as current.
-#include <fcntl.h>
-#include <sys/stat.h>
+
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "os/agent_socket.hpp"
+#include "promote/meter.hpp"
 #include "promote/plugin_backend.hpp"
 #include "promote/promotion.hpp"
-#include "promote/task_session.hpp"
+#include "promote/task/adopt_session.hpp"
+#include "promote/task/task_session.hpp"
 #include "promote/trtexec.hpp"
 
 namespace {
@@ -33,6 +36,7 @@ struct BuildOptions {
   std::string plugin = "/usr/lib/laird/laird_tensorrt.so";
   std::vector<std::string> precisions;
   double timeout_s = 1800.0;
+  bool metered = false;
 };
 
 int refused(const Error& error) {
@@ -103,8 +107,9 @@ int build(BuildOptions& options) {
   if (!shelf) return refused(shelf.error());
   const Result<Chosen> chosen = choose(options, shelf->work_folder());
   if (!chosen) return refused(chosen.error());
-  const Result<Promoted> done =
-      promote::promote(*shelf, chosen->backend.get(), chosen->why_none, options.plan);
+  AskedMeter agents(STDIN_FILENO);
+  const Result<Promoted> done = promote::promote(*shelf, chosen->backend.get(), chosen->why_none,
+                                                 options.plan, options.metered ? &agents : nullptr);
   if (!done) return refused(done.error());
   for (const Attempt& attempt : done->attempts) print(attempt);
   std::printf("current: %s %s%s%s\n", done->version.c_str(), done->choice.c_str(),
@@ -139,31 +144,28 @@ int take(const std::string& from, const std::string& folder, const std::string& 
   return 0;
 }
 
-// The socket on which an agent speaks to its trainers.
-std::optional<int> agent_socket() {
-  const char* text = std::getenv("LAIRD_FD");
-  char* end = nullptr;
-  const long fd = text == nullptr ? -1 : std::strtol(text, &end, 10);
-  struct stat info {};
-  if (text == nullptr || end == text || *end != '\0' || fd < 0 || fd > 1'000'000 ||
-      ::fstat(static_cast<int>(fd), &info) != 0 || !S_ISSOCK(info.st_mode)) {
-    return std::nullopt;
-  }
-  ::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
-  return static_cast<int>(fd);
+// The socket on which an agent speaks to its trainers, or nullopt after saying what is wrong.
+std::optional<int> agent_of(const char* command) {
+  const auto agent = find_agent();
+  if (agent && *agent) return **agent;
+  std::fprintf(stderr,
+               "laird-promote: %s: `%s` is started by an agent; `laird-promote build` is for "
+               "people\n",
+               agent ? agent->error().context.c_str() : "LAIRD_FD names no open socket", command);
+  return std::nullopt;
+}
+
+int adopt() {
+  const std::optional<int> agent = agent_of("adopt");
+  return agent ? run_adoption(*agent) : kExitUsage;
 }
 
 int task(TaskOptions options) {
-  const std::optional<int> fd = agent_socket();
-  if (!fd) {
-    std::fprintf(stderr,
-                 "laird-promote: LAIRD_FD names no open socket: `task` is started by an agent; "
-                 "`laird-promote build` is for people\n");
-    return kExitUsage;
-  }
+  const std::optional<int> agent = agent_of("task");
+  if (!agent) return kExitUsage;
   std::error_code failed;
   options.program = std::filesystem::read_symlink("/proc/self/exe", failed).string();
-  return run_task(*fd, options);
+  return run_task(*agent, options);
 }
 
 void add_task(cli::Command& app, TaskOptions& options, int& code) {
@@ -247,6 +249,9 @@ void add_build(cli::Command& app, BuildOptions& options, int& code) {
                    "how engines are made; auto takes the plugin, else trtexec, else none")
       ->check(cli::one_of({"auto", "plugin", "trtexec", "none"}))
       ->show_default();
+  command->add_flag("--metered", options.metered,
+                    "standard input is a socket that tells what the board's meter counts, as "
+                    "`laird-promote task` gives it");
   command->add_option("--plugin", options.plugin, "plugin for the board's TensorRT")
       ->show_default();
   command->add_option("--trtexec", options.trtexec, "the board's trtexec")->show_default();
@@ -269,6 +274,10 @@ int main(int argc, char** argv) {
   add_build(app, options, code);
   add_task(app, task_options, code);
   add_take(app, code);
+  app.add_subcommand("adopt",
+                     "take over a model that was pushed to the board, under an agent: the trainer "
+                     "laird-adopt")
+      ->callback([&] { code = adopt(); });
   cli::Command* back = app.add_subcommand("rollback", "make the version before current again");
   back->add_option("folder", folder, "folder of the promoted models")->required();
   back->callback([&] { code = rollback(folder); });

@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kModelJson = "model.json";
 constexpr std::string_view kEngineName = "engine";
+// For so long at most a model is run over and over, for the meter.
+constexpr DurationNs kMeterFor = 20 * kSecond;
 
 // The exported model with its rows.
 struct Exported {
@@ -85,8 +87,13 @@ bool is_quantized(const std::string& onnx) {
 
 class Promotion {
  public:
-  Promotion(Shelf& shelf, Backend* backend, const Plan& plan, const Exported& from)
-      : shelf_(shelf), backend_(backend), plan_(plan), from_(from), cache_(shelf.cache_folder()) {
+  Promotion(Shelf& shelf, Backend* backend, const Plan& plan, const Exported& from, Meter* meter)
+      : shelf_(shelf),
+        backend_(backend),
+        plan_(plan),
+        from_(from),
+        cache_(shelf.cache_folder()),
+        meter_(meter) {
     ports_ = {from.model.input, from.model.features, from.model.output, from.model.judge.outputs};
   }
 
@@ -165,6 +172,8 @@ class Promotion {
   // At batch 1, and at the batch that gives the most rows a second.
   Status time(Engine& engine) {
     engine.timings.clear();
+    const Status metered = meter_one_row(engine);
+    engine.no_energy = metered ? "" : metered.error().context;
     std::optional<Timing> best;
     for (std::uint32_t batch = 1;; batch = std::min(4 * batch, plan_.batch_max)) {
       const Result<Timing> timing = backend_->time(engine.path, ports_, batch);
@@ -178,11 +187,37 @@ class Promotion {
     return {};
   }
 
+  // Runs it at batch 1, one run after another until the meter has seen enough of it. The mean power
+  // of this task above the board's idle power, times the time that a row takes.
+  Status meter_one_row(Engine& engine) {
+    engine.energy_mj_per_row.reset();
+    if (meter_ == nullptr) return fail(Code::kUnavailable, "no agent metered it");
+    const auto first = meter_->look();
+    LAIRD_TRY(first);
+    SystemClock clock;
+    const TimeNs until = clock.boot_ns() + kMeterFor;
+    for (;;) {
+      const Result<Timing> timing = backend_->time(engine.path, ports_, 1);
+      LAIRD_TRY(timing);
+      const auto last = meter_->look();
+      LAIRD_TRY(last);
+      const Result<double> watts = power_between(*first, *last);
+      if (watts && timing->rows_per_s > 0.0) {
+        engine.energy_mj_per_row = 1e3 * *watts / timing->rows_per_s;
+        return {};
+      }
+      if (clock.boot_ns() >= until) {
+        return fail(Code::kUnavailable, watts ? "no row was timed" : watts.error().context);
+      }
+    }
+  }
+
   Shelf& shelf_;
   Backend* backend_;
   const Plan& plan_;
   const Exported& from_;
   EngineCache cache_;
+  Meter* meter_;
   Ports ports_;
 };
 
@@ -195,14 +230,27 @@ json::Value to_json(const Attempt& attempt) {
   if (!attempt.engine) return out;
   out.set("bytes", attempt.engine->bytes).set("build_s", attempt.engine->build_s);
   if (attempt.engine->verdict) out.set("verdict", to_json(*attempt.engine->verdict));
-  out.set("timings", to_json(attempt.engine->timings));
+  const Engine& engine = *attempt.engine;
+  out.set("timings", to_json(engine.timings))
+      .set("energy_mj_per_row",
+           engine.energy_mj_per_row ? json::Value(*engine.energy_mj_per_row) : json::Value());
+  if (!engine.energy_mj_per_row && !engine.no_energy.empty()) {
+    out.set("no_energy", engine.no_energy);
+  }
   return out;
 }
 
 json::Value about(const Promoted& promoted, Backend* backend, const Plan& plan,
                   const Exported& from) {
   json::Value attempts = json::Value::array();
-  for (const Attempt& attempt : promoted.attempts) attempts.add(to_json(attempt));
+  json::Value energy;
+  json::Value no_energy("no engine was timed");
+  for (const Attempt& attempt : promoted.attempts) {
+    attempts.add(to_json(attempt));
+    if (name(attempt.precision) != promoted.choice || !attempt.engine) continue;
+    if (attempt.engine->energy_mj_per_row) energy = *attempt.engine->energy_mj_per_row;
+    no_energy = attempt.engine->no_energy;
+  }
   return json::Value::object()
       .set("format", 1)
       .set("task", from.model.task)
@@ -214,7 +262,8 @@ json::Value about(const Promoted& promoted, Backend* backend, const Plan& plan,
       .set("tensorrt", backend == nullptr ? json::Value() : json::Value(backend->version().text()))
       .set("batch_max", plan.batch_max)
       .set("attempts", std::move(attempts))
-      .set("energy_mj_per_row", json::Value());
+      .set("no_energy", energy.is(json::Kind::kNull) ? no_energy : json::Value())
+      .set("energy_mj_per_row", energy);
 }
 
 Status fill(Shelf& shelf, const Draft& draft, const Exported& from) {
@@ -242,7 +291,7 @@ std::string module_of_this_board() {
 }
 
 Result<Promoted> promote(Shelf& shelf, Backend* backend, const std::string& why_none,
-                         const Plan& plan) {
+                         const Plan& plan, Meter* meter) {
   const Result<Exported> from = read_exported(plan.onnx);
   LAIRD_TRY(from);
   // The copies are checked against their hashes first: an engine of a broken file is of no use.
@@ -256,7 +305,7 @@ Result<Promoted> promote(Shelf& shelf, Backend* backend, const std::string& why_
   } else if (!from->rows) {
     out.reason = "no rows to check an engine with came with the model; export it with --data";
   } else {
-    Promotion promotion(shelf, backend, plan, *from);
+    Promotion promotion(shelf, backend, plan, *from, meter);
     out.attempts.reserve(plan.precisions.size());
     for (const Precision precision : plan.precisions) {
       out.attempts.push_back(promotion.attempt(precision));

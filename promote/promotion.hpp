@@ -8,6 +8,7 @@
 #include "base/time.hpp"
 #include "promote/backend.hpp"
 #include "promote/engine_cache.hpp"
+#include "promote/meter.hpp"
 #include "promote/shelf/shelf.hpp"
 #include "promote/verdict.hpp"
 
@@ -41,8 +42,9 @@ struct Promoted {
 };
 
 // `backend` may be nullptr: then `why_none` says why, and the ONNX is promoted.
+// `meter` may be nullptr: then the energy of a row is not known.
 [[nodiscard]] Result<Promoted> promote(Shelf& shelf, Backend* backend, const std::string& why_none,
-                                       const Plan& plan);
+                                       const Plan& plan, Meter* meter = nullptr);
 
 // The board's module as its device tree names it, else the machine's architecture.
 [[nodiscard]] std::string module_of_this_board();

@@ -92,6 +92,25 @@ Result<FromAgent> parse_peer(const Value& message) {
   return FromAgent(Peer{from->as_string(), std::move(*bytes)});
 }
 
+Result<FromAgent> parse_metered(const Value& message) {
+  Metered out;
+  if (const Value* problem = message.find("problem", Kind::kString)) {
+    out.problem = problem->as_string();
+    return FromAgent(std::move(out));
+  }
+  const Value* energy = message.find("above_idle_j");
+  const Value* time = message.find("metered_s");
+  const Result<std::uint64_t> readings = count_of(message, "readings", 0);
+  if (energy == nullptr || !energy->is_number() || time == nullptr || !time->is_number() ||
+      !readings) {
+    return bad("metered: neither numbers nor a problem");
+  }
+  out.above_idle_j = energy->as_double();
+  out.metered_s = time->as_double();
+  out.readings = *readings;
+  return FromAgent(std::move(out));
+}
+
 }  // namespace
 
 std::string line_of(const Start& start) {
@@ -118,6 +137,16 @@ std::string line_of(Stop) { return "{\"type\":\"stop\"}\n"; }
 
 std::string line_of(const Export& request) {
   return json::to_text(Value::object().set("type", "export").set("path", request.path)) + "\n";
+}
+
+std::string line_of(const Metered& metered) {
+  Value message = Value::object().set("type", "metered");
+  if (!metered.problem.empty())
+    return json::to_text(message.set("problem", metered.problem)) + "\n";
+  return json::to_text(message.set("above_idle_j", metered.above_idle_j)
+                           .set("metered_s", metered.metered_s)
+                           .set("readings", static_cast<std::int64_t>(metered.readings))) +
+         "\n";
 }
 
 std::string line_of(const Peers& peers) {
@@ -167,6 +196,7 @@ Result<FromAgent> parse_from_agent(std::string_view line) {
     }
     return FromAgent(Export{path->as_string()});
   }
+  if (name == "metered") return parse_metered(*message);
   if (name == "peers") return parse_peers(*message);
   if (name == "peer") return parse_peer(*message);
   return fail(Code::kNotFound, "unknown type " + json::quoted(name.substr(0, 40)));

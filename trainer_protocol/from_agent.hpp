@@ -59,7 +59,16 @@ struct Peer {
   std::string bytes;
 };
 
-using FromAgent = std::variant<Start, Run, Pause, Checkpoint, Stop, Peers, Peer, Export>;
+// What the board's meter has counted for the task so far: the answer to `meter`, which only a
+// promotion asks.
+struct Metered {
+  double above_idle_j = 0.0;  // of what it ran, the board's idle power not counted
+  double metered_s = 0.0;     // for how long there were readings, whoever ran
+  std::uint64_t readings = 0;
+  std::string problem;  // why there is nothing to tell; empty: there is
+};
+
+using FromAgent = std::variant<Start, Run, Pause, Checkpoint, Stop, Peers, Peer, Export, Metered>;
 
 // One line with its newline.
 [[nodiscard]] std::string line_of(const Start& start);
@@ -68,6 +77,7 @@ using FromAgent = std::variant<Start, Run, Pause, Checkpoint, Stop, Peers, Peer,
 [[nodiscard]] std::string line_of(Checkpoint);
 [[nodiscard]] std::string line_of(Stop);
 [[nodiscard]] std::string line_of(const Export& request);
+[[nodiscard]] std::string line_of(const Metered& metered);
 [[nodiscard]] std::string line_of(const Peers& peers);
 [[nodiscard]] std::string peer_line(std::string_view from, std::string_view bytes);
 

@@ -107,6 +107,11 @@ Result<TrainerMessage> read_group(const Value& message) {
   if (const Value* note = message.find("note", Kind::kString)) group.note = note->as_string();
   if (group.note.size() > kGroupNoteMax) return fail(Code::kInvalid, "too long a note of a group");
   group.accuracy = part_of(message, "accuracy");
+  const Value* epsilon = message.find("epsilon");
+  if (epsilon != nullptr && epsilon->is_number() && epsilon->as_double() >= 0.0) {
+    group.epsilon = epsilon->as_double();
+    group.delta = part_of(message, "delta").value_or(0.0);
+  }
   const Value* boards = message.find("boards", Kind::kArray);
   const Value* waits = message.find("waits_for", Kind::kArray);
   if (boards == nullptr || waits == nullptr || boards->items().size() > kGroupBoardsMax ||
@@ -289,6 +294,11 @@ Result<TrainerMessage> parse_trainer_line(std::string_view line) {
   if (name == "share") return read_share(*message);
   if (name == "yield") return read_yield(*message);
   if (name == "group") return read_group(*message);
+  if (name == "meter") {
+    TrainerMessage asked;
+    asked.type = Type::kMeter;
+    return asked;
+  }
   if (line.size() > kLineToAgentMax) {
     return fail(Code::kInvalid, "a line longer than " + std::to_string(kLineToAgentMax) + " bytes");
   }
@@ -381,13 +391,15 @@ std::string group_line(const GroupStatus& group) {
   }
   Value waits = Value::array();
   for (const std::string& node : group.waits_for) waits.add(Value(node));
-  return line_of(typed("group")
-                     .set("round", count(group.round))
-                     .set("rounds", count(group.rounds))
-                     .set("note", group.note.substr(0, kGroupNoteMax))
-                     .set("boards", std::move(boards))
-                     .set("waits_for", std::move(waits))
-                     .set("accuracy", number_or_null(group.accuracy)));
+  Value line = typed("group")
+                   .set("round", count(group.round))
+                   .set("rounds", count(group.rounds))
+                   .set("note", group.note.substr(0, kGroupNoteMax))
+                   .set("boards", std::move(boards))
+                   .set("waits_for", std::move(waits))
+                   .set("accuracy", number_or_null(group.accuracy));
+  if (group.epsilon) line.set("epsilon", *group.epsilon).set("delta", group.delta);
+  return line_of(line);
 }
 
 std::string share_line(std::string_view to, std::string_view bytes) {
@@ -402,6 +414,8 @@ std::string share_line(std::string_view to, std::string_view bytes) {
 std::string error_line(std::string message) {
   return fitted_line(typed("error"), "message", std::move(message));
 }
+
+std::string meter_line() { return line_of(typed("meter")); }
 
 std::string promoted_line(std::uint64_t samples, const Promoted& promoted) {
   Value message = typed("promoted");

@@ -42,6 +42,9 @@ struct GroupStatus {
   std::vector<Board> boards;
   std::vector<std::string> waits_for;
   std::optional<double> accuracy;  // on all boards' held-out rows
+  // What this board has told of its rows so far, where it is told with noise.
+  std::optional<double> epsilon;
+  double delta = 0.0;
   bool operator==(const GroupStatus&) const = default;
 };
 
@@ -55,7 +58,8 @@ struct TrainerMessage {
     kToPeers,
     kYield,
     kPromoted,
-    kGroup
+    kGroup,
+    kMeter
   };
   Type type = Type::kReady;
   std::uint64_t samples = 0;
@@ -98,6 +102,8 @@ struct Exported {
 [[nodiscard]] std::string share_line(std::string_view to, std::string_view bytes);
 [[nodiscard]] std::string group_line(const GroupStatus& group);
 [[nodiscard]] std::string promoted_line(std::uint64_t samples, const Promoted& promoted);
+// Asks what the board's meter has counted for this task; answered by `metered`.
+[[nodiscard]] std::string meter_line();
 [[nodiscard]] std::string exported_line(const Exported& exported);
 // A message too long for a line is cut.
 [[nodiscard]] std::string error_line(std::string message);

@@ -1,6 +1,8 @@
 #include "trainers/check_command.hpp"
 
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "trainers/model/training.hpp"
 #include "trainers/session.hpp"
@@ -18,6 +20,15 @@ constexpr std::uint64_t kBytesPerWeight = 4 * (3 + 2) + 8 + 8;
 std::uint64_t bytes_of(const datasets::Dataset& data) {
   return data.bytes.size() + 4 * data.values.size() + 2 * data.labels.size() +
          4 * data.targets.size();
+}
+
+// A relative path is looked for in the task's folder, and a check at the door comes before that.
+bool is_seen_at_the_start_only(const DataParams& data) {
+  const auto is_elsewhere = [](const std::string& path) {
+    std::error_code error;
+    return !path.empty() && path.front() != '/' && !std::filesystem::exists(path, error);
+  };
+  return is_elsewhere(data.images) || is_elsewhere(data.labels) || is_elsewhere(data.path);
 }
 
 }  // namespace
@@ -52,6 +63,12 @@ int run_check(Kind kind, const std::string& path, bool with_data) {
   if (!params) return kExitError;
   if (!with_data) {
     std::printf("%s: ok\n", path.c_str());
+    return kExitStopped;
+  }
+  if (is_seen_at_the_start_only(params->data)) {
+    std::printf("%s: ok; its data has a relative path, which is looked for in the task's folder when "
+                "the task starts\n",
+                path.c_str());
     return kExitStopped;
   }
   const Result<Estimate> found = estimate(*params);

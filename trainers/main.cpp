@@ -1,13 +1,11 @@
 // laird-train: the built-in trainers. Started by the agent it speaks the trainer protocol on the
 // socket named by LAIRD_FD; started by a person it trains and prints.
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 
 #include "cli/command.hpp"
+#include "os/agent_socket.hpp"
 #include "trainers/average/average_session.hpp"
 #include "trainers/check_command.hpp"
 #include "trainers/evaluate.hpp"
@@ -21,25 +19,16 @@ namespace {
 using namespace laird::trainers;
 
 // The socket's number, or nullopt after saying what is wrong.
-std::optional<int> inherited_socket(const char* text) {
-  char* end = nullptr;
-  const long fd = std::strtol(text, &end, 10);
-  struct stat info {};
-  if (end == text || *end != '\0' || fd < 0 || fd > 1'000'000 ||
-      ::fstat(static_cast<int>(fd), &info) != 0 || !S_ISSOCK(info.st_mode)) {
-    std::fprintf(stderr,
-                 "laird-train: LAIRD_FD=%.40s names no open socket; the agent sets it, unset it to "
-                 "train without one\n",
-                 text);
-    return std::nullopt;
-  }
-  (void)::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
-  return static_cast<int>(fd);
+std::optional<int> socket_of(const laird::Result<int>& agent) {
+  if (agent) return *agent;
+  std::fprintf(stderr, "laird-train: %s; the agent sets it, unset it to train without one\n",
+               agent.error().context.c_str());
+  return std::nullopt;
 }
 
 int train(StandaloneOptions& options, Kind kind) {
-  if (const char* fd_text = std::getenv("LAIRD_FD")) {
-    const std::optional<int> fd = inherited_socket(fd_text);
+  if (const auto agent = laird::find_agent()) {
+    const std::optional<int> fd = socket_of(*agent);
     return fd ? run_session(*fd, kind) : kExitUsage;
   }
   if (options.params_path.empty()) {
@@ -75,14 +64,14 @@ void add_kind(laird::cli::Command& app, Kind kind, const char* what, StandaloneO
 }
 
 int average() {
-  const char* fd_text = std::getenv("LAIRD_FD");
-  if (fd_text == nullptr) {
+  const auto agent = laird::find_agent();
+  if (!agent) {
     std::fprintf(stderr,
                  "laird-train: average is started by a trainer that has an agent (LAIRD_FD), as "
                  "laird_trainer.py does\n");
     return kExitUsage;
   }
-  const std::optional<int> fd = inherited_socket(fd_text);
+  const std::optional<int> fd = socket_of(*agent);
   return fd ? run_average_session(*fd) : kExitUsage;
 }
 

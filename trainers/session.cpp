@@ -196,12 +196,13 @@ class Session {
     if (const auto* request = std::get_if<protocol::Export>(&*message)) return hand_over(*request);
     const bool pausing = std::holds_alternative<protocol::Pause>(*message);
     if (pausing) limit_ = 0;
-    if (std::holds_alternative<protocol::Stop>(*message)) {
-      if (in_group_) tell_group(true);
-      leave_parcels();
-    }
+    const bool stopping = std::holds_alternative<protocol::Stop>(*message);
+    if (stopping && in_group_) tell_group(true);
     if (!write_checkpoint(pausing)) return;
-    if (std::holds_alternative<protocol::Stop>(*message) && !exit_) exit_ = kExitStopped;
+    // Behind the checkpoint: on a slow disk the agent may not wait for it.
+    if (stopping) leave_parcels();
+    send(protocol::checkpointed_line(training_->samples(), training_->loss()));
+    if (stopping && !exit_) exit_ = kExitStopped;
   }
 
   void hand_over(const protocol::Export& request) {
@@ -298,13 +299,14 @@ class Session {
 
   // A run by itself, or one with the other boards.
   [[nodiscard]] static Result<std::unique_ptr<TrainingRun>> make(const Params& params,
-                                                                 std::uint64_t seed) {
+                                                                 const protocol::Start& start) {
     if (params.fleet) {
-      Result<std::unique_ptr<CotrainRun>> made = CotrainRun::create(params, seed);
+      Result<std::unique_ptr<CotrainRun>> made =
+          CotrainRun::create(params, start.seed, start.folder);
       LAIRD_TRY(made);
       return std::unique_ptr<TrainingRun>(std::move(*made));
     }
-    Result<Training> made = Training::create(params, seed);
+    Result<Training> made = Training::create(params, start.seed);
     LAIRD_TRY(made);
     return std::unique_ptr<TrainingRun>(std::make_unique<Training>(std::move(*made)));
   }
@@ -320,7 +322,7 @@ class Session {
       }
       return leave_with_error(all);
     }
-    Result<std::unique_ptr<TrainingRun>> made = make(params, start.seed);
+    Result<std::unique_ptr<TrainingRun>> made = make(params, start);
     if (!made) return leave_with_error(made.error().context);
     training_ = std::move(*made);
     in_group_ = params.fleet.has_value();
@@ -386,16 +388,12 @@ class Session {
     const Bytes state = training_->save();
     const std::uint64_t digest =
         digest_of({reinterpret_cast<const char*>(state.data()), state.size()});
-    if (unless_same && saved_ && *saved_ == digest) {
-      send(protocol::checkpointed_line(training_->samples(), training_->loss()));
-      return true;
-    }
+    if (unless_same && saved_ && *saved_ == digest) return true;
     saved_ = digest;
     if (const Status s = folder_->save(state); !s) {
       leave_with_error(s.error().context + "; make room or fix the task's folder");
       return false;
     }
-    send(protocol::checkpointed_line(training_->samples(), training_->loss()));
     return true;
   }
 

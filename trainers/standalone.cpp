@@ -1,5 +1,6 @@
 #include "trainers/standalone.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -55,8 +56,26 @@ bool work(const StandaloneOptions& options, Training& training) {
 
 }  // namespace
 
+namespace {
+
+// "-" is standard input.
+Result<std::string> read_params_text(const std::string& path) {
+  if (path != "-") return config::read_file(path, kParamsBytesMax);
+  std::string out;
+  std::array<char, 4096> block{};
+  std::size_t n = 0;
+  while ((n = std::fread(block.data(), 1, block.size(), stdin)) > 0) {
+    out.append(block.data(), n);
+    if (out.size() > kParamsBytesMax)
+      return fail(Code::kInvalid, "the params are longer than 1 MB");
+  }
+  return out;
+}
+
+}  // namespace
+
 std::optional<Params> read_params_file(Kind kind, const std::string& path) {
-  const Result<std::string> text = config::read_file(path, kParamsBytesMax);
+  const Result<std::string> text = read_params_text(path);
   if (!text) {
     say(text.error().text());
     return std::nullopt;

@@ -143,6 +143,15 @@ struct Answerer {
     return QueryAnswer{"pull", std::move(*data)};
   }
 
+  Result<QueryAnswer> operator()(const PushQuery& query) const {
+    PushedFiles& pushed = from.agent->pushed();
+    const PushedFile file{query.model, query.file, query.bytes, query.sha256};
+    Result<Value> data =
+        query.piece ? pushed.take(file, query.from, *query.piece) : pushed.ask(file);
+    LAIRD_TRY(data);
+    return QueryAnswer{"push", std::move(*data)};
+  }
+
   Result<QueryAnswer> operator()(const BidQuery& query) const {
     const core::State& state = from.agent->state();
     const placement::Bid bid =

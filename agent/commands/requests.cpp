@@ -4,191 +4,22 @@
 #include <cmath>
 #include <vector>
 
+#include "agent/commands/request_bodies.hpp"
 #include "agent/settings/settings.hpp"
 #include "config/nearest.hpp"
 #include "config/units.hpp"
+#include "mqtt/codec/base64.hpp"
 
 namespace laird::agent {
+
+using namespace request_bodies;
+
 namespace {
 
-using config::Field;
-using config::Schema;
-using config::Type;
 using json::Kind;
 using json::Value;
 
 constexpr std::size_t kVerbShownMax = 40;
-
-// The schemas of the bodies.
-
-constexpr Schema kNothing{"the body", "Nothing.", {}};
-
-constexpr Field kTaskNameFields[] = {
-    {.name = "task",
-     .type = Type::kText,
-     .why = "give the name of a task",
-     .min = 1,
-     .max = core::kNameBytesMax},
-};
-constexpr Schema kTaskName{"the body", "The name of a task.", kTaskNameFields};
-
-constexpr Field kLogsFields[] = {
-    {.name = "task",
-     .type = Type::kText,
-     .why = "give the name of a task",
-     .min = 1,
-     .max = core::kNameBytesMax},
-    {.name = "from",
-     .type = Type::kInteger,
-     .why = "where to begin, in bytes",
-     .fallback = config::kOptional,
-     .max = 1e15},
-};
-constexpr Schema kLogs{"the body", "Whose log, and from where on.", kLogsFields};
-
-constexpr Field kRollbackFields[] = {
-    {.name = "model", .type = Type::kName, .why = "give the name of a model"},
-    {.name = "from",
-     .type = Type::kText,
-     .why = "give the version that is current and is to be left",
-     .min = 1,
-     .max = 16},
-};
-constexpr Schema kRollback{"the body", "Which model, and from which version.", kRollbackFields};
-
-constexpr Field kUpgradeFields[] = {
-    {.name = "version",
-     .type = Type::kText,
-     .why = "give the version of a package: 0.2.0",
-     .min = 1,
-     .max = 32},
-};
-constexpr Schema kUpgrade{"the body", "Which version.", kUpgradeFields};
-
-constexpr Field kPullFields[] = {
-    {.name = "name", .type = Type::kName, .why = "give the name of a model or a task"},
-    {.name = "file",
-     .type = Type::kText,
-     .why = "one of the files",
-     .fallback = config::kOptional,
-     .min = 1,
-     .max = 255},
-    {.name = "version",
-     .type = Type::kText,
-     .why = "as the list of files said it",
-     .fallback = config::kOptional,
-     .min = 1,
-     .max = 64},
-    {.name = "from",
-     .type = Type::kInteger,
-     .why = "where to begin, in bytes",
-     .fallback = config::kOptional,
-     .max = 1e15},
-};
-constexpr Schema kPull{"the body", "Whose files, or which piece of one.", kPullFields};
-
-constexpr Field kMoveFields[] = {
-    {.name = "task", .type = Type::kName, .why = "give the name of a task"},
-    {.name = "to", .type = Type::kName, .why = "give the name of a board"},
-};
-constexpr Schema kMove{"the body", "Which task, and where to.", kMoveFields};
-
-constexpr Field kEditFields[] = {
-    {.name = "task",
-     .type = Type::kText,
-     .why = "give the name of a task",
-     .min = 1,
-     .max = core::kNameBytesMax},
-    {.name = "deadline",
-     .type = Type::kText,
-     .why = "\"+2h\" for later, \"2h\" from now, or a time like 2027-01-31T18:00:00Z",
-     .fallback = config::kOptional,
-     .min = 2,
-     .max = 40},
-    {.name = "weight",
-     .type = Type::kNumber,
-     .why = "what its success is worth",
-     .fallback = config::kOptional,
-     .min = 0.1,
-     .max = 100},
-    {.name = "every",
-     .type = Type::kText,
-     .why = "other windows for a task that recurs: \"22:00-06:00 daily\"",
-     .fallback = config::kOptional,
-     .min = 11,
-     .max = 60},
-};
-constexpr Schema kEdit{"the body", "What to change of a task.", kEditFields};
-
-// A task is checked by its own schema.
-constexpr Field kTaskFields[] = {
-    {.name = "task", .type = Type::kAny, .why = "give a task, an object"},
-};
-constexpr Field kSubmitFields[] = {
-    {.name = "task", .type = Type::kAny, .why = "give a task, an object"},
-    {.name = "replace",
-     .type = Type::kBool,
-     .why = "take the name of the task that has it",
-     .fallback = "false"},
-};
-constexpr Schema kSubmit{"the body", "A whole task.", kSubmitFields};
-constexpr Schema kTask{"the body", "A whole task.", kTaskFields};
-
-// Two spellings of one thing, numbers for programs and texts for people; null is the same as none.
-constexpr Field kCapFields[] = {
-    {.name = "power_w", .type = Type::kAny, .why = "in watts", .fallback = config::kOptional},
-    {.name = "for_s", .type = Type::kAny, .why = "in seconds", .fallback = config::kOptional},
-    {.name = "cap", .type = Type::kAny, .why = "like \"15W\"", .fallback = config::kOptional},
-    {.name = "for", .type = Type::kAny, .why = "like \"1h\"", .fallback = config::kOptional},
-};
-constexpr Schema kCap{"the body", "A cap, and for how long.", kCapFields};
-
-constexpr Field kPlaceFields[] = {
-    {.name = "epoch", .type = Type::kInteger, .why = "give the event's epoch"},
-    {.name = "seq", .type = Type::kInteger, .why = "give the event's seq"},
-};
-constexpr Schema kPlace{"an event's place", "Where an event stands.", kPlaceFields};
-
-constexpr Field kTaskPlaceFields[] = {
-    {.name = "key", .type = Type::kInteger, .why = "give the task's key"},
-};
-constexpr Schema kTaskPlace{"a task's place", "Where a task that is over stands.",
-                            kTaskPlaceFields};
-
-constexpr std::string_view kWhat[] = {"tasks", "plan",   "config", "events",
-                                      "power", "status", "ended"};
-constexpr Field kGetFields[] = {
-    {.name = "what",
-     .type = Type::kChoice,
-     .why = "say one of tasks, plan, config, events, power, status or ended",
-     .choices = kWhat},
-    {.name = "key", .type = Type::kText, .why = "a setting", .fallback = config::kOptional},
-    {.name = "since_ms",
-     .type = Type::kInteger,
-     .why = "a Unix time in milliseconds",
-     .fallback = config::kOptional},
-    {.name = "before",
-     .type = Type::kObject,
-     .why = "only older events",
-     .fallback = config::kOptional,
-     .of = &kPlace},
-    {.name = "before_task",
-     .type = Type::kObject,
-     .why = "only tasks that ended before this one",
-     .fallback = config::kOptional,
-     .of = &kTaskPlace},
-};
-constexpr Schema kGet{"the body", "What to tell.", kGetFields};
-
-constexpr Field kConfigFields[] = {
-    {.name = "set", .type = Type::kAny, .why = "by key", .fallback = config::kOptional},
-    {.name = "unset", .type = Type::kAny, .why = "keys", .fallback = config::kOptional},
-    {.name = "apply", .type = Type::kAny, .why = "all of them", .fallback = config::kOptional},
-    {.name = "dry_run", .type = Type::kAny, .why = "only look", .fallback = config::kOptional},
-    {.name = "confirm_within_s", .type = Type::kAny, .why = "s", .fallback = config::kOptional},
-    {.name = "confirm", .type = Type::kAny, .why = "an id", .fallback = config::kOptional},
-};
-constexpr Schema kConfig{"the body", "A change of the settings.", kConfigFields};
 
 // From bodies to requests.
 
@@ -371,6 +202,21 @@ Result<Request> pull(const Value& body) {
   return Request(Query(std::move(out)));
 }
 
+Result<Request> push(const Value& body) {
+  PushQuery out;
+  if (const Value* model = body.find("model")) out.model = model->as_string();
+  out.file = body.find("file")->as_string();
+  out.bytes = body.find("bytes")->as_integer();
+  out.sha256 = body.find("sha256")->as_string();
+  if (const Value* from = body.find("from")) out.from = from->as_integer();
+  if (const Value* piece = body.find("bytes64")) {
+    Result<std::string> bytes = mqtt::from_base64(piece->as_string());
+    if (!bytes) return fail(Code::kInvalid, "bytes64: " + bytes.error().context);
+    out.piece = std::move(*bytes);
+  }
+  return Request(Query(std::move(out)));
+}
+
 Result<Request> ping(const Value&) { return Request(Query(PingQuery{})); }
 
 Result<Request> events(const Value& body) {
@@ -449,6 +295,13 @@ constexpr Verb kVerbs[] = {
      "they are known, and their `version`. With one: a piece of at most 24 KiB as Base64 in "
      "`bytes64` with its `sha256`, or `wait_ms` when the board has given out enough for now; "
      "refused when the file is no longer of that version"},
+    {"push", kBoth, true, &kPush, &push,
+     R"({"model":"<name>","file":"model.onnx","bytes":70000,"sha256":"<64 digits>","from":0,)"
+     R"("bytes64":"..."})",
+     "a file for the board's folder of pushed files ([models](models.md#onto-a-board)), or with "
+     "`model` for a model's folder there. Without `bytes64`: how much of it has come, `have`, or "
+     "`done`. With: the piece at `from`, and the same answer, or `wait_ms` when the piece is to be "
+     "sent again later. The file is in its place once all of it has come and has its hash"},
     {"bid", kBoth, false, &kTask, &bid, R"({"task":{...}})",
      "would the board admit the task, and with what probability, by when and at what energy would "
      "it be done; nothing is reserved"},

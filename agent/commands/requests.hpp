@@ -67,12 +67,21 @@ struct PullQuery {
   std::string version;  // of the model, or of the file in a task's folder, as the list said
   std::int64_t from = 0;
 };
+// A piece of a file that an operator pushes; without one, how much of it is here.
+struct PushQuery {
+  std::string model;  // empty: data
+  std::string file;
+  std::int64_t bytes = 0;  // of the whole file, and so is the hash
+  std::string sha256;
+  std::int64_t from = 0;
+  std::optional<std::string> piece;
+};
 struct BidQuery {
   core::TaskSpec spec;
 };
 using Query = std::variant<PingQuery, TasksQuery, PowerQuery, StatusQuery, BudgetQuery,
                            SettingsQuery, EventsQuery, ExplainQuery, BidQuery, WhyQuery, LogsQuery,
-                           ModelsQuery, RollbackQuery, PullQuery, EndedQuery>;
+                           ModelsQuery, RollbackQuery, PullQuery, EndedQuery, PushQuery>;
 
 // A change of the board's settings. It is judged against the settings in force, which are not known
 // here: settings_changes.hpp does that.

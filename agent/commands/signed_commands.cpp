@@ -175,18 +175,27 @@ void SignedCommands::answer_question(const Query& query, const Asker& asker) {
 
 void SignedCommands::hand_in(const mqtt::Command& command, const Asker& asker,
                              core::OperatorRequest body) {
-  if (const auto* task = std::get_if<core::Submitted>(&body)) {
-    if (std::string problem = agent_.task_problem(task->spec); !problem.empty()) {
-      refuse(asker, {ReplyCode::kRefused, std::move(problem), command.op, command.id, true},
-             command.verb);
-      return;
-    }
-  }
   core::OperatorCommand event;
   event.by = command.op;
   event.id = command.id;
   event.expires_wall = command.expires_ms * kMillisecond;
   event.body = std::move(body);
+  const auto* task = std::get_if<core::Submitted>(&event.body);
+  if (task == nullptr) return hand_on(std::move(event), asker);
+  // A copy that comes while its trainer looks at the task is answered with the first.
+  if (!checked_now_.insert(command.id).second) return;
+  const core::TaskSpec spec = task->spec;
+  agent_.check_task(
+      spec, task->replace,
+      [this, event = std::move(event), asker, command](std::string problem) mutable {
+        checked_now_.erase(command.id);
+        if (problem.empty()) return hand_on(std::move(event), asker);
+        refuse(asker, {ReplyCode::kRefused, std::move(problem), command.op, command.id, true},
+               command.verb);
+      });
+}
+
+void SignedCommands::hand_on(core::OperatorCommand event, const Asker& asker) {
   agent_.command(std::move(event),
                  [this, asker](const core::Answer& a) { answer(asker, reply_code_of(a), a.text); });
 }

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,7 @@ class SignedCommands {
   void hand_on(const UpgradeRequest& wanted, const std::string& envelope, const Asker& asker);
   void answer_question(const Query& query, const Asker& asker);
   void hand_in(const mqtt::Command& command, const Asker& asker, core::OperatorRequest body);
+  void hand_on(core::OperatorCommand event, const Asker& asker);
   [[nodiscard]] bool may_note();
 
   Agent& agent_;
@@ -69,6 +71,7 @@ class SignedCommands {
   std::string state_dir_;
   std::vector<mqtt::Operator> operators_;
   Send send_;
+  std::set<std::string> checked_now_;  // commands whose task a trainer looks at
   // The last budget that could not be taken yet, and the topic it came on.
   std::optional<std::pair<mqtt::Incoming, mqtt::Topic>> deferred_;
   // How many refusals were noted in the journal in the minute that began at notes_since_.

@@ -128,6 +128,16 @@ Result<std::unique_ptr<FleetLink>> FleetLink::open(Loop& loop, Agent& agent, Mac
   peers.send_title = [self](const core::SendTitle& message) {
     self->peers_->send_title(message, self->agent_.now());
   };
+  const bool shares_runs = settings.fleet.share_runs;
+  peers.gather_runs = [self, shares_runs] {
+    auto heard = self->peers_->gather_runs();
+    return shares_runs ? std::move(heard) : decltype(heard){};
+  };
+  if (shares_runs) {
+    peers.send_run = [self](const core::SendRun& message) {
+      self->peers_->send_run(message, self->agent_.now());
+    };
+  }
   peers.notice = [self](const core::Notice& notice) {
     self->publish_event(std::string(core::name(notice.kind)), notice.text);
   };

@@ -145,7 +145,7 @@ bool PeerGuard::within_allowance(Peer& sender, const mqtt::CoopPacket& packet, s
     return sender.model_packets.take(1, moment.now) &&
            sender.model_bytes.take(static_cast<double>(bytes), moment.now);
   }
-  if (packet.kind == CoopKind::kTitle) {
+  if (packet.kind == CoopKind::kTitle || packet.kind == CoopKind::kRun) {
     return sender.title_packets.take(1, moment.now) &&
            sender.title_bytes.take(static_cast<double>(bytes), moment.now);
   }

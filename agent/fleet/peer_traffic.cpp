@@ -40,8 +40,9 @@ void PeerTraffic::on_packet(const std::string& from, std::string_view payload,
     callbacks_.model_part(from, packet->body);
     return;
   }
-  if (packet->kind == CoopKind::kTitle) {
-    if (const CoopResult kept = titles_.add(from, packet->body); kept != CoopResult::kOpened) {
+  if (packet->kind == CoopKind::kTitle || packet->kind == CoopKind::kRun) {
+    TitleInbox& inbox = packet->kind == CoopKind::kTitle ? titles_ : runs_;
+    if (const CoopResult kept = inbox.add(from, packet->body); kept != CoopResult::kOpened) {
       guard_.count(from, kept);
     }
     return;
@@ -66,6 +67,11 @@ void PeerTraffic::send(const core::SendToPeer& message, TimeNs now) {
 
 void PeerTraffic::send_title(const core::SendTitle& message, TimeNs now) {
   std::optional<std::string> packet = guard_.seal(message.to, CoopKind::kTitle, message.bytes, now);
+  if (packet) callbacks_.publish(message.to, std::move(*packet), mqtt::Class::kPeer);
+}
+
+void PeerTraffic::send_run(const core::SendRun& message, TimeNs now) {
+  std::optional<std::string> packet = guard_.seal(message.to, CoopKind::kRun, message.bytes, now);
   if (packet) callbacks_.publish(message.to, std::move(*packet), mqtt::Class::kPeer);
 }
 

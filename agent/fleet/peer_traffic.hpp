@@ -38,6 +38,9 @@ class PeerTraffic {
 
   void send(const core::SendToPeer& message, TimeNs now);
   void send_title(const core::SendTitle& message, TimeNs now);
+  // The same of earlier runs.
+  [[nodiscard]] std::vector<core::PeerMessage> gather_runs() { return runs_.take(); }
+  void send_run(const core::SendRun& message, TimeNs now);
   void send_model(const std::string& peer, std::string_view body, TimeNs now);
   // In one packet.
   void send_model_to_all(const std::vector<std::string>& peers, std::string_view body, TimeNs now);
@@ -54,6 +57,7 @@ class PeerTraffic {
   PeerGuard guard_;
   PeerInbox inbox_;
   TitleInbox titles_;
+  TitleInbox runs_;
   std::map<std::string, mqtt::CoopWriter> outbound_;  // by peer
 };
 

@@ -106,6 +106,7 @@ Value row_of(const std::string& name, const std::string& shelf, const std::strin
       .set("latency_us_p50", member(first, "latency_us_p50"))
       .set("latency_us_p99", member(first, "latency_us_p99"))
       .set("energy_mj_per_row", member(*about, "energy_mj_per_row"))
+      .set("no_energy", member(*about, "no_energy"))
       .set("bytes", bytes > 0 ? bytes : model_bytes)
       .set("promoted_ms", changed_ms(folder + "/" + std::string(promote::kPromotedJson)));
 }
@@ -154,7 +155,7 @@ ModelStore::ModelStore(Loop& loop, std::string state_dir, std::string promoter, 
       state_dir_(std::move(state_dir)),
       promoter_(std::move(promoter)),
       log_(std::move(log)),
-      allowance_(kBurstBytes) {}
+      allowance_(kBytesPerSecond, kBurstBytes) {}
 
 ModelStore::~ModelStore() {
   if (child_ <= 0) return;
@@ -278,19 +279,6 @@ Result<Value> ModelStore::files(const std::string& name) const {
   return Value::object().set("kind", "task").set("files", std::move(files));
 }
 
-DurationNs ModelStore::wait_for(std::int64_t bytes) {
-  const TimeNs now = loop_.now();
-  if (allowance_at_ == 0) allowance_at_ = now;
-  const DurationNs passed = std::clamp<DurationNs>(now - allowance_at_, 0, kSecond);
-  allowance_ = std::min(kBurstBytes, allowance_ + passed * kBytesPerSecond / kSecond);
-  allowance_at_ = now;
-  if (allowance_ < bytes) {
-    return (bytes - allowance_) * kSecond / kBytesPerSecond + kMillisecond;
-  }
-  allowance_ -= bytes;
-  return 0;
-}
-
 Result<Value> ModelStore::piece(const std::string& name, const std::string& file,
                                 const std::string& version, std::int64_t from) {
   if (!is_file_name(name) || !is_file_name(file)) {
@@ -308,7 +296,9 @@ Result<Value> ModelStore::piece(const std::string& name, const std::string& file
   }
   if (from > info.st_size) return fail(Code::kInvalid, "from: beyond the end of the file");
   std::string bytes(static_cast<std::size_t>(std::min(info.st_size - from, kPieceBytesMax)), '\0');
-  if (const DurationNs wait = wait_for(static_cast<std::int64_t>(bytes.size())); wait > 0) {
+  if (const DurationNs wait =
+          allowance_.wait_for(static_cast<std::int64_t>(bytes.size()), loop_.now());
+      wait > 0) {
     return Value::object().set("wait_ms", wait / kMillisecond + 1);
   }
   const ssize_t got = ::pread(fd->get(), bytes.data(), bytes.size(), from);

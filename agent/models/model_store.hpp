@@ -13,6 +13,7 @@
 #include <string>
 
 #include "agent/core/state/state.hpp"
+#include "agent/models/allowance.hpp"
 #include "agent/os/log.hpp"
 #include "agent/os/loop.hpp"
 #include "base/error.hpp"
@@ -55,8 +56,6 @@ class ModelStore {
   void end_job();
   [[nodiscard]] std::string shelf_of(const std::string& model) const;
   [[nodiscard]] std::string task_folder(const std::string& task) const;
-  // How long to wait before so many bytes may go out; 0: now, and they are counted.
-  [[nodiscard]] DurationNs wait_for(std::int64_t bytes);
 
   Loop& loop_;
   const std::string state_dir_;
@@ -64,9 +63,8 @@ class ModelStore {
   Log log_;
   std::deque<Job> jobs_;  // the first is being done while `child_` is above 0
   pid_t child_ = 0;
-  Fd child_end_;            // hangs up when the process is gone
-  std::int64_t allowance_;  // bytes that may go out now
-  TimeNs allowance_at_ = 0;
+  Fd child_end_;         // hangs up when the process is gone
+  ByteAllowance allowance_;  // of what goes out
 };
 
 }  // namespace laird::agent

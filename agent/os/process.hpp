@@ -21,6 +21,7 @@ struct ProcessSpec {
   std::string task;               // names the folder
   std::int64_t memory_bytes = 0;  // limit without a control group
   bool fresh = false;             // what is in the folder is another's, and goes first
+  bool check = false;             // it is to look at the params on its socket, and to train nothing
   std::uint64_t warm_from = 0;    // but stays, as the model of that run, to begin with; 0: no
 };
 
@@ -48,6 +49,8 @@ class Processes {
   [[nodiscard]] virtual bool has_ended(int id) = 0;
   // Waits for its end and forgets it.
   virtual Ending collect(int id) = 0;
+  // Whether a trainer can be started to check a task.
+  [[nodiscard]] virtual bool can_check() const { return false; }
   // Known to run outside of the group that it was started for.
   [[nodiscard]] virtual bool is_outside_group(int) { return false; }
   // What keeps trainers apart from the agent, once it is known.

@@ -80,7 +80,11 @@ void Foresight::refresh(const core::Task& task, TimeNs now, Outlook& outlook) co
     const double u = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
     outlook.seconds[i] = seen.seconds_at(u);
   }
-  outlook.longest = count > 0 ? outlook.seconds[count - 1] : 0.0;
+  if (correct_) correct_(task, outlook.seconds);
+  outlook.longest = 0.0;
+  for (const double s : outlook.seconds) {
+    if (s < kNeverSeconds) outlook.longest = s;
+  }
   outlook.index = success_index({outlook.seconds, kNeverSeconds, task.spec.weight()});
 }
 

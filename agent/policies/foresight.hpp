@@ -24,6 +24,9 @@
 // Deterministic; what is kept between decisions and not computed from tasks is in archive().
 #pragma once
 
+#include <array>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "agent/placement/need.hpp"
@@ -43,6 +46,12 @@ class Foresight final : public Policy {
   }
   void archive(Archive& ar) override;
   [[nodiscard]] std::string explain(const core::Task& task) const override;
+
+  // For the lab, which knows how its curves go on: changes the needs that a task is planned with.
+  using Scenarios = std::array<double, kScenarios>;  // seconds, ascending, then kNeverSeconds
+  void correct_needs_by(std::function<void(const core::Task&, Scenarios&)> correct) {
+    correct_ = std::move(correct);
+  }
 
  private:
   enum class Why : std::uint8_t { kNothing, kProbe, kPlan, kReprobe, kTurn };
@@ -73,7 +82,7 @@ class Foresight final : public Policy {
     Index index;           // when every finite need fits before the deadline
     double longest = 0.0;  // the longest finite need
     double reach = 0.0;
-    std::array<double, kScenarios> seconds{};
+    Scenarios seconds{};
   };
   struct Ranked {
     double value = 0.0;
@@ -99,6 +108,7 @@ class Foresight final : public Policy {
   std::vector<LaneMemory> lanes_ = std::vector<LaneMemory>(core::kLanesMax);
   std::vector<Outlook> outlooks_;  // ascending by key
   Planner planner_;
+  std::function<void(const core::Task&, Scenarios&)> correct_;  // empty on a board
   std::vector<Ranked> best_;        // of the decision under way, at most kPlanTasksMax
   std::vector<PlannedTask> tasks_;  // the same order
 };

@@ -43,7 +43,6 @@ class Replayer {
       return {};
     }
     state_ = std::move(first);
-    if (!started_ && begin_) begin_(state_);
     started_ = true;
     while (std::optional<journal::Record> record = (*reader)->next()) {
       if (Status ok = core::admissible(state_, record->event); !ok) {
@@ -63,6 +62,10 @@ class Replayer {
 
  private:
   bool step(const std::string& path, journal::Record& record) {
+    if (!told_begin_ && record.event.at >= begin_.at) {
+      told_begin_ = true;
+      if (begin_.see) begin_.see(state_);
+    }
     commands_.clear();
     core::step(state_, record.event, commands_);
     if (watch_) watch_(record.event, state_, commands_);
@@ -102,6 +105,7 @@ class Replayer {
   core::Effects commands_;
   Bytes bytes_;  // of them
   bool started_ = false;
+  bool told_begin_ = false;
   bool whole_ = true;
 };
 

@@ -39,8 +39,11 @@ using ReplayProgress = std::function<void(std::uint64_t events)>;
 using ReplayWatch = std::function<void(const core::Event& event, const core::State& state,
                                        const core::Effects& commands)>;
 
-// Sees the state before the first event.
-using ReplayBegin = std::function<void(core::State& state)>;
+// Sees the state before the first event, or before the first one of `at` or later.
+struct ReplayBegin {
+  std::function<void(core::State& state)> see;
+  TimeNs at = 0;
+};
 
 // `path` is a journal file, or a folder of them, which are replayed in order and must join up.
 [[nodiscard]] Result<ReplayResult> replay(const std::string& path, const ReplayProgress& progress,

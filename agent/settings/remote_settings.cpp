@@ -24,7 +24,7 @@ constexpr std::string_view kInBudget =
     "it is part of the fleet's budget: `lairctl fleet init` and `lairctl cap` change that";
 constexpr std::string_view kAgreed =
     "the ledger counts on every board having the same: change it in every board's own file";
-constexpr std::array<Locked, 23> kLocked = {{
+constexpr std::array<Locked, 25> kLocked = {{
     {"node", "a board's name is that of its certificate: change it on the board"},
     {"state_dir", "it says where this change would be kept: change it on the board"},
     {"control_socket", "it names a file: change it on the board"},
@@ -34,6 +34,7 @@ constexpr std::array<Locked, 23> kLocked = {{
     {"trainers", "the allow-list of programs is the board owner's: change it on the board"},
     {"cell", "it keeps trainers apart from the agent: change it on the board"},
     {"data_roots", "it says which files tasks may read: change it on the board"},
+    {"push", "it says where operators may write: change it on the board"},
     {"tasks", "tasks are handed in with `lairctl submit`"},
     {"journal", "it holds the record of what operators did: change it on the board"},
     {"estimator", "it opens the board's driver in the agent: change it on the board"},
@@ -43,6 +44,7 @@ constexpr std::array<Locked, 23> kLocked = {{
     {"fleet.tls", "it says who the board is and whom it trusts: change it on the board"},
     {"fleet.insecure_lab", "it turns encryption off: change it on the board"},
     {"fleet.operators", "nobody changes who may command over the network: change it on the board"},
+    {"fleet.share_runs", "its owner says what leaves the board: change it on the board"},
     {"fleet.epoch", kInBudget},
     {"fleet.members", kInBudget},
     {"fleet.budget", kInBudget},

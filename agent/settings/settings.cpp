@@ -145,6 +145,11 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
                                "a task that is trained with other boards, or that recurs, stays on "
                                "its board; leave one of them out"});
   }
+  if (const Value& sweep = field(v, "sweep"); sweep.is(json::Kind::kObject)) {
+    spec.sweep = text(sweep, "name");
+    spec.sweep_stop_permille =
+        static_cast<std::uint32_t>(std::lround(number(sweep, "stop_below") * 1000.0));
+  }
   const std::string deadline = text(v, "deadline");
   const auto report = [&](const std::string& what) {
     problems.push_back(Problem{std::string(source), given.line(), path + "/deadline", what});
@@ -168,20 +173,48 @@ core::TaskSpec task_of(const Value& given, const Value& v, std::string_view sour
   return spec;
 }
 
+using ReportAt = std::function<void(const std::string& at, const std::string& what)>;
+using FindAt = std::function<void(const std::string& at, std::string& word)>;
+
+void read_container(const Value& v, TrainerProgram& out, const ReportAt& report,
+                    const FindAt& find) {
+  if (const std::string problem = image_problem(out.image); !problem.empty()) {
+    report("/image", problem);
+  }
+  for (const Value& word : field(v, "engine").items()) out.engine.push_back(word.as_string());
+  if (!out.engine.empty()) find("/engine/0", out.engine[0]);
+  if (out.lines_only) {
+    report("/protocol", "a container speaks the protocol v1; let the program in it do so");
+  }
+}
+
 TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_view source,
                           const Surroundings& around, std::vector<Problem>& problems) {
   TrainerProgram program;
   program.lines_only = text(v, "protocol") == "lines";
   program.network = boolean(v, "network");
-  for (const Value& arg : field(v, "exec").items()) program.argv.push_back(arg.as_string());
-  if (!program.argv.empty()) {
-    Result<std::string> found = around.find_program(program.argv[0]);
+  program.checks = boolean(v, "check");
+  const auto report = [&](const std::string& at, const std::string& what) {
+    problems.push_back(Problem{std::string(source), v.line(), "/trainers/" + name + at, what});
+  };
+  const auto find = [&](const std::string& at, std::string& word) {
+    const Result<std::string> found = around.find_program(word);
     if (found) {
-      program.argv[0] = *found;
+      word = *found;
     } else {
-      problems.push_back(Problem{std::string(source), v.line(), "/trainers/" + name + "/exec/0",
-                                 found.error().context});
+      report(at, found.error().context);
     }
+  };
+  for (const Value& arg : field(v, "exec").items()) program.argv.push_back(arg.as_string());
+  program.image = text(v, "image");
+  if (program.image.empty()) {
+    if (program.argv.empty()) {
+      report("/exec", "missing; name a program, or an \"image\"");
+    } else {
+      find("/exec/0", program.argv[0]);
+    }
+  } else {
+    read_container(v, program, report, find);
   }
   for (const auto& [key, value] : field(v, "env").members()) {
     if (!value.is(json::Kind::kString) || key.empty() || key.find('=') != std::string::npos) {
@@ -192,6 +225,18 @@ TrainerProgram trainer_of(const std::string& name, const Value& v, std::string_v
     program.env.emplace_back(key, value.as_string());
   }
   return program;
+}
+
+// With it a pushed model is promoted as a trained one is.
+void add_adopter(Settings& out) {
+  const std::string adopter(core::kAdopter);
+  const auto promoter = out.trainers.find(std::string(core::kPromoter));
+  if (promoter == out.trainers.end() || !promoter->second.image.empty() ||
+      out.trainers.contains(adopter) || out.core.trainers.size() >= core::kTrainersMax) {
+    return;
+  }
+  out.trainers[adopter].argv = {promoter->second.argv.front(), "adopt"};
+  out.core.trainers.push_back(adopter);
 }
 
 void read_cell(const Value& cell, std::string_view source, const Surroundings& around,
@@ -205,6 +250,11 @@ void read_cell(const Value& cell, std::string_view source, const Surroundings& a
     }
   }
   out.user = text(cell, "user");
+  out.containers = text(cell, "containers");
+  out.check_for = integer(cell, "check");
+  if (!out.containers.starts_with('/')) {
+    problems.push_back(Problem{std::string(source), 0, "/cell/containers", "not an absolute path"});
+  }
   out.namespaces = boolean(cell, "namespaces");
   const auto amount = [&cell](std::string_view name) {
     return static_cast<std::uint64_t>(integer(cell, name));
@@ -353,6 +403,7 @@ void read_fleet(const Value& fleet, std::string_view source, const Surroundings&
   out.core.fleet.tick = integer(fleet, "tick");
   out.core.fleet.lease = integer(fleet, "lease");
   out.fleet.publish_every = integer(fleet, "publish_every");
+  out.fleet.share_runs = boolean(fleet, "share_runs");
   if (out.core.fleet.lease < core::kLeaseTicksMin * out.core.fleet.tick) {
     report("/lease", "shorter than 20 ticks; lengthen it or shorten \"tick\"");
   }
@@ -472,6 +523,12 @@ Settings parse_settings(const Value& raw, const std::string& source, const Surro
   read_cell(field(v, "cell"), source, around, out.cell, problems);
   for (const Value& root : field(v, "data_roots").items()) {
     out.data_roots.push_back(around.resolve(root.as_string()));
+  }
+  if (const Value& push = field(v, "push"); push.is(json::Kind::kObject)) {
+    out.push_folder = around.resolve(text(push, "folder"));
+    out.push_bytes_max = integer(push, "quota");
+    out.data_roots.push_back(out.push_folder);
+    add_adopter(out);
   }
   if (const Value& metrics = field(v, "metrics"); metrics.is(json::Kind::kObject)) {
     out.metrics_listen = text(metrics, "listen");

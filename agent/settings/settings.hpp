@@ -33,6 +33,7 @@ struct FleetSettings {
   std::string key;
   bool insecure_lab = false;
   DurationNs publish_every = kSecond;
+  bool share_runs = true;
   std::vector<Operator> operators;
 };
 
@@ -40,6 +41,8 @@ struct FleetSettings {
 struct CellSettings {
   std::string helper;  // a socket (.sock) or a program; empty: as it is found at the start
   std::string user;
+  std::string containers;  // where containers keep their files
+  DurationNs check_for = 0;  // a submission waits for its trainer's own check
   bool namespaces = true;
   std::uint64_t processes = 0;
   std::uint64_t open_files = 0;
@@ -59,6 +62,8 @@ struct Settings {
   std::map<std::string, TrainerProgram> trainers;
   CellSettings cell;
   std::vector<std::string> data_roots;  // where the built-in trainers may read data
+  std::string push_folder;              // what operators may push goes there; empty: nothing may
+  std::int64_t push_bytes_max = 0;
   FleetSettings fleet;
   std::vector<core::TaskSpec> tasks;  // submitted at every start; known ones are left alone
   bool use_cgroups = true;

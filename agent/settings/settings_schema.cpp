@@ -101,9 +101,24 @@ constexpr Field kTrainerFields[] = {
     {.name = "exec",
      .type = Type::kList,
      .why = "Program and arguments, started without a shell. An absolute path, or a name of a "
-            "program beside laird or in /usr/lib/laird.",
+            "program beside laird or in /usr/lib/laird. With \"image\": what runs in it, if not "
+            "what the image itself says.",
+     .fallback = kOptional,
      .min = 1,
      .max = 64},
+    {.name = "image",
+     .type = Type::kText,
+     .why = "The trainer is a container of this image, which is on the board already. It finds the "
+            "agent by LAIRD_TRAINER_SOCKET (docs/containers.md).",
+     .fallback = kOptional,
+     .min = 1,
+     .max = 255},
+    {.name = "engine",
+     .type = Type::kList,
+     .why = "With \"image\": podman by its absolute path, and options for it, such as --root.",
+     .fallback = "[\"/usr/bin/podman\"]",
+     .min = 1,
+     .max = 16},
     {.name = "protocol",
      .type = Type::kChoice,
      .why = "v1: speaks the trainer protocol. lines: only prints progress lines, and is frozen "
@@ -115,6 +130,13 @@ constexpr Field kTrainerFields[] = {
      .why = "Environment variables; nothing else of the agent's environment is passed on.",
      .fallback = "{}",
      .max = 64},
+    {.name = "check",
+     .type = Type::kBool,
+     .why =
+         "Told `--laird-check -` behind its arguments, the program reads a task's params as JSON "
+         "from standard input, and ends with 0, or with another code after saying what is wrong "
+         "([trainers](trainer-protocol.md#checked-at-the-door)). The built-in ones need no word.",
+     .fallback = "false"},
     {.name = "network",
      .type = Type::kBool,
      .why = "The trainer may use the network. Otherwise it has a loopback of its own, or no "
@@ -138,11 +160,24 @@ constexpr Field kCellFields[] = {
      .why = "The user that trainers run as, where laird-cell runs as root and the system has that "
             "user.",
      .fallback = "\"laird-trainer\""},
+    {.name = "containers",
+     .type = Type::kText,
+     .why = "Where trainers that are images keep what belongs to one run of them: an absolute path "
+            "that root alone can write.",
+     .fallback = "\"/var/lib/laird-cell\"",
+     .min = 1,
+     .max = 45},
     {.name = "namespaces",
      .type = Type::kBool,
      .why = "Use namespaces where the system allows: trainers then see no process, no file of the "
             "agent's and no network.",
      .fallback = "true"},
+    {.name = "check",
+     .type = Type::kDuration,
+     .why = "How long a submission waits for its trainer's own check of params and data. One that "
+            "takes longer is ended, and the task is taken. 0s: none is made.",
+     .fallback = "\"5s\"",
+     .max = 60 * kSecondNs},
     {.name = "processes",
      .type = Type::kInteger,
      .why = "Processes and threads of one trainer.",
@@ -246,6 +281,22 @@ constexpr Field kJournalFields[] = {
      .max = 3660.0 * 86400 * kSecondNs},
 };
 constexpr Schema kJournal{"journal", "Limits of the journal on disk.", kJournalFields};
+
+constexpr Field kPushFields[] = {
+    {.name = "folder",
+     .type = Type::kText,
+     .why = "A folder that the agent can write and trainers can read; it counts as one of the "
+            "data_roots.",
+     .min = 1,
+     .max = 1024},
+    {.name = "quota",
+     .type = Type::kSize,
+     .why = "What the folder may hold.",
+     .fallback = "\"1GB\"",
+     .min = 1e3,
+     .max = 1e12},
+};
+constexpr Schema kPush{"push", "Where operators with the right `push` may put files.", kPushFields};
 
 constexpr Field kMetricsFields[] = {
     {.name = "listen",
@@ -392,6 +443,11 @@ constexpr Field kFleetFields[] = {
      .fallback = "\"1s\"",
      .min = kSecondNs,
      .max = 60 * kSecondNs},
+    {.name = "share_runs",
+     .type = Type::kBool,
+     .why = "Whether the board tells the others how its ended tasks learned, when they begin the same "
+            "work, and asks them when it does; no data and no model leaves it.",
+     .fallback = "true"},
 };
 constexpr Schema kFleet{"fleet", "The board's place in a fleet; without it the board is alone.",
                         kFleetFields};
@@ -477,6 +533,11 @@ const Field* settings_fields() {
        .why = "Serve metrics over HTTP; without it no port is opened.",
        .fallback = kOptional,
        .of = &kMetrics},
+      {.name = "push",
+       .type = Type::kObject,
+       .why = "Operators may push files to this board; without it none may.",
+       .fallback = kOptional,
+       .of = &kPush},
       {.name = "estimator",
        .type = Type::kObject,
        .why = "What computes forecasts.",
@@ -494,7 +555,7 @@ const Field* settings_fields() {
   };
   return fields;
 }
-constexpr std::size_t kSettingsFields = 18;
+constexpr std::size_t kSettingsFields = 19;
 
 }  // namespace
 

@@ -28,6 +28,7 @@ class CellProcesses final : public Processes {
   void signal_all(int id, int signal) override;
   [[nodiscard]] bool has_ended(int id) override;
   Ending collect(int id) override;
+  [[nodiscard]] bool can_check() const override { return true; }
   [[nodiscard]] bool is_outside_group(int id) override;
   [[nodiscard]] std::optional<cell::Guards> guards() const override { return guards_; }
 

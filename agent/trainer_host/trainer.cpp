@@ -388,6 +388,7 @@ void Trainer::on_message(const TrainerMessage& message) {
     case Type::kError: breach("its trainer reported: " + message.text); break;
     case Type::kYield: on_yield(message); break;
     case Type::kPromoted: on_promoted(message); break;
+    case Type::kMeter: on_meter(); break;
     case Type::kGroup: on_group(message); break;
     case Type::kProgress:
     case Type::kToPeers: break;
@@ -420,6 +421,17 @@ void Trainer::on_promoted(const TrainerMessage& message) {
   out.bytes = told.bytes;
   out.note = core::clipped(told.note);
   host_.emit(core::TrainerPromoted{ref_, std::move(out)});
+}
+
+void Trainer::on_meter() {
+  if (spec_.promotes.empty()) {
+    breach("its trainer asks for the meter, but its task is no promotion");
+    return;
+  }
+  trainer_protocol::Metered told;
+  told.problem = "nothing meters this board";
+  if (host_.meter) told = host_.meter(ref_.key);
+  send(line_of(told));
 }
 
 void Trainer::on_yield(const TrainerMessage& message) {

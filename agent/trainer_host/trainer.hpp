@@ -95,6 +95,7 @@ class Trainer {
   void on_group(const TrainerMessage& message);
   void on_exported(std::string_view line);
   void on_promoted(const TrainerMessage& message);
+  void on_meter();
   // The end of a grant goes through at once; other reports by the pace.
   void on_progress(const TrainerMessage& message);
   void flush_progress();

@@ -8,6 +8,7 @@
 #include "agent/core/state/event.hpp"
 #include "agent/os/loop.hpp"
 #include "agent/os/process.hpp"
+#include "trainer_protocol/from_agent.hpp"
 #include "trainer_protocol/to_agent.hpp"
 
 namespace laird::agent {
@@ -21,6 +22,8 @@ struct TrainerHost {
   std::function<void(core::TaskKey key, const std::string& to, std::string_view bytes)> to_peers;
   // How its group is.
   std::function<void(core::TaskKey key, const trainer_protocol::GroupStatus& group)> group;
+  // What the board's meter has counted for a task.
+  std::function<trainer_protocol::Metered(core::TaskKey key)> meter = {};
 };
 
 }  // namespace laird::agent

@@ -77,7 +77,7 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   const std::string& folder_name = spec.folder();
   std::unique_ptr<Cgroup> group = make_group(spec);
   Result<Process> started = host_.processes.start(
-      {spec.trainer, folder_name, spec.memory_bytes, fresh, warm_from}, group.get());
+      {spec.trainer, folder_name, spec.memory_bytes, fresh, false, warm_from}, group.get());
   if (!started) {
     refuse(started.error().context);
     return;
@@ -92,7 +92,7 @@ void TrainerPool::start_now(const core::StartTrainer& command, const core::TaskS
   if (news >= 0) {
     static_cast<void>(host_.loop.watch(news, EPOLLIN, [this](std::uint32_t) { reap(); }));
   }
-  log_("task " + spec.name + ": starts " + program->second.argv[0] + ", attempt " +
+  log_("task " + spec.name + ": starts " + program->second.what() + ", attempt " +
        std::to_string(command.attempt));
   const std::string folder = tasks_folder_ + "/" + folder_name;
   running.begin(folder, warm_from == 0 ? std::string() : folder + "/" + cell::kWarmFolder);

@@ -51,6 +51,7 @@ class TrainerPool final {
   // Nothing runs until it is let go, whatever it was granted.
   void hold(bool held);
 
+  void on_meter(decltype(TrainerHost::meter) meter) { host_.meter = std::move(meter); }
   void on_to_peers(ToPeers shared) { host_.to_peers = std::move(shared); }
   void on_group(Group told) { host_.group = std::move(told); }
   // A line of the fleet for the trainer of a task. One that it has no room for is dropped when it

@@ -128,6 +128,9 @@ void add_groups(OpenMetrics& text, const MetricsInput& in) {
   each("laird_cotrain_accuracy_ratio", "ratio",
        "Part of the rows held out on all boards that the model gets right.",
        [](const Group& g) { return g.accuracy; });
+  each("laird_cotrain_epsilon", "",
+       "What the board has told of its rows, of a task that tells it with noise.",
+       [](const Group& g) { return g.epsilon; });
   const auto boards = [&](std::string_view name, std::string_view unit, std::string_view help,
                           const auto& value) {
     text.family(name, "gauge", unit, help);

@@ -105,6 +105,8 @@ TaskRow task_row(const core::State& state, const core::Task& task, TimeNs now) {
   row.fleet = task.spec.cotrain;
   row.promotes = task.spec.promotes;
   row.run_of = task.spec.run_of;
+  row.sweep = task.spec.sweep;
+  row.best_loss = task.best_loss;
   row.promotion = task.promotion;
   add_title(state, task, row);
   if (task.spec.promote.wanted) row.promotion_task = core::promotion_name(task.spec.name);
@@ -180,6 +182,7 @@ void add_group(const trainer_protocol::GroupStatus& group, json::Value& fleet) {
       .set("accuracy", part(group.accuracy))
       .set("members", std::move(members))
       .set("waits_for", std::move(waits));
+  if (group.epsilon) fleet.set("epsilon", *group.epsilon).set("delta", group.delta);
 }
 
 }  // namespace
@@ -232,6 +235,10 @@ json::Value task_json(const TaskRow& row) {
   if (!row.moved.empty()) out.set("moved", row.moved);
   if (!row.promotes.empty()) out.set("promotes", row.promotes);
   if (!row.run_of.empty()) out.set("run_of", row.run_of);
+  if (!row.sweep.empty()) {
+    out.set("sweep", row.sweep);
+    out.set("best_loss", row.loss_known ? Value::number(row.best_loss) : Value());
+  }
   if (!row.promotion_task.empty()) out.set("promotion_task", row.promotion_task);
   if (row.promotion.known()) out.set("promotion", promotion_json(row.promotion));
   if (row.fleet) {

@@ -47,6 +47,8 @@ struct TaskRow {
   std::string promotes;                 // the task whose model it promotes
   core::Promotion promotion;            // what came of that
   std::string run_of;                   // the recurring task that it is a run of
+  std::string sweep;                    // that it is a member of
+  double best_loss = 0.0;               // the lowest that it has shown
   std::string promotion_task;           // of a task whose model is promoted: the task that does it
   bool movable = false;                 // the fleet may run it elsewhere
   std::string title;                    // the state of its title; empty: it has none

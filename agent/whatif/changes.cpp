@@ -16,46 +16,73 @@ __extension__ using Wide = __int128;
   return recording.recurring.count(name) != 0;
 }
 
-// What may be changed: tasks that somebody asked for, and not the runs that the board began itself.
-[[nodiscard]] Status check_known(const Recording& recording, const std::string& name) {
-  for (const auto& [id, task] : recording.tasks) {
-    if (id.name != name || task.spec.run_of.empty()) continue;
-    return fail(Code::kInvalid, "'" + name + "' belongs to '" + task.spec.run_of +
-                                    "', which recurs; name '" + task.spec.run_of +
-                                    "', and it holds for all of its runs");
-  }
-  if (has_task(recording, name) || recurs(recording, name)) return {};
-  std::string known;
-  for (const auto& [recurring, spec] : recording.recurring) known += " " + recurring;
-  for (const auto& [id, task] : recording.tasks) {
-    if (known.size() > 200) {
-      known += " ...";
-      break;
-    }
-    if (id.nth == 0 && task.spec.run_of.empty()) known += " " + id.name;
-  }
-  return fail(Code::kNotFound, "no task '" + name + "' is in the journal of " + recording.node +
-                                   "; there are:" + known);
+[[nodiscard]] bool knows(const Recording& recording, const std::string& name) {
+  return has_task(recording, name) || recurs(recording, name);
 }
 
-[[nodiscard]] Status check_edit(const Recording& recording, const TaskEdit& edit) {
-  LAIRD_TRY(check_known(recording, edit.task));
-  const auto found = recording.recurring.find(edit.task);
-  if (found != recording.recurring.end() && edit.deadline_add != 0 && !edit.deadline_after &&
-      found->second.deadline_after == 0) {
-    return fail(Code::kInvalid,
-                "the runs of '" + edit.task + "' end with their window; give a duration, like 2h");
+using Boards = std::span<const Recording* const>;
+
+// "n-1", or "these 8 boards"
+[[nodiscard]] std::string text_of(Boards boards) {
+  return boards.size() == 1 ? boards.front()->node
+                            : "these " + std::to_string(boards.size()) + " boards";
+}
+
+[[nodiscard]] std::string known_tasks(Boards boards) {
+  std::string known;
+  for (const Recording* board : boards) {
+    for (const auto& [recurring, spec] : board->recurring) known += " " + recurring;
+    for (const auto& [id, task] : board->tasks) {
+      if (known.size() > 200) return known + " ...";
+      if (id.nth == 0 && task.spec.run_of.empty()) known += " " + id.name;
+    }
+  }
+  return known;
+}
+
+// What may be changed: tasks that somebody asked for, and not the runs that the board began itself.
+[[nodiscard]] Status check_known(Boards boards, const std::string& name) {
+  bool known = false;
+  for (const Recording* board : boards) {
+    for (const auto& [id, task] : board->tasks) {
+      if (id.name != name || task.spec.run_of.empty()) continue;
+      return fail(Code::kInvalid, "'" + name + "' belongs to '" + task.spec.run_of +
+                                      "', which recurs; name '" + task.spec.run_of +
+                                      "', and it holds for all of its runs");
+    }
+    known = known || knows(*board, name);
+  }
+  if (known) return {};
+  return fail(Code::kNotFound, "no task '" + name + "' is in the journal of " + text_of(boards) +
+                                   "; there are:" + known_tasks(boards));
+}
+
+[[nodiscard]] bool recurs_on_any(Boards boards, const std::string& name) {
+  return std::any_of(boards.begin(), boards.end(),
+                     [&](const Recording* board) { return recurs(*board, name); });
+}
+
+[[nodiscard]] Status check_edit(Boards boards, const TaskEdit& edit) {
+  LAIRD_TRY(check_known(boards, edit.task));
+  for (const Recording* board : boards) {
+    const auto found = board->recurring.find(edit.task);
+    if (found != board->recurring.end() && edit.deadline_add != 0 && !edit.deadline_after &&
+        found->second.deadline_after == 0) {
+      return fail(Code::kInvalid, "the runs of '" + edit.task +
+                                      "' end with their window; give a duration, like 2h");
+    }
   }
   return {};
 }
 
-[[nodiscard]] Status check_added(const Recording& recording, const AddedTask& task) {
-  LAIRD_TRY(check_known(recording, task.like));
-  if (recurs(recording, task.like)) {
+[[nodiscard]] Status check_added(Boards boards, const AddedTask& task) {
+  LAIRD_TRY(check_known(boards, task.like));
+  if (recurs_on_any(boards, task.like)) {
     return fail(Code::kInvalid, "'" + task.like + "' recurs; only a task that is done once can " +
                                     "come a second time under another name");
   }
-  if (has_task(recording, task.name) || recurs(recording, task.name)) {
+  if (std::any_of(boards.begin(), boards.end(),
+                  [&](const Recording* board) { return knows(*board, task.name); })) {
     return fail(Code::kExists,
                 "a task '" + task.name + "' is in the journal already; choose a new name");
   }
@@ -66,15 +93,35 @@ __extension__ using Wide = __int128;
 
 bool Changes::none() const {
   return !policy && !slice && caps.empty() && budgets.empty() && lanes.empty() && !board &&
-         edits.empty() && without.empty() && added.empty() && speed == 1.0;
+         edits.empty() && without.empty() && added.empty() && speed == 1.0 &&
+         of_a_fleet() == nullptr;
 }
 
-Status Changes::fit(const Recording& recording) const {
+const char* Changes::of_a_fleet() const {
+  if (as_fleet) return "fleet";
+  if (!boards_without.empty()) return "without-board";
+  if (!boards_added.empty()) return "with-board";
+  if (!moved.empty()) return "move";
+  const auto placed =
+      std::find_if(added.begin(), added.end(), [](const AddedTask& t) { return !t.board.empty(); });
+  return placed == added.end() ? nullptr : "with=NEW:TASK@BOARD";
+}
+
+Status Changes::fit(std::span<const Recording* const> boards) const {
   if (policy) LAIRD_TRY(policies::make_policy(*policy));
-  for (const TaskEdit& edit : edits) LAIRD_TRY(check_edit(recording, edit));
-  for (const std::string& name : without) LAIRD_TRY(check_known(recording, name));
-  for (const AddedTask& task : added) LAIRD_TRY(check_added(recording, task));
+  for (const TaskEdit& edit : edits) LAIRD_TRY(check_edit(boards, edit));
+  for (const std::string& name : without) LAIRD_TRY(check_known(boards, name));
+  for (const AddedTask& task : added) LAIRD_TRY(check_added(boards, task));
+  for (const MovedTask& task : moved) LAIRD_TRY(check_known(boards, task.task));
   return {};
+}
+
+Changes Changes::of_board(const Recording& recording) const {
+  Changes out = *this;
+  std::erase_if(out.edits, [&](const TaskEdit& edit) { return !knows(recording, edit.task); });
+  std::erase_if(out.without, [&](const std::string& name) { return !knows(recording, name); });
+  std::erase_if(out.added, [&](const AddedTask& task) { return !knows(recording, task.like); });
+  return out;
 }
 
 bool Changes::drops(const std::string& task) const {
@@ -93,6 +140,7 @@ void Changes::edit(core::TaskSpec& spec) const {
     if (edit.target_loss) spec.target_loss = *edit.target_loss;
     if (edit.weight_milli) spec.weight_milli = *edit.weight_milli;
   }
+  spec.movable = false;  // titles do not run again
 }
 
 core::CoreConfig Changes::changed(const core::CoreConfig& config) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct TaskEdit {
 struct AddedTask {
   std::string name;
   std::string like;
+  std::string board = {};  // of a fleet; empty: the one that had the other
 };
 
 // Another Jetson in the board's place. Its trainers are as fast as they were: no board file says
@@ -40,6 +42,20 @@ struct OtherBoard {
   core::PowerConfig power;
   power::MeterConfig meter;
   std::int64_t memory_bytes = 0;  // 0: as it was
+};
+
+// One more board of a fleet: as `like` is, with its lanes, trainers, settings and floor, but with
+// no task of its own.
+struct AddedBoard {
+  std::string name;
+  std::string like;
+  std::optional<OtherBoard> module;  // its power and memory, where they are not those of `like`
+};
+
+// A task that another board of the fleet gets, at the moment at which it came.
+struct MovedTask {
+  std::string task;
+  std::string board;
 };
 
 struct Changes {
@@ -52,11 +68,24 @@ struct Changes {
   std::vector<TaskEdit> edits;
   std::vector<std::string> without;
   std::vector<AddedTask> added;
-  double speed = 1.0;  // of every trainer
+  double speed = 1.0;     // of every trainer
+  bool as_fleet = false;  // its boards' ledgers run again, whatever else is changed
+  // Of a fleet alone, whose ledgers run again (fleet_rerun.hpp).
+  std::vector<std::string> boards_without;
+  std::vector<AddedBoard> boards_added;
+  std::vector<MovedTask> moved;
 
   [[nodiscard]] bool none() const;
-  // Whether they fit the recording: its tasks exist, lanes are such as the core takes.
-  [[nodiscard]] Status fit(const Recording& recording) const;
+  // What only a fleet that runs again as a whole can be asked for; nullptr: nothing of it.
+  [[nodiscard]] const char* of_a_fleet() const;
+  // Whether the boards' ledgers have to run again for it where they can.
+  [[nodiscard]] bool wants_fleet() const {
+    return as_fleet || of_a_fleet() != nullptr || !budgets.empty();
+  }
+  // Whether they fit the recordings: each task is in one of them, and may be changed so.
+  [[nodiscard]] Status fit(std::span<const Recording* const> boards) const;
+  // What of it concerns the tasks of this board.
+  [[nodiscard]] Changes of_board(const Recording& recording) const;
   [[nodiscard]] bool drops(const std::string& task) const;
   void edit(core::TaskSpec& spec) const;
   [[nodiscard]] core::CoreConfig changed(const core::CoreConfig& config) const;

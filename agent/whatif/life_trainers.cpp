@@ -24,9 +24,25 @@ constexpr DurationNs kKillTakes = kMillisecond;
 
 }  // namespace
 
+namespace {
+
+[[nodiscard]] bool ended_a_grant(const TaskRecord& record, std::uint64_t begun,
+                                 std::uint64_t samples) {
+  const auto point =
+      std::lower_bound(record.curve.begin(), record.curve.end(), samples,
+                       [](const CurvePoint& p, std::uint64_t s) { return p.samples < s; });
+  return point != record.curve.end() && point->samples == samples && point->grant_from == begun;
+}
+
+}  // namespace
+
 const TaskRecord* Life::record_of(const TaskId& id) const {
   const auto added = added_.find(id);
   if (added != added_.end()) return &added->second;
+  if (place_ != nullptr) {
+    const auto moved = place_->moved_here.find(id);
+    if (moved != place_->moved_here.end()) return moved->second;
+  }
   const auto found = r_.tasks.find(id);
   return found == r_.tasks.end() ? nullptr : &found->second;
 }
@@ -109,10 +125,13 @@ std::uint64_t Life::next_report(const Trainer& t) const {
   auto point = std::upper_bound(curve.begin(), curve.end(), t.samples,
                                 [](std::uint64_t s, const CurvePoint& p) { return s < p.samples; });
   while (point != curve.end() && !point->regular && point->samples < t.samples + 2 * spacing) {
+    // The same grant, which a core in its fleet ended sooner: no slice lasts beyond the fence.
+    if (point->grant_from == t.begun && point->samples <= end) return point->samples;
     ++point;
   }
   std::uint64_t next = std::max(std::max(t.reported, t.begun) + spacing, t.samples + 1);
-  if (point != curve.end() && point->regular && point->samples < next + spacing / 2) {
+  // A trainer that wrote a checkpoint on the way may count its next report from there.
+  if (point != curve.end() && point->regular && point->samples < next + spacing) {
     next = point->samples;
   }
   // What it was granted may be less than it has done: a pause came without a report.
@@ -155,6 +174,7 @@ void Life::plan(Trainer& t) {
   ++t.generation;
   const core::TaskKey key = t.ref.key;
   if (t.speed <= 0.0) return;
+  if (t.until <= t.samples && !r_.empty_grants_report) return;
   if (t.record->promoted) {
     later(now_ + t.record->promoted_after, Kind::kPromoted, key, t.generation);
     return;
@@ -223,6 +243,7 @@ void Life::on_report(core::TaskKey key, Trainer& t) {
     t.working = false;
     ++t.generation;
   } else {
+    if (ended_a_grant(*t.record, t.begun, samples)) t.begun = samples;
     plan(t);
   }
   report(t, samples);
@@ -277,7 +298,7 @@ void Life::on_paused(Trainer& t) {
   apply(now_, core::TrainerCheckpointed{ref, t.samples});
 }
 
-void Life::start(const core::StartTrainer& start) {
+void Life::start(const core::StartTrainer& start, TimeNs told_at) {
   Trainer& t = trainers_[start.key];
   t.ref = start;
   t.alive = true;
@@ -290,7 +311,9 @@ void Life::start(const core::StartTrainer& start) {
   const auto found = t.record->starts.find(start.attempt);
   if (found != t.record->starts.end()) {
     if (found->second.took == kNever) return;
-    later(now_ + found->second.took, found->second.ready ? Kind::kReady : Kind::kStartFails,
+    const auto off = static_cast<std::int64_t>(t.saved) + found->second.samples_off;
+    t.samples = static_cast<std::uint64_t>(std::max<std::int64_t>(0, off));
+    later(told_at + found->second.took, found->second.ready ? Kind::kReady : Kind::kStartFails,
           start.key, t.process, static_cast<std::int32_t>(start.attempt));
     return;
   }
@@ -298,7 +321,60 @@ void Life::start(const core::StartTrainer& start) {
   for (const auto& [attempt, record] : t.record->starts) {
     if (record.ready) took.push_back(record.took);
   }
-  later(now_ + mean(took), Kind::kReady, start.key, t.process);
+  later(told_at + mean(took), Kind::kReady, start.key, t.process);
+}
+
+// A trainer that was there when the recording began goes on with what it was told.
+void Life::resume(const core::Task& task) {
+  Trainer& t = trainers_[task.key];
+  if (!core::has_process(task.state) || t.record == nullptr) return;
+  t.ref = task.process();
+  t.alive = true;
+  if (task.state == core::TaskState::kStarting) {
+    start(core::StartTrainer{t.ref}, task.state_since);
+    return;
+  }
+  if (is_at_work(task.state)) {
+    t.share = static_cast<double>(task.share_ppm) / static_cast<double>(core::kShareWholePpm);
+    t.speed = t.share * rungs_ * changes_.speed;
+    t.until = task.grant_until;
+    t.begun = task.grant_from;
+    t.working = true;
+    t.work_from = work_at(*t.record, static_cast<double>(t.samples));
+    t.since = now_;
+    plan(t);
+  }
+  if (task.state == core::TaskState::kPreempting) pause(t, task.state_since);
+  if (task.checkpoint_asked) save(t);
+  if (was_told_to_go(task.state)) exit_after(t, task.state_since);
+}
+
+void Life::pause(Trainer& t, TimeNs told_at) {
+  const auto& pauses = t.record->pauses;
+  const DurationNs took = t.pauses < pauses.size() ? pauses[t.pauses] : mean(pauses);
+  ++t.pauses;
+  later(told_at + took, Kind::kPaused, t.ref.key, t.process);
+}
+
+void Life::save(Trainer& t) {
+  const auto& saves = t.record->checkpoints;
+  if (saves.empty()) return;
+  const DurationNs took = t.saves < saves.size() ? saves[t.saves] : mean(saves);
+  ++t.saves;
+  later(now_ + took, Kind::kSaved, t.ref.key, t.process);
+}
+
+void Life::exit_after(Trainer& t, TimeNs told_at) {
+  const auto found = t.record->stops.find(t.ref.attempt);
+  DurationNs took = 0;
+  if (found != t.record->stops.end()) {
+    took = found->second;
+  } else {
+    std::vector<DurationNs> all;
+    for (const auto& [attempt, one] : t.record->stops) all.push_back(one);
+    took = mean(all);
+  }
+  later(told_at + took, Kind::kExit, t.ref.key, t.process);
 }
 
 void Life::stop(const core::StopTrainer& stop) {
@@ -309,21 +385,13 @@ void Life::stop(const core::StopTrainer& stop) {
     stop_work(*t);
   }
   if (t->record == nullptr) return later(now_, Kind::kExit, stop.key, t->process);
-  const auto found = t->record->stops.find(stop.attempt);
-  DurationNs took = 0;
-  if (found != t->record->stops.end()) {
-    took = found->second;
-  } else {
-    std::vector<DurationNs> all;
-    for (const auto& [attempt, one] : t->record->stops) all.push_back(one);
-    took = mean(all);
-  }
-  later(now_ + took, Kind::kExit, stop.key, t->process);
+  exit_after(*t, now_);
 }
 
 // The agent ended, and every trainer with it.
 void Life::die() {
   future_ = {};
+  held_.clear();
   ++wake_generation_;
   for (auto& [key, t] : trainers_) {
     t.alive = false;
@@ -337,23 +405,13 @@ void Life::die() {
 
 void Life::carry_out(const core::Effect& effect) {
   if (const auto* start_ = std::get_if<core::StartTrainer>(&effect.body)) {
-    start(*start_);
+    start(*start_, now_);
   } else if (const auto* run = std::get_if<core::RunTrainer>(&effect.body)) {
     if (Trainer* t = find(*run)) work(*t, *run);
-  } else if (const auto* pause = std::get_if<core::PreemptTrainer>(&effect.body)) {
-    if (Trainer* t = find(*pause)) {
-      const auto& pauses = t->record->pauses;
-      const DurationNs took = t->pauses < pauses.size() ? pauses[t->pauses] : mean(pauses);
-      ++t->pauses;
-      later(now_ + took, Kind::kPaused, pause->key, t->process);
-    }
-  } else if (const auto* save = std::get_if<core::CheckpointTrainer>(&effect.body)) {
-    Trainer* t = find(*save);
-    if (t == nullptr || t->record->checkpoints.empty()) return;
-    const auto& saves = t->record->checkpoints;
-    const DurationNs took = t->saves < saves.size() ? saves[t->saves] : mean(saves);
-    ++t->saves;
-    later(now_ + took, Kind::kSaved, save->key, t->process);
+  } else if (const auto* pause_ = std::get_if<core::PreemptTrainer>(&effect.body)) {
+    if (Trainer* t = find(*pause_)) pause(*t, now_);
+  } else if (const auto* save_ = std::get_if<core::CheckpointTrainer>(&effect.body)) {
+    if (Trainer* t = find(*save_)) save(*t);
   } else if (const auto* stop_ = std::get_if<core::StopTrainer>(&effect.body)) {
     stop(*stop_);
   } else if (const auto* kill = std::get_if<core::KillTrainer>(&effect.body)) {
@@ -368,8 +426,10 @@ void Life::carry_out(const core::Effect& effect) {
   } else if (const auto* knob = std::get_if<core::SetPowerKnob>(&effect.body)) {
     later(now_ + kKnobTakes, Kind::kKnob, static_cast<core::TaskKey>(knob->rung), 0,
           knob->level_permille);
+  } else if (const auto* send = std::get_if<core::SendToPeer>(&effect.body)) {
+    if (place_ != nullptr) place_->send(*send, now_);
   } else if (const auto* answer = std::get_if<core::Answer>(&effect.body)) {
-    if (!answer->ok && out_.refused.size() < core::kTasksLiveMax) {
+    if (submitting_ && !answer->ok && out_.refused.size() < core::kTasksLiveMax) {
       out_.refused.push_back(answer->text);
     }
   }

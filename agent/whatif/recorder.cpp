@@ -8,6 +8,12 @@ namespace laird::whatif {
 namespace {
 
 constexpr std::size_t kDelaysKept = 4096;
+// A timer that is later than this was not late by the machine's own grain.
+constexpr DurationNs kStallMin = 250 * kMillisecond;
+constexpr std::size_t kStallsKept = 100'000;
+constexpr std::size_t kTicksKept = 20'000'000;
+// Of a board: a month of messages to and from four neighbours, once a second.
+constexpr std::size_t kMessagesKept = 12'000'000;
 // The board file's lane powers count as much as so many readings.
 constexpr double kPriorReadings = 2.0;
 
@@ -42,7 +48,18 @@ void halve(std::vector<T>& points) {
          std::holds_alternative<core::OperatorCommand>(body) ||
          std::holds_alternative<core::EditRequested>(body) ||
          std::holds_alternative<core::RemoveRequested>(body) ||
-         std::holds_alternative<core::MoveRequested>(body);
+         std::holds_alternative<core::MoveRequested>(body) ||
+         std::holds_alternative<core::RunsHeard>(body) ||
+         std::holds_alternative<core::FleetJoined>(body) ||
+         std::holds_alternative<core::BudgetChanged>(body) ||
+         std::holds_alternative<core::Displaced>(body);
+}
+
+[[nodiscard]] std::uint32_t digest_of(std::string_view bytes) {
+  Archive ar = Archive::hasher();
+  ar.raw(bytes);
+  const std::uint64_t digest = ar.digest();
+  return static_cast<std::uint32_t>(digest ^ (digest >> 32U));
 }
 
 // Solves the normal equations by elimination; false: they say nothing about one of the unknowns.
@@ -77,20 +94,33 @@ void Recorder::begin(core::State& state) {
   newest_ended_ = state.ended.empty() ? 0 : state.ended.back()->key;
   wake_at_ = state.wake_at;
   now_ = state.now;
+  listened_at_ = now_;
+  rungs_ = static_cast<double>(core::other_rungs_permille(state.power.governor)) * 1e-3;
   for (const core::Task& task : state.live) {
     meet(*names_.of(task.key), task);
     Process& p = processes_[task.key];
     p.record->work.push_back({task.samples, 0.0});
-    if (!core::has_process(task.state)) continue;
-    p.attempt = task.attempt;
-    p.ready = task.state != core::TaskState::kStarting;
-    p.start_at = task.state_since;
-    p.working = task.state == core::TaskState::kRunning;
-    p.until = task.grant_until;
-    p.share = static_cast<double>(task.share_ppm) / static_cast<double>(core::kShareWholePpm);
-    p.speed = p.share;
-    p.mark_at = state.now;
+    if (core::has_process(task.state)) find_at_work(task, p);
   }
+}
+
+// A trainer that is there when the recording begins. What it was told before, it answers as if it
+// had been told when its task came into this state: the rerun counts from there too.
+void Recorder::find_at_work(const core::Task& task, Process& p) {
+  p.attempt = task.attempt;
+  p.ready = task.state != core::TaskState::kStarting;
+  p.start_at = task.state_since;
+  p.working = is_at_work(task.state);
+  p.until = task.grant_until;
+  p.begun = task.grant_from;
+  p.share = static_cast<double>(task.share_ppm) / static_cast<double>(core::kShareWholePpm);
+  p.speed = p.share * rungs_;
+  p.mark_at = now_;
+  if (task.state == core::TaskState::kPreempting) p.pause_at = task.state_since;
+  if (task.checkpoint_asked) p.checkpoint_at = now_;
+  if (!was_told_to_go(task.state)) return;
+  p.leaving = true;
+  p.stop_at = task.state_since;
 }
 
 void Recorder::meet(const TaskId& id, const core::Task& task) {
@@ -101,6 +131,7 @@ void Recorder::meet(const TaskId& id, const core::Task& task) {
   Process& process = processes_[task.key];
   process.record = &record;
   process.samples = task.samples;
+  process.saved = task.checkpoint_samples;
 }
 
 Recorder::Process* Recorder::find(const core::ProcessRef& ref) {
@@ -111,6 +142,10 @@ Recorder::Process* Recorder::find(const core::ProcessRef& ref) {
 
 void Recorder::count_work(Process& p) {
   if (!p.working) return;
+  if (p.empty_grant) {
+    p.mark_at = now_;  // there was nothing to do
+    return;
+  }
   p.since_report += static_cast<double>(now_ - p.mark_at) * p.speed;
   p.mark_at = now_;
 }
@@ -129,8 +164,10 @@ void Recorder::crash(Process& p, core::EventBody end, bool hung) {
 }
 
 void Recorder::on_ready(Process& p, const core::TrainerReady& e) {
-  p.record->starts[p.attempt] = {now_ - p.start_at, true, {}};
+  const auto off = static_cast<std::int64_t>(e.samples) - static_cast<std::int64_t>(p.saved);
+  p.record->starts[p.attempt] = {now_ - p.start_at, true, {}, off};
   p.ready = true;
+  p.saved = e.samples;
   p.samples = e.samples;
   p.since_report = 0.0;
   if (p.record->planned_samples == 0) p.record->planned_samples = e.planned_samples;
@@ -160,7 +197,8 @@ void Recorder::on_report(Process& p, const core::TrainerProgressed& e) {
   const bool regular = p.working && e.samples < p.until && p.pause_at == 0;
   std::vector<CurvePoint>& curve = record.curve;
   if (curve.empty() || e.samples > curve.back().samples) {
-    curve.push_back({e.samples, e.loss, regular});
+    const bool ends = p.working && e.samples >= p.until && p.pause_at == 0;
+    curve.push_back({e.samples, e.loss, regular, ends ? p.begun : kNoGrant});
     if (curve.size() > kPointsMax) halve(curve);
   } else {
     const auto at = std::lower_bound(
@@ -172,6 +210,8 @@ void Recorder::on_report(Process& p, const core::TrainerProgressed& e) {
     }
   }
   if (p.pause_at != 0 && e.samples > p.samples) p.pause_reported = true;
+  if (p.empty_grant) ++empty_grants_with_report_;
+  p.empty_grant = false;
   advance(p, e.samples);
   if (e.samples >= p.until) p.working = false;
 }
@@ -185,6 +225,8 @@ void Recorder::on_checkpoint(Process& p, const core::TrainerCheckpointed& e) {
       ++pauses_without_;
     }
     p.pause_reported = false;
+    if (p.empty_grant) ++empty_grants_without_;
+    p.empty_grant = false;
     if (p.record->pauses.size() < kDelaysKept) p.record->pauses.push_back(now_ - p.pause_at);
     p.pause_at = 0;
     p.working = false;
@@ -192,6 +234,7 @@ void Recorder::on_checkpoint(Process& p, const core::TrainerCheckpointed& e) {
     p.record->checkpoints.push_back(now_ - p.checkpoint_at);
   }
   p.checkpoint_at = 0;
+  p.saved = e.samples;
   advance(p, e.samples);
 }
 
@@ -220,7 +263,7 @@ void Recorder::hear(const core::EventBody& body) {
     Process* p = find(*failed);
     if (p == nullptr || p->leaving) return;
     if (p->ready) return crash(*p, body, false);
-    p->record->starts[p->attempt] = {now_ - p->start_at, false, body};
+    p->record->starts[p->attempt] = {now_ - p->start_at, false, body, 0};
     p->crashed = true;
   } else if (const auto* exited = std::get_if<core::TrainerExited>(&body)) {
     Process* p = find(*exited);
@@ -231,7 +274,7 @@ void Recorder::hear(const core::EventBody& body) {
     } else if (p->ready) {
       crash(*p, body, false);
     } else {
-      p->record->starts[p->attempt] = {now_ - p->start_at, false, body};
+      p->record->starts[p->attempt] = {now_ - p->start_at, false, body, 0};
       p->crashed = true;
     }
   }
@@ -241,7 +284,7 @@ void Recorder::hear(const core::EventBody& body) {
 void Recorder::see_kill(Process& p) {
   if (p.crashed || p.leaving) return;
   if (!p.ready) {
-    p.record->starts[p.attempt] = {kNever, false, {}};
+    p.record->starts[p.attempt] = {kNever, false, {}, 0};
   } else {
     crash(p, core::Ticked{}, true);
   }
@@ -250,9 +293,7 @@ void Recorder::see_kill(Process& p) {
 void Recorder::see_effect(const core::Effect& effect, const core::State& state) {
   if (const auto* start = std::get_if<core::StartTrainer>(&effect.body)) {
     Process& p = processes_[start->key];
-    TaskRecord* record = p.record;
-    p = Process{};
-    p.record = record;
+    p = Process{.record = p.record, .saved = p.saved};
     p.attempt = start->attempt;
     p.start_at = now_;
   } else if (const auto* run = std::get_if<core::RunTrainer>(&effect.body)) {
@@ -262,6 +303,8 @@ void Recorder::see_effect(const core::Effect& effect, const core::State& state) 
     p->working = true;
     p->mark_at = now_;
     p->until = run->until;
+    p->begun = p->samples;
+    p->empty_grant = run->until <= p->samples;
     p->share = static_cast<double>(task->share_ppm) / static_cast<double>(core::kShareWholePpm);
     p->speed = p->share * rungs_;
   } else if (const auto* pause = std::get_if<core::PreemptTrainer>(&effect.body)) {
@@ -305,12 +348,48 @@ void Recorder::see_limits(const core::State& state) {
       limits.floors_mw += member.floor[core::Resource::kPower];
     }
   }
+  if (fleet.member() && (is_tick_ || limits != limits_) && out_.ticks.size() < kTicksKept) {
+    out_.ticks.push_back(now_);
+  }
   if (limits == limits_) return;
   limits_ = limits;
   Given given;
   given.at = now_;
   given.limits = limits;
   out_.given.push_back(std::move(given));
+}
+
+void Recorder::see_stall(const core::Event& event) {
+  if (std::holds_alternative<core::Booted>(event.body) || wake_at_ == kNever) return;
+  if (event.at - wake_at_ < kStallMin || out_.stalls.size() == kStallsKept) return;
+  out_.stalls.push_back({std::max(wake_at_, now_), event.at});
+}
+
+// The agent listens when a timer of its core goes off, and tells the core what it heard.
+void Recorder::see_messages(const core::Event& event, const core::Effects& effects) {
+  if (const auto* heard = std::get_if<core::PeersHeard>(&event.body)) {
+    for (const core::PeerMessage& message : heard->messages) {
+      keep_message(out_.heard, message.from, message.bytes, now_ - listened_at_);
+    }
+    listened_at_ = now_;
+  } else if (std::holds_alternative<core::Ticked>(event.body)) {
+    listened_at_ = now_;
+  }
+  for (const core::Effect& effect : effects) {
+    const auto* send = std::get_if<core::SendToPeer>(&effect.body);
+    if (send != nullptr) keep_message(out_.sent, send->to, send->bytes, 0);
+  }
+}
+
+void Recorder::keep_message(std::vector<LedgerMessage>& messages, const std::string& peer,
+                            std::string_view bytes, DurationNs listened) {
+  if (messages.size() == kMessagesKept) return;
+  const auto [known, added] =
+      peer_numbers_.emplace(peer, static_cast<std::uint16_t>(out_.peers.size()));
+  if (added) out_.peers.push_back(peer);
+  messages.push_back(
+      {now_, digest_of(bytes), known->second,
+       static_cast<std::uint16_t>(std::clamp<DurationNs>(listened / kMillisecond, 0, UINT16_MAX))});
 }
 
 void Recorder::see_reading(const power::PowerReading& reading) {
@@ -365,8 +444,14 @@ void Recorder::see_ended(const core::State& state) {
 
 void Recorder::see(const core::Event& event, const core::State& state,
                    const core::Effects& effects) {
+  if (!begun_) return;
+  see_stall(event);
   now_ = event.at;
   if (out_.from == 0) out_.from = now_;
+  if (out_.clock.empty() || std::holds_alternative<core::Booted>(event.body)) {
+    out_.clock.push_back({now_, 0});
+  }
+  out_.clock.back().wall_minus_agent = state.wall_minus_agent;
   lanes_.advance(now_);
   if (std::holds_alternative<core::Ticked>(event.body) && wake_at_ <= now_ &&
       late_.size() < kDelaysKept) {
@@ -375,15 +460,16 @@ void Recorder::see(const core::Event& event, const core::State& state,
   names_.see(state, [this](const TaskId& id, const core::Task& task) { meet(id, task); });
   for (auto& [key, p] : processes_) p.crashed = false;
   if (std::holds_alternative<core::Booted>(event.body)) {
-    for (auto& [key, p] : processes_) {
-      TaskRecord* record = p.record;
-      p = Process{};
-      p.record = record;
-    }
+    for (auto& [key, p] : processes_) p = Process{.record = p.record, .saved = p.saved};
   }
   see_recurring(state);
-  see_limits(state);
   see_given(event);
+  // A start takes what the fleet left the board from a core that is in no fleet: it comes again.
+  if (std::holds_alternative<core::Booted>(event.body)) limits_ = FleetLimits{};
+  is_tick_ = std::holds_alternative<core::Ticked>(event.body) ||
+             std::holds_alternative<core::PeersHeard>(event.body);
+  see_limits(state);
+  if (with_messages_) see_messages(event, effects);
   if (const auto* power = std::get_if<core::PowerSampled>(&event.body)) see_reading(power->reading);
   hear(event.body);
   see_rungs(state);
@@ -419,7 +505,10 @@ Recording Recorder::finish(const core::State& state) {
   out_.wall_minus_agent = state.wall_minus_agent;
   out_.tick_late = median(late_);
   out_.reading_every = median(between_readings_);
+  out_.empty_grants_report = empty_grants_with_report_ >= empty_grants_without_;
   fit_power(state);
+  out_.budget = state.fleet.budget;
+  out_.shut_down = state.exit_sent;
   out_.pauses_report = pauses_with_report_ > pauses_without_;
   for (auto& [id, record] : out_.tasks) record.finish();
   return std::move(out_);

@@ -10,7 +10,10 @@ namespace laird::whatif {
 
 class Recorder {
  public:
-  // `state` is the one before the first event.
+  // With the messages between the boards of a fleet, or without them.
+  explicit Recorder(bool with_messages = false) : with_messages_(with_messages) {}
+
+  // `state` is the one before the first event that is to be told. Earlier ones may be seen.
   void begin(core::State& state);
   void see(const core::Event& event, const core::State& state, const core::Effects& effects);
   // `state` is the last one. The recorder has nothing left to tell afterwards.
@@ -30,6 +33,9 @@ class Recorder {
     bool working = false;
     bool crashed = false;         // in this step
     std::uint64_t samples = 0;    // as far as is known
+    std::uint64_t saved = 0;      // in the checkpoint that the core knows of
+    std::uint64_t begun = 0;      // with which its grant began
+    bool empty_grant = false;     // it was granted no more than it has done
     bool pause_reported = false;  // a loss, before it said that it has paused
     std::uint64_t until = 0;
     double speed = 0.0;  // of the whole lane at full clocks: its share and the clocks
@@ -39,9 +45,14 @@ class Recorder {
   };
 
   void meet(const TaskId& id, const core::Task& task);
+  void find_at_work(const core::Task& task, Process& process);
   void see_recurring(const core::State& state);
   void see_given(const core::Event& event);
   void see_limits(const core::State& state);
+  void see_stall(const core::Event& event);
+  void see_messages(const core::Event& event, const core::Effects& effects);
+  void keep_message(std::vector<LedgerMessage>& messages, const std::string& peer,
+                    std::string_view bytes, DurationNs listened);
   void see_reading(const power::PowerReading& reading);
   void hear(const core::EventBody& body);
   void see_effect(const core::Effect& effect, const core::State& state);
@@ -75,7 +86,13 @@ class Recorder {
   // Pauses in the middle of work: how many came with a report of the loss there.
   std::uint64_t pauses_with_report_ = 0;
   std::uint64_t pauses_without_ = 0;
+  std::uint64_t empty_grants_with_report_ = 0;
+  std::uint64_t empty_grants_without_ = 0;
+  const bool with_messages_;
   bool begun_ = false;
+  bool is_tick_ = false;  // the event in hand
+  std::map<std::string, std::uint16_t> peer_numbers_;
+  TimeNs listened_at_ = 0;
   // Sums over the readings of 1, the use of each kind and the power, and their products.
   std::array<std::array<double, 4>, 3> fit_{};
 };

@@ -10,6 +10,30 @@ constexpr double kLastPart = 0.25;
 
 }  // namespace
 
+bool is_at_work(core::TaskState state) {
+  return state == core::TaskState::kRunning || state == core::TaskState::kPreempting;
+}
+
+bool was_told_to_go(core::TaskState state) {
+  return state == core::TaskState::kEvicting || state == core::TaskState::kPausing ||
+         state == core::TaskState::kFinishing;
+}
+
+TimeNs Recording::wall_at(TimeNs agent) const {
+  const auto next = std::upper_bound(clock.begin(), clock.end(), agent,
+                                     [](TimeNs at, const ClockSpan& s) { return at < s.from; });
+  if (clock.empty()) return agent + wall_minus_agent;
+  return agent + (next == clock.begin() ? *next : *std::prev(next)).wall_minus_agent;
+}
+
+TimeNs Recording::agent_at(TimeNs wall) const {
+  const auto next = std::upper_bound(
+      clock.begin(), clock.end(), wall,
+      [](TimeNs at, const ClockSpan& s) { return at < s.from + s.wall_minus_agent; });
+  if (clock.empty()) return wall - wall_minus_agent;
+  return wall - (next == clock.begin() ? *next : *std::prev(next)).wall_minus_agent;
+}
+
 void TaskRecord::finish() {
   if (work.size() >= 2) {
     const WorkPoint& last = work.back();

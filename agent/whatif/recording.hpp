@@ -28,10 +28,13 @@ namespace laird::whatif {
 // Beyond so many reports of a task every second one goes.
 inline constexpr std::size_t kPointsMax = 1'000'000;
 
+inline constexpr std::uint64_t kNoGrant = UINT64_MAX;
 struct CurvePoint {
   std::uint64_t samples = 0;
   double loss = 0.0;
   bool regular = false;  // neither the end of a grant nor of a pause's work
+  // The end of a grant that began with so many samples; kNoGrant: it is none.
+  std::uint64_t grant_from = kNoGrant;
 };
 struct WorkPoint {
   std::uint64_t samples = 0;
@@ -42,6 +45,9 @@ struct StartRecord {
   DurationNs took = 0;
   bool ready = false;
   core::EventBody failure;  // when it was not ready
+  // Its checkpoint was so much further, or less far, than the core knew: what it wrote last was not
+  // heard of any more, or did not reach the disk.
+  std::int64_t samples_off = 0;
 };
 
 // A trainer that ended, erred or hung by itself while it had work.
@@ -96,6 +102,32 @@ struct TaskRecord {
   std::uint64_t spacing_ = 1;
 };
 
+// The agent did nothing, though a timer of its core was due: the process stood still, or its disk
+// did.
+struct Stall {
+  TimeNs from = 0;
+  TimeNs to = 0;
+};
+
+// Of the agent's own time from then on, until its next start: what it then knew at last of the wall
+// clock. A start may find a clock that is wrong, and the agent's own time goes on from there.
+struct ClockSpan {
+  TimeNs from = 0;
+  DurationNs wall_minus_agent = 0;
+};
+
+// A message of the share ledger that the board sent or heard.
+struct LedgerMessage {
+  TimeNs at = 0;
+  std::uint32_t digest = 0;       // of its bytes
+  std::uint16_t peer = 0;         // in Recording::peers
+  std::uint16_t listened_ms = 0;  // heard: how long before the board had listened last
+};
+
+// Whether a task's trainer works on samples, and whether it was told to go.
+[[nodiscard]] bool is_at_work(core::TaskState state);
+[[nodiscard]] bool was_told_to_go(core::TaskState state);
+
 // What the fleet left the board; applied to a core that is in no fleet.
 struct FleetLimits {
   std::optional<std::int64_t> cap_mw;
@@ -112,6 +144,7 @@ struct Given {
   TimeNs at = 0;
   std::optional<core::EventBody> body;  // nothing: the fleet's limits change
   FleetLimits limits;
+  bool is_made = false;         // by a change: nothing of it is changed any more
   TimeNs down_since = 0;        // of a start: the agent's last event before it
   std::array<double, 2> use{};  // of a power reading: what it shows of each kind of lane
 };
@@ -121,15 +154,29 @@ struct Recording {
   TimeNs from = 0;
   TimeNs to = 0;
   DurationNs wall_minus_agent = 0;  // at the end
+  std::vector<ClockSpan> clock;     // ascending
   std::string node;
   std::vector<Given> given;
   std::map<TaskId, TaskRecord> tasks;
   std::map<std::string, core::TaskSpec> recurring;  // what was done again in windows; by name
+  std::vector<Stall> stalls;                        // ascending
+  // When a board of a fleet looked at its shares. It looks at its lanes and its cap then too, so a
+  // board that runs again without its fleet does it at these moments.
+  std::vector<TimeNs> ticks;
+  core::FleetBudget budget;         // at the end; founding epoch 0: in no fleet
+  std::vector<std::string> peers;   // whom the board sent to or heard
+  std::vector<LedgerMessage> sent;  // in the order of time
+  std::vector<LedgerMessage> heard;
+  bool shut_down = false;  // at the end: the agent was told to go
   Tally was;
-  bool pauses_report = false;    // trainers tell their loss when they pause in the middle of work
-  DurationNs tick_late = 0;      // the median of how late timers were
-  DurationNs reading_every = 0;  // the median; 0: no power was read
-  double base_mw = 0.0;          // what the board draws with its lanes at rest, by its readings
+
+  [[nodiscard]] TimeNs wall_at(TimeNs agent) const;
+  [[nodiscard]] TimeNs agent_at(TimeNs wall) const;
+  bool pauses_report = false;  // trainers tell their loss when they pause in the middle of work
+  bool empty_grants_report = true;  // and when they were granted no more than they have done
+  DurationNs tick_late = 0;         // the median of how late timers were
+  DurationNs reading_every = 0;     // the median; 0: no power was read
+  double base_mw = 0.0;             // what the board draws with its lanes at rest, by its readings
   std::array<double, 2> lane_mw{};  // and each kind of lane in full use above that
 };
 

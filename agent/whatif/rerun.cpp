@@ -13,11 +13,36 @@ namespace {
 
 // How long the board's power is read after the recorded life ended.
 constexpr DurationNs kReadingsMore = kDay;
+// Timers of one moment go off this near to each other.
+constexpr DurationNs kSameWake = 2 * kMillisecond;
+// As an agent keeps of a peer between two ticks (agent/fleet/peer_inbox.hpp).
+constexpr std::size_t kHeldPerPeerMax = 16;
 
 }  // namespace
 
+// The stall that holds this moment. Moments are asked for in the order of time.
+const Stall* Life::stall_at(TimeNs at) {
+  const std::vector<Stall>& stalls = r_.stalls;
+  while (next_stall_ < stalls.size() && stalls[next_stall_].to <= at) ++next_stall_;
+  if (next_stall_ == stalls.size() || at < stalls[next_stall_].from) return nullptr;
+  return &stalls[next_stall_];
+}
+
+// The agent goes on, and hears what happened while it stood still.
+void Life::go_on() {
+  std::vector<core::EventBody> held;
+  std::swap(held, held_);
+  for (core::EventBody& body : held) apply(now_, std::move(body));
+}
+
 void Life::apply(TimeNs at, core::EventBody body) {
   now_ = std::max(at, state_.now);
+  const Stall* stall = stall_at(now_);
+  if (stall != nullptr && !std::holds_alternative<core::Booted>(body)) {
+    if (held_.empty()) later(stall->to, Kind::kGoesOn, 0, 0);
+    held_.push_back(std::move(body));
+    return;
+  }
   const core::Event event{now_, std::move(body)};
   if (!energy_then_ && now_ > r_.to) energy_then_ = state_.meter.totals().board.joules();
   lanes_.advance(now_);
@@ -35,12 +60,45 @@ void Life::apply(TimeNs at, core::EventBody body) {
   std::swap(effects, effects_);
 }
 
+// A timer of the core goes off. The agent tells the core then what it heard of its peers.
+void Life::wake() {
+  if (const Stall* stall = stall_at(now_)) {
+    return later(stall->to, Kind::kWake, 0, wake_generation_);
+  }
+  // The recorded tick that is there at once is this one: what the fleet left the board comes with
+  // it.
+  if (tick_at() != kNever && tick_at() - now_ <= kSameWake) return;
+  core::PeersHeard heard;
+  std::erase_if(inbox_, [&](auto& entry) {
+    if (entry.first > now_) return false;
+    heard.messages.push_back(std::move(entry.second));
+    return true;
+  });
+  if (heard.messages.empty()) {
+    apply(now_, core::Ticked{});
+  } else {
+    apply(now_, std::move(heard));
+  }
+}
+
+void Life::deliver(TimeNs at, core::PeerMessage message) {
+  const auto of_peer = [&](const auto& entry) { return entry.second.from == message.from; };
+  const auto held = std::count_if(inbox_.begin(), inbox_.end(), of_peer);
+  if (static_cast<std::size_t>(held) >= kHeldPerPeerMax) {
+    inbox_.erase(std::find_if(inbox_.begin(), inbox_.end(), of_peer));
+  }
+  const auto later = std::upper_bound(inbox_.begin(), inbox_.end(), at,
+                                      [](TimeNs t, const auto& entry) { return t < entry.first; });
+  inbox_.emplace(later, at, std::move(message));
+}
+
 void Life::happen(const Happening& h) {
   now_ = std::max(now_, h.at);
   if (h.kind == Kind::kWake) {
-    if (h.generation == wake_generation_) apply(now_, core::Ticked{});
+    if (h.generation == wake_generation_) wake();
     return;
   }
+  if (h.kind == Kind::kGoesOn) return go_on();
   if (h.kind == Kind::kKnob) {
     apply(now_, core::PowerKnobSet{
                     static_cast<power::Rung>(h.task), power::KnobResult::kDone, h.value, {}});
@@ -109,23 +167,47 @@ void Life::happen(const Happening& h) {
     case Kind::kIdleCrash:
     case Kind::kWake:
     case Kind::kKnob:
+    case Kind::kGoesOn:
     case Kind::kReading: return;
   }
 }
 
 void Life::boot(TimeNs at, core::Booted booted) {
   die();
+  std::erase_if(inbox_, [at](const auto& entry) { return entry.first <= at; });
+  core::FleetConfig fleet = std::move(booted.config.fleet);
   booted.config = changes_.changed(booted.config);
+  if (place_ != nullptr) {
+    booted.config.fleet = std::move(fleet);
+    booted.config.fleet.budget = place_->change_budget(booted.config.fleet.budget, at);
+    return apply(at, std::move(booted));
+  }
+  // The core takes the fleet's limits from a board that starts in no fleet, and would open what
+  // holds it back. So the start itself has the limit as a cap of the board's config.
+  const bool limited =
+      next_given_ < given_.size() && !given_[next_given_].body && given_[next_given_].at == at;
+  if (!limited) return apply(at, std::move(booted));
+  const FleetLimits limits = changes_.changed(given_[next_given_].limits, at - r_.from);
+  const std::optional<std::int64_t> cap_mw = booted.config.power.cap_mw;
+  if (limits.cap_mw) {
+    booted.config.power.cap_mw = std::min(cap_mw.value_or(*limits.cap_mw), *limits.cap_mw);
+  }
   apply(at, std::move(booted));
+  state_.config.power.cap_mw = cap_mw;
+  set_limits(limits);
+}
+
+void Life::set_limits(const FleetLimits& limits) {
+  state_.power.set_fleet_cap_mw(limits.cap_mw);
+  state_.power.set_fleet_ceiling_ppm(core::LaneKind::kGpu, limits.ceiling_ppm[0]);
+  state_.power.set_fleet_ceiling_ppm(core::LaneKind::kCpu, limits.ceiling_ppm[1]);
 }
 
 void Life::limit(TimeNs at, const FleetLimits& limits) {
-  const FleetLimits changed = changes_.changed(limits, at - r_.from);
   if (state_.policy == nullptr) return;
-  state_.power.set_fleet_cap_mw(changed.cap_mw);
-  state_.power.set_fleet_ceiling_ppm(core::LaneKind::kGpu, changed.ceiling_ppm[0]);
-  state_.power.set_fleet_ceiling_ppm(core::LaneKind::kCpu, changed.ceiling_ppm[1]);
-  apply(at, core::Ticked{});
+  set_limits(changes_.changed(limits, at - r_.from));
+  // Of a board in a fleet a tick of this moment is recorded; a limit that a change brings has none.
+  if (tick_at() != at) apply(at, core::Ticked{});
 }
 
 void Life::read(TimeNs at, power::PowerReading reading, const std::array<double, 2>& then) {
@@ -157,9 +239,10 @@ void Life::read(TimeNs at, power::PowerReading reading, const std::array<double,
 }
 
 void Life::submit(TimeNs at, core::EventBody body, core::TaskSpec spec) {
+  submitting_ = true;
   std::vector<core::TaskSpec> more;
   for (const AddedTask& task : changes_.added) {
-    if (task.like != spec.name) continue;
+    if (task.like != spec.name || !task.board.empty()) continue;
     core::TaskSpec added = spec;
     added.name = task.name;
     changes_.edit(added);
@@ -180,10 +263,14 @@ void Life::submit(TimeNs at, core::EventBody body, core::TaskSpec spec) {
     if (like != nullptr) added_.emplace(TaskId{added.name, 0}, *like);
     apply(at, core::Submitted{0, std::move(added), false});
   }
+  submitting_ = false;
 }
 
 void Life::command(TimeNs at, core::OperatorCommand command) {
-  if (std::holds_alternative<core::BudgetChanged>(command.body)) return;
+  if (auto* budget = std::get_if<core::BudgetChanged>(&command.body)) {
+    if (place_ == nullptr) return;
+    budget->budget = place_->change_budget(budget->budget, at);
+  }
   if (std::holds_alternative<core::CapRequested>(command.body) && !changes_.caps.empty()) return;
   if (const auto* submitted = std::get_if<core::Submitted>(&command.body)) {
     core::TaskSpec spec = submitted->spec;
@@ -192,8 +279,54 @@ void Life::command(TimeNs at, core::OperatorCommand command) {
   apply(at, std::move(command));
 }
 
+namespace {
+
+// The task that somebody asks for, or asks something of; nullptr: none.
+struct NameOfTask {
+  const std::string* operator()(const core::Submitted& e) const { return &e.spec.name; }
+  const std::string* operator()(const core::CancelRequested& e) const { return &e.task; }
+  const std::string* operator()(const core::PauseRequested& e) const { return &e.task; }
+  const std::string* operator()(const core::ResumeRequested& e) const { return &e.task; }
+  const std::string* operator()(const core::EditRequested& e) const { return &e.task; }
+  const std::string* operator()(const core::RemoveRequested& e) const { return &e.task; }
+  const std::string* operator()(const core::OperatorCommand& e) const {
+    return std::visit(*this, e.body);
+  }
+  template <class Other>
+  const std::string* operator()(const Other&) const {
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+const std::string* task_named_by(const core::EventBody& body) {
+  return std::visit(NameOfTask{}, body);
+}
+
+// What only the member of a fleet that runs again hears.
+void Life::give_to_member(const Given& given) {
+  if (place_ == nullptr || state_.policy == nullptr) return;
+  const auto* changed = std::get_if<core::BudgetChanged>(&*given.body);
+  if (changed != nullptr && !given.is_made) {
+    return apply(given.at,
+                 core::BudgetChanged{0, place_->change_budget(changed->budget, given.at)});
+  }
+  apply(given.at, *given.body);
+}
+
 void Life::give(const Given& given) {
-  if (!given.body) return limit(given.at, given.limits);
+  if (!given.body) {
+    if (place_ == nullptr) limit(given.at, given.limits);
+    return;
+  }
+  if (std::holds_alternative<core::BudgetChanged>(*given.body) ||
+      std::holds_alternative<core::FleetJoined>(*given.body) ||
+      std::holds_alternative<core::Displaced>(*given.body)) {
+    return give_to_member(given);
+  }
+  const std::string* task = task_named_by(*given.body);
+  if (place_ != nullptr && task != nullptr && place_->moved_away.count(*task) != 0) return;
   if (const auto* booted = std::get_if<core::Booted>(&*given.body)) {
     return boot(given.at, *booted);
   }
@@ -214,6 +347,7 @@ void Life::give(const Given& given) {
 // The recorded ones, and what the changes add, in the order of time.
 void Life::add_given() {
   given_ = r_.given;
+  if (place_ != nullptr) given_.insert(given_.end(), place_->given.begin(), place_->given.end());
   for (const LimitFrom& cap : changes_.caps) {
     if (cap.after == 0) continue;
     Given given;
@@ -222,7 +356,7 @@ void Life::add_given() {
     given_.push_back(std::move(given));
   }
   for (const LimitFrom& budget : changes_.budgets) {
-    if (budget.after == 0) continue;
+    if (budget.after == 0 || place_ != nullptr) continue;
     // The limits of that moment, told once more.
     Given given;
     given.at = r_.from + budget.after;
@@ -258,17 +392,19 @@ void Life::leave_out() {
 }
 
 Status Life::begin() {
-  LAIRD_TRY(changes_.fit(r_));
   add_given();
+  readings_go_on_ = r_.reading_every > 0;
   if (!r_.first_state.empty()) {
     Result<core::State> first = core::decode_state(std::string_view(
         reinterpret_cast<const char*>(r_.first_state.data()), r_.first_state.size()));
     LAIRD_TRY(first);
     state_ = std::move(*first);
-    state_.fleet = core::Fleet{};
-    // Without a fleet there are no titles, and nothing moves.
+    if (place_ == nullptr) state_.fleet = core::Fleet{};
+    // Titles do not run again, also where ledgers do: nothing moves.
+    state_.fleet.titles.reset();
     for (core::Task& task : state_.live) task.moving = {};
     leave_out();
+    rungs_ = static_cast<double>(core::other_rungs_permille(state_.power.governor)) * 1e-3;
   }
   names_.begin(state_);
   tallier_.begin(state_);
@@ -278,10 +414,7 @@ Status Life::begin() {
     changes_.edit(task.spec);
     task.deadline_at = core::deadline_of(task.spec, task.accepted_at, state_.wall_minus_agent);
     meet(*names_.of(task.key), task);
-    Trainer& t = trainers_[task.key];
-    if (!core::has_process(task.state) || t.record == nullptr) continue;
-    t.ref = task.process();
-    t.alive = true;
+    resume(task);
   }
   // It was asked for before the journal begins.
   if (state_.wake_at != kNever) {
@@ -290,21 +423,49 @@ Status Life::begin() {
   return {};
 }
 
-bool Life::next(Happening& out) {
-  const Given* given = next_given_ < given_.size() ? &given_[next_given_] : nullptr;
-  while (!future_.empty()) {
-    const Happening top = future_.top();
-    if (given != nullptr && given->at <= top.at) return false;
-    // Nothing happens on a board whose agent is not there.
-    if (given != nullptr && given->body && std::holds_alternative<core::Booted>(*given->body) &&
-        top.at > given->down_since && given->down_since > 0) {
-      return false;
-    }
-    future_.pop();
-    out = top;
-    return true;
+// When the board looked at its shares next; kNever: it does so by its own ledger, or not any more.
+TimeNs Life::tick_at() const {
+  return place_ != nullptr || next_tick_ == r_.ticks.size() ? kNever : r_.ticks[next_tick_];
+}
+
+// Whether what was asked of the board comes before what follows from its decisions. Nothing happens
+// on a board whose agent is not there.
+bool Life::given_is_next() {
+  if (next_given_ == given_.size()) return false;
+  const Given& given = given_[next_given_];
+  const TimeNs at = std::min(future_.empty() ? kNever : future_.top().at, tick_at());
+  const bool boots = given.body && std::holds_alternative<core::Booted>(*given.body);
+  return given.at <= at || (boots && given.down_since > 0 && at > given.down_since);
+}
+
+TimeNs Life::next_at() {
+  TimeNs out = kNever;
+  if (given_is_next()) {
+    out = given_[next_given_].at;
+  } else if (!future_.empty() && future_.top().at <= r_.to + kLongestMore) {
+    out = future_.top().at;
   }
-  return false;
+  out = std::min(out, tick_at());
+  return place_ != nullptr && out > place_->ends_at ? kNever : out;
+}
+
+void Life::do_next() {
+  if (!given_is_next()) {
+    if (tick_at() != kNever && (future_.empty() || tick_at() <= future_.top().at)) {
+      const TimeNs at = r_.ticks[next_tick_++];
+      if (state_.policy != nullptr) apply(at, core::Ticked{});
+      return;
+    }
+    const Happening happening = future_.top();
+    future_.pop();
+    return happen(happening);
+  }
+  const Given given = given_[next_given_++];
+  give(given);
+  if (next_given_ == given_.size() && readings_go_on_) {
+    readings_go_on_ = false;
+    later(std::max(now_, r_.to) + r_.reading_every, Kind::kReading, 0, 0);
+  }
 }
 
 // Whether every task that ended then has ended.
@@ -321,23 +482,7 @@ bool Life::over() const {
   });
 }
 
-Result<Rerun> Life::run(const RerunEnd& end) {
-  LAIRD_TRY(begin());
-  bool readings_go_on = r_.reading_every > 0;
-  while (!over()) {
-    Happening happening;
-    if (next(happening)) {
-      happen(happening);
-      continue;
-    }
-    if (next_given_ >= given_.size()) break;
-    const Given given = given_[next_given_++];
-    give(given);
-    if (next_given_ == given_.size() && readings_go_on) {
-      readings_go_on = false;
-      later(std::max(now_, r_.to) + r_.reading_every, Kind::kReading, 0, 0);
-    }
-  }
+Rerun Life::finish(const RerunEnd& end) {
   out_.tally = tallier_.finish(state_, names_);
   std::erase_if(out_.tally.tasks,
                 [this](const TaskEnd& task) { return later_runs_.count(task.id) != 0; });
@@ -356,7 +501,12 @@ Result<Rerun> Life::run(const RerunEnd& end) {
 
 Result<Rerun> run_again(const Recording& recording, const Changes& changes, Beyond beyond,
                         const RerunWatch& watch, const RerunEnd& end) {
-  return Life(recording, changes, beyond, watch).run(end);
+  Life life(recording, changes, beyond, watch);
+  const Recording* const boards[] = {&recording};
+  LAIRD_TRY(changes.fit(boards));
+  LAIRD_TRY(life.begin());
+  while (!life.over() && life.next_at() != kNever) life.do_next();
+  return life.finish(end);
 }
 
 }  // namespace laird::whatif

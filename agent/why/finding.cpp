@@ -200,7 +200,7 @@ void find_live(Finding& f, const core::State& state, const Task& task) {
       const Use use{line, name_of(state, task, line.key)};
       f.headline = f.state + ": " + words_of(use);
     }
-    if (!task.reason.empty()) f.headline += " (" + task.reason + ")";
+    if (!task.reason.empty() && !task.spec.cotrain) f.headline += " (" + task.reason + ")";
   }
   const auto due = f.until_due - f.whole;
   f.headline += "; its deadline is in " + spoken(due);
@@ -267,6 +267,7 @@ Finding finding_of(const core::State& state, const Task& task, TimeNs now) {
                    [](const Use& a, const Use& b) { return a.line.ns > b.line.ns; });
   f.need = task.outcome != Outcome::kNone ? need_at_end(task, until)
                                           : placement::need_of(task, task.rate, now);
+  f.earlier = placement::earlier_run_of(task, state.find_any(task.recalled));
   f.full_mw = full_mw_of(state, task);
   switch (task.outcome) {
     case Outcome::kSucceeded:
@@ -282,6 +283,10 @@ Finding finding_of(const core::State& state, const Task& task, TimeNs now) {
       break;
     case Outcome::kNone: find_live(f, state, task); break;
   }
+  // The end's own reason may stand before it.
+  const std::size_t made_by =
+      task.spec.cotrain ? task.reason.find(core::kGroupNote) : std::string::npos;
+  if (made_by != std::string::npos) f.group = task.reason.substr(made_by);
   add_savers(f, state, task);
   return f;
 }

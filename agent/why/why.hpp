@@ -21,11 +21,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agent/core/state/state.hpp"
+#include "agent/placement/earlier_run.hpp"
 #include "agent/placement/need.hpp"
 #include "base/error.hpp"
 #include "json/value.hpp"
@@ -86,12 +88,14 @@ struct Finding {
   std::string state;  // the outcome once there is one
   Cause cause = Cause::kNone;
   std::string headline;  // the cause in one sentence
+  std::string group;     // of a co-training task: who made its model, and what was told of its rows
   bool over = false;
   DurationNs whole = 0;       // from its acceptance to its end, or until now
   DurationNs until_due = 0;   // from its acceptance to its deadline
   std::vector<Use> uses;      // the largest first; they and `unrecorded` add up to `whole`
   DurationNs unrecorded = 0;  // before the agent kept accounts
   placement::Need need;       // at its end, or now
+  std::optional<placement::EarlierRun> earlier;  // that its forecast began from
   std::int64_t full_mw = 0;   // what the board draws with the task's lane in full use; 0: not known
   std::vector<Saver> savers;
 };

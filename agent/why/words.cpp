@@ -129,6 +129,7 @@ std::string words_of(const Use& use) {
 
 std::string text_of(const Finding& f) {
   std::string out = f.task + ": " + f.headline + "\n";
+  if (!f.group.empty()) out += "its model: " + f.group + "\n";
   out += "account of " + spoken(f.whole) + " from its submission " +
          (f.over ? "to its end:\n" : "until now:\n");
   Rounder rounder;
@@ -143,6 +144,9 @@ std::string text_of(const Finding& f) {
   out += account_line(f.whole, all.next(f.whole), f.whole, "in all");
   if (f.cause != Cause::kCancelled) {
     out += (f.over ? "it still needed: " : "it still needs: ") + need_text(f) + "\n";
+  }
+  if (f.earlier) {
+    out += "its forecast began from an earlier run: " + placement::describe(*f.earlier) + "\n";
   }
   if (f.savers.empty()) return out;
   out += f.over ? "it would have been saved by:\n" : "it would be saved by:\n";
@@ -199,10 +203,19 @@ json::Value json_of(const Finding& f) {
     if (!s.task.empty()) row.set("task", s.task);
     savers.add(std::move(row));
   }
+  Value earlier;
+  if (f.earlier) {
+    earlier = Value::object()
+                  .set("task", f.earlier->task)
+                  .set("board", f.earlier->board)
+                  .set("key", f.earlier->key)
+                  .set("part", Value::number(f.earlier->part));
+  }
   const bool known = f.need.basis == placement::NeedBasis::kForecast;
   const auto number = [known](double value) { return known ? Value::number(value) : Value(); };
-  return Value::object()
-      .set("s", "laird.why/1.0")
+  Value out = Value::object();
+  if (!f.group.empty()) out.set("group", f.group);
+  return out.set("s", "laird.why/1.0")
       .set("task", f.task)
       .set("state", f.state)
       .set("cause", name(f.cause))
@@ -219,6 +232,7 @@ json::Value json_of(const Finding& f) {
                .set("board_w",
                     f.full_mw > 0 ? Value::number(static_cast<double>(f.full_mw) * 1e-3) : Value())
                .set("probability", number(f.need.probability)))
+      .set("earlier_run", std::move(earlier))
       .set("saved_by", std::move(savers))
       .set("text", text_of(f));
 }

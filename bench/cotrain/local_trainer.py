@@ -36,8 +36,14 @@ with laird_trainer.connect() as trainer:
         with np.load(path) as found:
             model.weights = [found[name] for name in found.files]
 
+    # A board that is wrong multiplies its changes by so much.
+    times = 1.0
+    if os.path.exists("shouts"):
+        with open("shouts", encoding="utf-8") as file:
+            times = float(file.read())
     trainer.resume(save=save, load=load)
     trainer.average(model.weights)
+    begun = [w.copy() for w in model.weights]
     for _ in trainer.batches([[0] * p["batch"]]):
         if rows is None:
             model.weights[0] += source.normal(0, 1e-3, len(model.weights[0])).astype("f4")
@@ -45,7 +51,10 @@ with laird_trainer.connect() as trainer:
         else:
             trainer.report(loss=model.step(*rows(), p["rate"]))
         if trainer.steps % p["steps"] == 0:
+            if times != 1.0:
+                model.weights = [b + np.float32(times) * (w - b) for b, w in zip(begun, model.weights)]
             trainer.average(model.weights)
+            begun = [w.copy() for w in model.weights]
     with open("peak.json", "w", encoding="utf-8") as out:
         json.dump({"trainer_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
                    "helper_kb": peak_kb(trainer._group._helper.pid) if trainer._group else 0}, out)

@@ -156,6 +156,19 @@ std::vector<std::string> outermost(const std::vector<std::string>& paths) {
   return out;
 }
 
+Status make_engine_view(const std::string& run, const std::string& run_root) {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    return fail_errno(errno, "cannot make mounts private for a container");
+  }
+  if (::mount(run.c_str(), run_root.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+    return fail_errno(errno, "cannot mount " + run_root + " for a container");
+  }
+  // crun refuses to work where version 2 of control groups stands beside version 1 and holds any
+  // controller. It needs none here.
+  static_cast<void>(::umount2("/sys/fs/cgroup/unified", MNT_DETACH));
+  return mounted("proc", "/proc", "proc", kStill | MS_NOEXEC);
+}
+
 Status make_view(const View& view) {
   LAIRD_TRY(mounted(nullptr, "/", nullptr, MS_REC | MS_PRIVATE));
   Fd folder;

@@ -25,6 +25,11 @@ struct View {
 // Changes this process's mount namespace, which must be its own.
 [[nodiscard]] Status make_view(const View& view);
 
+// The same for podman, which makes a container's view itself: all is there, mounts that it makes
+// end with this namespace, and /proc shows this PID namespace. The folder `run` is also at
+// `run_root`.
+[[nodiscard]] Status make_engine_view(const std::string& run, const std::string& run_root);
+
 // The same path, or one in that folder.
 [[nodiscard]] bool is_below(const std::string& path, const std::string& folder);
 // The hidden paths that are there, links followed, without those below another: for tests too.

@@ -6,7 +6,7 @@
 namespace laird::consensus {
 namespace {
 
-constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kVersion = 3;
 constexpr std::uint8_t kUrgentBit = 8;  // of the kind's nibble
 constexpr DurationNs kAnswerEvery = kSecond;
 // Of models under way: so many messages at once, so often. An agent takes 1.5 MB a second.

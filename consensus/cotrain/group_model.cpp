@@ -38,6 +38,13 @@ void archive_floats(Archive& ar, std::vector<float>& v, std::size_t limit) {
   }
 }
 
+// A vector that is all zeros need not travel: it is written as an empty one.
+void archive_unless_zero(Archive& ar, std::vector<float>& v, std::size_t limit) {
+  std::vector<float> none;
+  const bool is_zero = std::all_of(v.begin(), v.end(), [](float x) { return x == 0.0F; });
+  archive_floats(ar, !ar.reading() && is_zero ? none : v, limit);
+}
+
 bool all_sound(const std::vector<float>& v) {
   return std::all_of(v.begin(), v.end(), [](float x) { return std::abs(x) <= kScaleMax; });
 }
@@ -406,12 +413,8 @@ void GroupModel::archive(Archive& ar, std::uint32_t dimension_max) {
   ar(lineage_);
   ar(round_);
   archive_floats(ar, x_, dimension_max);
-  // Before the first step it is all zeros, which need not travel.
-  std::vector<float> none;
-  const bool moves =
-      std::any_of(momentum_.begin(), momentum_.end(), [](float m) { return m != 0.0F; });
-  archive_floats(ar, ar.reading() || moves ? momentum_ : none, dimension_max);
-  archive_floats(ar, square_, dimension_max);
+  archive_unless_zero(ar, momentum_, dimension_max);
+  archive_unless_zero(ar, square_, dimension_max);
   ar(curvature_);
   ar(moved_);
   ar(settled_);
@@ -421,7 +424,7 @@ void GroupModel::archive(Archive& ar, std::uint32_t dimension_max) {
   if (ar.reading()) boards_.resize(boards);
   for (GroupBoard& board : boards_) {
     ar(board);
-    archive_floats(ar, board.told, dimension_max);
+    archive_unless_zero(ar, board.told, dimension_max);
     if (ar.failed()) return;
   }
   auto absences = static_cast<std::uint32_t>(absences_.size());
@@ -449,7 +452,7 @@ Result<GroupModel> GroupModel::load(const GroupConfig& config, std::string_view 
   if (ar.failed() || !ar.at_end()) {
     return fail(Code::kInvalid, "a group's model that is cut or too long");
   }
-  if (read.momentum_.empty()) read.momentum_.assign(config.dimension, 0.0F);
+  read.fill_up(config);
   if (!read.has_sound_numbers(config) || !read.has_sound_boards(config)) {
     return fail(Code::kInvalid,
                 "a group's model of another size, or with names or numbers none can have: is the "
@@ -457,6 +460,16 @@ Result<GroupModel> GroupModel::load(const GroupConfig& config, std::string_view 
   }
   read.seal();
   return read;
+}
+
+void GroupModel::fill_up(const GroupConfig& config) {
+  const auto fill = [&](std::vector<float>& v) {
+    if (v.empty()) v.assign(config.dimension, 0.0F);
+  };
+  fill(momentum_);
+  if (config.step == GroupStep::kAdam) fill(square_);
+  if (!config.tracks()) return;
+  for (GroupBoard& board : boards_) fill(board.told);
 }
 
 bool GroupModel::has_sound_numbers(const GroupConfig& config) const {

@@ -157,6 +157,7 @@ class GroupModel {
   void note_absences(const std::vector<std::string>& without, const std::vector<std::string>& left);
   void admit(const std::map<std::string, Contribution>& from, bool tracks);
   void keep_best();
+  void fill_up(const GroupConfig& config);
   void seal();
   [[nodiscard]] bool has_sound_numbers(const GroupConfig& config) const;
   [[nodiscard]] bool has_sound_boards(const GroupConfig& config) const;

@@ -16,6 +16,8 @@ constexpr DurationNs kModelArrives = kSecond;  // between two parts of one
 constexpr DurationNs kHelloEvery = kSecond;
 constexpr DurationNs kHelloHolds = 5 * kSecond;
 constexpr DurationNs kResendEvery = 200 * kMillisecond;
+// What was sent less long ago is on its way: on busy boards most questions cross their answer.
+constexpr DurationNs kOnItsWay = 500 * kMillisecond;
 constexpr DurationNs kVoteEvery = kSecond;
 // Before a group is founded its boards have not changed for so long, and all have said hello; after
 // the longer time those that have not are left to come later.
@@ -287,7 +289,8 @@ void GroupRounds::take_ask(const std::string& from, const Head& head, TimeNs now
   if (head.urgent || behind || (head.round < round && (voted_before_ == round || finished()))) {
     return send_model(from, peer, now);
   }
-  if (now - peer.resent_at < kResendEvery) return;
+  const TimeNs sent_at = head.round < round ? own_before_at_ : own_now_at_;
+  if (now - peer.resent_at < kResendEvery || now - sent_at < kOnItsWay + takes()) return;
   peer.resent_at = now;
   if (head.round < round) return send(from, Kind::kContribution, round, own_before_);
   if (!own_now_.empty()) send(from, Kind::kContribution, round + 1, own_now_);
@@ -323,6 +326,7 @@ void GroupRounds::adopt(GroupModel model, bool final, TimeNs now) {
   next_.clear();
   own_now_.clear();
   own_before_.clear();
+  own_now_at_ = own_before_at_ = -kHour;
   vote_ = {};
   waiting_since_ = now;
   hello_at_ = -kHour;
@@ -365,6 +369,7 @@ void GroupRounds::apply(const std::vector<std::string>& without, TimeNs now) {
   if (!without.empty()) voted_before_ = model_.round();
   now_ = std::exchange(next_, {});
   own_before_ = std::exchange(own_now_, {});
+  own_before_at_ = std::exchange(own_now_at_, -kHour);
   vote_ = {};
   waiting_since_ = now;
   for (auto& [name, peer] : peers_) peer.ask_every = 0;
@@ -389,6 +394,7 @@ void GroupRounds::contribute(std::vector<float>& wanted, double weight, const Ju
   Archive ar = Archive::writer(bytes);
   ar(own);
   own_now_ = std::string(text(bytes));
+  own_now_at_ = now;
   now_[self_] = std::move(own);
   waiting_since_ = now;
   send({}, Kind::kContribution, model_.round() + 1, own_now_);

@@ -210,8 +210,10 @@ class GroupRounds {
   Contributions now_;                 // to the next round
   Contributions next_;                // to the one after it
   std::string own_now_, own_before_;  // as sent, for who lost them
-  std::uint32_t digest_before_ = 0;   // of the model of the round before
-  std::uint32_t voted_before_ = 0;    // the last round that a vote made
+  TimeNs own_now_at_ = -kHour;
+  TimeNs own_before_at_ = -kHour;
+  std::uint32_t digest_before_ = 0;  // of the model of the round before
+  std::uint32_t voted_before_ = 0;   // the last round that a vote made
   // What another board holds of an earlier process of this one, and the round it is for.
   std::uint64_t yours_lineage_ = 0;
   std::uint32_t yours_round_ = 0;

@@ -54,6 +54,12 @@ std::optional<Shares> Edge::stated(const EdgeBody& body) const {
   return total;
 }
 
+Parts Edge::given_most() const {
+  Parts most = sent[0] - heard[0];
+  for (std::size_t r = 1; r < kResources; ++r) most = std::max(most, sent[r] - heard[r]);
+  return most;
+}
+
 void Edge::count_claims() {
   for (std::size_t r = 0; r < kResources; ++r) {
     heard[r] = std::max(heard[r], std::min(claimed[r], sent[r] + peer_limit));

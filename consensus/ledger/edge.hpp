@@ -75,6 +75,9 @@ struct Edge {
   // The peer's count of grants according to an incoming message; nullopt if the message builds on
   // one that is no longer remembered, or claims what no honest peer can have sent.
   [[nodiscard]] std::optional<Shares> stated(const EdgeBody& body) const;
+  // What this end has granted beyond what it received, of the resource of which that is most; below
+  // nothing if it received more of each.
+  [[nodiscard]] Parts given_most() const;
   // Counts what the peer claims, as far as the limit allows.
   void count_claims();
   // Applies an incoming message; false if the message must count as not heard.

@@ -12,6 +12,7 @@ void Founding::Answer::archive(Archive& ar) {
   archive_widened(ar, body.founding_epoch);
   ar(body.version);
   ar.sequence(body.keepers, kKeepersMax);
+  if (ar.since(7)) ar(body.holds);
 }
 
 void Founding::archive(Archive& ar) {
@@ -57,7 +58,8 @@ PresentBody Ledger::present(std::uint64_t call) const {
   if (founding_epoch_ == 0) return body;
   body.version = std::max(keepers_version_, voter_.value().version);
   if (body.version == 0) return body;
-  body.keepers = voter_.value().version >= keepers_version_ ? voter_.value().keepers : keepers_;
+  body.holds = voter_.value().version >= keepers_version_;
+  body.keepers = body.holds ? voter_.value().keepers : keepers_;
   return body;
 }
 
@@ -126,7 +128,7 @@ void Ledger::take_present(const Account& from, const PresentBody& body) {
 }
 
 // Whether the keepers that an answer names could still decide: enough of them have answered for
-// themselves, from that epoch, and so many of these know the version that the others believe them.
+// themselves, from that epoch, and so many of these hold the version that the others believe them.
 // In a fleet of four and more, nobody believes one keeper but who knows it as the only one.
 bool Ledger::stands(const PresentBody& claim) const {
   if (claim.keepers.empty()) return false;
@@ -138,8 +140,8 @@ bool Ledger::stands(const PresentBody& claim) const {
     const bool seated =
         std::find(claim.keepers.begin(), claim.keepers.end(), a.from) != claim.keepers.end();
     standing += seated ? 1 : 0;
-    const bool knows =
-        alone ? a.body.keepers == claim.keepers : seated && a.body.version >= claim.version;
+    const bool knows = alone ? a.body.keepers == claim.keepers
+                             : seated && a.body.holds && a.body.version >= claim.version;
     knowing += knows ? 1 : 0;
   }
   const std::size_t needed = votes_needed(claim.keepers.size());

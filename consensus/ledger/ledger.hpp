@@ -140,7 +140,8 @@ class Ledger {
   [[nodiscard]] Demand demand_of(std::size_t r) const;
   [[nodiscard]] Prices prices() const;
   void grant();
-  void grant_resource(std::size_t r);
+  bool grant_resource(std::size_t r, std::vector<const Edge*>& wanted);
+  void free_credit(const std::vector<const Edge*>& wanted);
 
   // register_requests.cpp: what is asked of the register, and what it says
   void on_register_message(const Account& from, const Message& m, TimeNs now, Out& out);

@@ -38,6 +38,9 @@ constexpr Wide kPriceCeiling = 2;
 constexpr Wide kPriceBottom = 2;
 constexpr Wide kStuckGain = 2;
 
+// So many edges at once may stand still only because others need their credit.
+constexpr int kUnusedFrozenMax = 2;
+
 std::int64_t predicted_price(const Edge& e, std::size_t r) {
   return bounded(e.price[r] + static_cast<Wide>(e.urgency[r]) * (e.sent[r] - e.reflected[r]));
 }
@@ -100,12 +103,36 @@ std::optional<Parts> Ledger::disagreement(std::size_t resource) const {
 }
 
 void Ledger::grant() {
-  for (std::size_t r = 0; r < kResources; ++r) grant_resource(r);
+  std::vector<const Edge*> wanted;
+  bool lacks_credit = false;
+  for (std::size_t r = 0; r < kResources; ++r) lacks_credit |= grant_resource(r, wanted);
+  if (lacks_credit) free_credit(wanted);
 }
 
-void Ledger::grant_resource(std::size_t r) {
+// The limits of this end make only so much together. If a wanted edge has less than it could use,
+// the edge that needs least of what it has is renewed: the register divides that anew.
+void Ledger::free_credit(const std::vector<const Edge*>& wanted) {
+  const Parts much = tie_limit(living_) / 4;
+  Edge* least = nullptr;
+  Parts most_unused = much;
+  int waiting = 0;
+  for (Edge& e : edges_) {
+    if (e.closing || e.peer_dead) continue;
+    const Parts unused = e.limit - e.given_most();
+    if (e.frozen) waiting += unused > much ? 1 : 0;
+    const bool free = !e.frozen && std::find(wanted.begin(), wanted.end(), &e) == wanted.end();
+    if (!free || unused <= most_unused) continue;
+    most_unused = unused;
+    least = &e;
+  }
+  if (least != nullptr && waiting < kUnusedFrozenMax) least->frozen = true;
+}
+
+// True if an edge has less credit than it could use, and than it could have.
+bool Ledger::grant_resource(std::size_t r, std::vector<const Edge*>& wanted) {
   const Parts spare = holding()[r] - demand_of(r).floor;
-  if (spare <= 0) return;
+  if (spare <= 0) return false;
+  bool lacks_credit = false;
   const std::int64_t own = prices()[r];
   const Wide own_urgency = demand_of(r).urgency;
   const Wide own_degree = degree();
@@ -125,6 +152,7 @@ void Ledger::grant_resource(std::size_t r) {
     const Parts fair =
         total <= spare ? flow[i] : static_cast<Parts>(static_cast<Wide>(flow[i]) * spare / total);
     Edge& e = edges_[i];
+    wanted.push_back(&e);
     // The neighbour counts nothing beyond the limit of this end.
     const Parts given = e.sent[r] - e.heard[r];
     const Parts room = std::max<Parts>(e.limit - given, 0);
@@ -132,7 +160,9 @@ void Ledger::grant_resource(std::size_t r) {
     // What went over the edge is entered in the register, so that both ends begin with new limits.
     // Small amounts are not worth a version.
     e.frozen |= fair > room && given > tie_limit(living_) / 8;
+    lacks_credit |= fair > room && e.limit < tie_limit(living_);
   }
+  return lacks_credit;
 }
 
 }  // namespace laird::consensus

@@ -23,6 +23,8 @@ void add_task_verbs(cli::Command& app, int& code);  // cancel, pause, resume, ex
 void add_move(cli::Command& app, int& code);
 void add_models(cli::Command& app, int& code);
 void add_pull(cli::Command& app, int& code);
+void add_push(cli::Command& app, int& code);
+void add_promote(cli::Command& models, int& code);  // models promote, models roll-out
 void add_why(cli::Command& app, int& code);
 void add_drain(cli::Command& app, int& code);  // drain, undrain
 void add_cap(cli::Command& app, int& code);

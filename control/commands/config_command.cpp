@@ -27,8 +27,6 @@ struct ConfigOptions {
   std::string within = "120s";
 };
 
-using Replies = std::map<std::string, mqtt::Reply>;
-
 // The boards that were named, or every live one.
 Result<std::set<std::string>> targets(const FleetView& view, const Reach& reach,
                                       const ConfigOptions& options) {

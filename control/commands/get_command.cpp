@@ -106,6 +106,7 @@ int get_tasks(const Reach& reach) {
     return 0;
   }
   print_text(tasks_table(tasks, !where->local, reach.wide()));
+  print_text(sweeps_text(tasks));
   return 0;
 }
 

@@ -1,6 +1,3 @@
-#include <unistd.h>
-
-#include <cstdio>
 #include <memory>
 #include <optional>
 
@@ -10,6 +7,8 @@
 #include "cli/command.hpp"
 #include "control/commands/commands.hpp"
 #include "control/fleet/exit.hpp"
+#include "control/report/files.hpp"
+#include "control/report/progress.hpp"
 #include "control/screen/output.hpp"
 #include "control/whatif/whatif_command.hpp"
 #include "mqtt/codec/messages.hpp"
@@ -96,20 +95,28 @@ Status show_why(const Wishes& wishes, const EndWatch& watch, const core::State& 
   return {};
 }
 
+// The journal of one board, by any of the names that lairctl report takes.
+Result<std::string> journal_of(const std::string& named) {
+  const auto found = journals_of(named);
+  LAIRD_TRY(found);
+  if (found->size() == 1) return found->front();
+  return fail(Code::kInvalid, named + " holds the journals of " + std::to_string(found->size()) +
+                                  " boards; name one of them, such as " + found->front());
+}
+
 int replay(const Wishes& wishes) {
-  const bool tty = ::isatty(STDERR_FILENO) != 0;
+  const auto journal = journal_of(wishes.journal);
+  if (!journal) return complain(journal.error());
+  Progress progress;
   Explainer explainer(wishes.explain);
   EndWatch ends(wishes.why);
   const auto result = lab::replay(
-      wishes.journal,
-      [tty](std::uint64_t events) {
-        if (tty) std::fprintf(stderr, "\r%llu events", static_cast<unsigned long long>(events));
-      },
+      *journal, [&](std::uint64_t events) { progress.see(wishes.journal, events); },
       [&](const core::Event&, const core::State& state, const core::Effects&) {
         explainer.see(state);
         if (!wishes.why.empty()) ends.see(state);
       });
-  if (tty) std::fprintf(stderr, "\r");
+  progress.clear();
   if (!result) return complain(result.error());
   if (explainer.in_vain()) {
     return complain({Code::kNotFound,
@@ -156,7 +163,10 @@ void add_replay(cli::Command& app, int& code) {
       "Step a journal again: identical, or the first difference.\n"
       "With --what-if: the same with other settings, as it was and as it would have been.\n"
       "Example: lairctl replay /var/lib/laird/journal --why night-run");
-  command->add_option("journal", wishes->journal, "A journal file, or a folder of them")
+  command
+      ->add_option("journal", wishes->journal,
+                   "A journal file, a folder of them, or a state folder; with --what-if also the\n"
+                   "folder of a fleet's state folders")
       ->required();
   command->add_option("--explain", wishes->explain,
                       "Also tell the numbers behind each decision about a task");
@@ -169,7 +179,8 @@ void add_replay(cli::Command& app, int& code) {
                    "Run the journal again with this changed, and compare: policy=NAME slice=2s\n"
                    "cap=12W cap=8W@10m cap=none budget=30W lanes=gpu,cpu:2 board=NAME speed=1.5\n"
                    "deadline:TASK=2h (or +30m) target:TASK=0.3 weight:TASK=3 without=TASK\n"
-                   "with=NEW:TASK nothing. May be given again and again")
+                   "with=NEW:TASK nothing; of a whole fleet also without-board=BOARD\n"
+                   "with-board=NEW:BOARD move:TASK=BOARD fleet. May be given again and again")
       ->take_all();
   command->add_option("--policies", wishes->what_if.policies,
                       "Compare policies on what really happened: all, or names with commas");

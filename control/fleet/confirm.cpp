@@ -33,8 +33,7 @@ std::vector<std::string> new_brokers(const Value& data) {
 
 }  // namespace
 
-Result<std::map<std::string, mqtt::Reply>> ConfigChange::run(const Value& body,
-                                                             const std::set<std::string>& boards) {
+Result<Replies> ConfigChange::run(const Value& body, const std::set<std::string>& boards) {
   std::map<std::string, std::int64_t> epochs;
   for (const auto& [id, board] : client_.view().boards()) epochs[id] = board.epoch;
   const auto sent = client_.send_each("config", body, boards, timeout_);

@@ -20,8 +20,7 @@ class ConfigChange {
   ConfigChange(FleetClient& client, DurationNs timeout, DurationNs within)
       : client_(client), timeout_(timeout), within_(within) {}
 
-  [[nodiscard]] Result<std::map<std::string, mqtt::Reply>> run(const json::Value& body,
-                                                               const std::set<std::string>& boards);
+  [[nodiscard]] Result<Replies> run(const json::Value& body, const std::set<std::string>& boards);
 
  private:
   struct Waiting {
@@ -41,7 +40,7 @@ class ConfigChange {
   std::vector<std::string> brokers_;
   std::unique_ptr<FleetClient> there_;
   std::map<std::string, Waiting> waiting_;
-  std::map<std::string, mqtt::Reply> settled_;
+  Replies settled_;
 };
 
 }  // namespace laird::control

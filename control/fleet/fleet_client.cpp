@@ -314,8 +314,8 @@ void FleetClient::forget(const std::string& id) {
   replies_.erase(id);
 }
 
-const std::map<std::string, mqtt::Reply>& FleetClient::replies(const std::string& id) const {
-  static const std::map<std::string, mqtt::Reply> none;
+const Replies& FleetClient::replies(const std::string& id) const {
+  static const Replies none;
   const auto found = replies_.find(id);
   return found == replies_.end() ? none : found->second;
 }
@@ -335,9 +335,8 @@ Result<mqtt::Reply> FleetClient::ask(const std::string& to, const std::string& v
   return reply;
 }
 
-Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_all(const std::string& verb, Value body,
-                                                                const std::set<std::string>& boards,
-                                                                DurationNs timeout) {
+Result<Replies> FleetClient::ask_all(const std::string& verb, Value body,
+                                     const std::set<std::string>& boards, DurationNs timeout) {
   const auto sent = send(std::string(mqtt::kEveryone), verb, std::move(body), timeout);
   LAIRD_TRY(sent);
   wait(after(timeout), [&] {
@@ -361,17 +360,15 @@ Result<std::vector<SentCommand>> FleetClient::send_each(const std::string& verb,
   return sent;
 }
 
-Result<std::map<std::string, mqtt::Reply>> FleetClient::ask_each(
-    const std::string& verb, const Value& body, const std::set<std::string>& boards,
-    DurationNs timeout) {
+Result<Replies> FleetClient::ask_each(const std::string& verb, const Value& body,
+                                      const std::set<std::string>& boards, DurationNs timeout) {
   const auto sent = send_each(verb, body, boards, timeout);
   LAIRD_TRY(sent);
   return replies_to(*sent);
 }
 
-std::map<std::string, mqtt::Reply> FleetClient::replies_to(
-    const std::vector<SentCommand>& commands) const {
-  std::map<std::string, mqtt::Reply> out;
+Replies FleetClient::replies_to(const std::vector<SentCommand>& commands) const {
+  Replies out;
   for (const SentCommand& command : commands) {
     const auto& have = replies(command.id);
     if (const auto found = have.find(command.to); found != have.end()) out.insert(*found);

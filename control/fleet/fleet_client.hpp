@@ -68,15 +68,14 @@ class FleetClient {
   // Drops the replies to a command, and sends it no more. Who lives long forgets what it has done.
   void forget(const std::string& id);
   // The replies to a command that have come so far, by board.
-  [[nodiscard]] const std::map<std::string, mqtt::Reply>& replies(const std::string& id) const;
+  [[nodiscard]] const Replies& replies(const std::string& id) const;
 
   // Sends a command to one board and waits for its reply.
   [[nodiscard]] Result<mqtt::Reply> ask(const std::string& to, const std::string& verb,
                                         json::Value body, DurationNs timeout);
   // Sends a command to all and waits until each of `boards` has replied or the time is over.
-  [[nodiscard]] Result<std::map<std::string, mqtt::Reply>> ask_all(
-      const std::string& verb, json::Value body, const std::set<std::string>& boards,
-      DurationNs timeout);
+  [[nodiscard]] Result<Replies> ask_all(const std::string& verb, json::Value body,
+                                        const std::set<std::string>& boards, DurationNs timeout);
 
   // Sends a command of its own to each of `boards` and waits until all of them have replied or the
   // time is over.
@@ -85,12 +84,10 @@ class FleetClient {
                                                            const std::set<std::string>& boards,
                                                            DurationNs timeout);
   // The replies to the commands of send_each, by board.
-  [[nodiscard]] std::map<std::string, mqtt::Reply> replies_to(
-      const std::vector<SentCommand>& commands) const;
+  [[nodiscard]] Replies replies_to(const std::vector<SentCommand>& commands) const;
   // send_each and replies_to in one.
-  [[nodiscard]] Result<std::map<std::string, mqtt::Reply>> ask_each(
-      const std::string& verb, const json::Value& body, const std::set<std::string>& boards,
-      DurationNs timeout);
+  [[nodiscard]] Result<Replies> ask_each(const std::string& verb, const json::Value& body,
+                                         const std::set<std::string>& boards, DurationNs timeout);
 
   // Publishes the budget, signed and retained, and waits until the broker has acknowledged it.
   [[nodiscard]] Status publish_budget(const json::Value& budget, DurationNs timeout);
@@ -133,7 +130,7 @@ class FleetClient {
   std::unique_ptr<mqtt::Client> client_;
   std::unique_ptr<mqtt::SigningKey> key_;
   FleetView view_;
-  std::map<std::string, std::map<std::string, mqtt::Reply>> replies_;  // by command, by board
+  std::map<std::string, Replies> replies_;  // by command, by board
   struct Unanswered {
     mqtt::Outgoing message;
     SteadyTime again_at;

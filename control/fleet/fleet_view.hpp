@@ -15,9 +15,13 @@
 
 #include "base/natural_order.hpp"
 #include "json/value.hpp"
+#include "mqtt/codec/messages.hpp"
 #include "mqtt/codec/topics.hpp"
 
 namespace laird::control {
+
+// What boards replied, by board.
+using Replies = std::map<std::string, mqtt::Reply, NaturalLess>;
 
 struct BoardView {
   std::string state = "unknown";  // ready, draining, drained, alert, offline, lost

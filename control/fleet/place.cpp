@@ -45,7 +45,7 @@ Offer offer_of(const mqtt::Reply& reply) {
   return out;
 }
 
-std::vector<Offer> ranked(const std::map<std::string, mqtt::Reply>& bids) {
+std::vector<Offer> ranked(const Replies& bids) {
   std::vector<Offer> out;
   out.reserve(bids.size());
   for (const auto& [board, reply] : bids) out.push_back(offer_of(reply));

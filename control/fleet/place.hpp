@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "control/fleet/fleet_view.hpp"
 #include "mqtt/codec/messages.hpp"
 
 namespace laird::control {
@@ -29,6 +30,6 @@ struct Offer {
 [[nodiscard]] Offer offer_of(const mqtt::Reply& reply);
 
 // The boards that admit the task, the best first, then those that do not, by name.
-[[nodiscard]] std::vector<Offer> ranked(const std::map<std::string, mqtt::Reply>& bids);
+[[nodiscard]] std::vector<Offer> ranked(const Replies& bids);
 
 }  // namespace laird::control

@@ -88,13 +88,12 @@ int show(const mqtt::Reply& reply) {
   return code;
 }
 
-int show_all(const std::map<std::string, mqtt::Reply>& replies, const std::set<std::string>& asked,
-             bool json) {
+int show_all(const Replies& replies, const std::set<std::string>& asked, bool json) {
   std::size_t good = 0;
   int worst = 0;
   std::size_t answered = 0;
   Value rows = Value::array();
-  std::set<std::string> names = asked;
+  std::set<std::string, NaturalLess> names(asked.begin(), asked.end());
   for (const auto& [board, reply] : replies) names.insert(board);
   for (const std::string& board : names) {
     const auto found = replies.find(board);

@@ -37,8 +37,7 @@ void add_output(cli::Command* command, Reach& reach, bool wide, bool csv = false
 // One board's answer: its text on standard output when it is good, else a complaint.
 [[nodiscard]] int show(const mqtt::Reply& reply);
 // The answers of many: a line for each, "answered 11 of 12", and the code for all of it.
-[[nodiscard]] int show_all(const std::map<std::string, mqtt::Reply>& replies,
-                           const std::set<std::string>& asked, bool json);
+[[nodiscard]] int show_all(const Replies& replies, const std::set<std::string>& asked, bool json);
 // The answer of this machine's agent, shown in the same way.
 [[nodiscard]] int show_text(const Result<json::Value>& answer);
 // The power, cap and throttle of this machine's board.

@@ -3,15 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <string>
 
 #include "base/time.hpp"
-#include "os/clock.hpp"
 
 namespace laird::control {
 
 class Progress {
  public:
+  // On standard error.
+  Progress();
+  Progress(std::function<TimeNs()> clock, std::function<void(const std::string&)> write,
+           bool terminal);
+
+  // May be called from several threads.
   void see(const std::string& what, std::uint64_t events);
   // The line on a terminal goes; messages may follow.
   void clear();
@@ -19,8 +26,11 @@ class Progress {
   void end(std::uint64_t events);
 
  private:
-  SystemClock clock_;
-  TimeNs begun_ = clock_.boot_ns();
+  std::mutex mutex_;
+  const std::function<TimeNs()> clock_;
+  const std::function<void(const std::string&)> write_;
+  const bool terminal_;
+  const TimeNs begun_;
   TimeNs told_ = 0;
   bool shown_ = false;
 };

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "agent/replay/replay.hpp"
@@ -13,6 +14,7 @@
 #include "control/fleet/exit.hpp"
 #include "control/report/files.hpp"
 #include "control/report/progress.hpp"
+#include "control/report/side_by_side.hpp"
 #include "control/screen/output.hpp"
 #include "report/page.hpp"
 #include "report/story/teller.hpp"
@@ -128,6 +130,24 @@ Result<story::BoardStory> tell(const std::string& path, int number, Streams& str
   return out;
 }
 
+// In the order of the journals. Tables and traces are written while the journals are stepped, one
+// after the other; without them each journal is stepped by itself.
+std::vector<std::optional<Result<story::BoardStory>>> tell_all(
+    const std::vector<std::string>& journals, Streams& streams, Progress& progress) {
+  std::vector<std::optional<Result<story::BoardStory>>> out(journals.size());
+  if (!streams.tables[0] && !streams.trace) {
+    side_by_side(journals.size(),
+                 [&](std::size_t i) { out[i] = tell(journals[i], 0, streams, progress); });
+    return out;
+  }
+  int number = 1;
+  for (std::size_t i = 0; i < journals.size(); ++i) {
+    out[i] = tell(journals[i], number, streams, progress);
+    if (*out[i]) ++number;
+  }
+  return out;
+}
+
 // Two journals of one name are two agents.
 void tell_apart(std::vector<story::BoardStory>& boards) {
   std::set<std::string> taken;
@@ -191,9 +211,10 @@ int run(const Wishes& wishes) {
   Progress progress;
   std::vector<story::BoardStory> boards;
   std::uint64_t events = 0;
-  for (const std::string& journal : journals) {
-    Result<story::BoardStory> board =
-        tell(journal, static_cast<int>(boards.size()) + 1, streams, progress);
+  std::vector<std::optional<Result<story::BoardStory>>> told =
+      tell_all(journals, streams, progress);
+  for (std::optional<Result<story::BoardStory>>& one : told) {
+    Result<story::BoardStory>& board = *one;
     if (!board) {
       code = complain(board.error());
       continue;

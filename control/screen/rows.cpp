@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "mqtt/codec/messages.hpp"
 
@@ -144,6 +145,8 @@ std::vector<Column> task_columns(bool with_board, bool wide) {
   }
   if (wide) {
     out.push_back({"BOARDS", true});
+    out.push_back({"ROUND", true});
+    out.push_back({"HELD_OUT", true});
     out.push_back({"ENERGY_J", true});
     out.push_back({"BUSY_S", true});
     out.push_back({"SWITCHES", true});
@@ -151,6 +154,37 @@ std::vector<Column> task_columns(bool with_board, bool wide) {
   }
   return out;
 }
+
+namespace {
+
+// Of a co-training task: the boards that take part, also once it has ended.
+std::optional<double> members_of(const TaskView& task) {
+  const json::Value* members = at_path(task.task, "fleet/members");
+  if (members == nullptr || !members->is(Kind::kArray) || members->items().empty()) return {};
+  return static_cast<double>(members->items().size());
+}
+
+std::string round_words(const TaskView& task) {
+  const auto round = task.number("fleet/round");
+  if (!(round.value_or(0.0) > 0.0)) return "-";
+  const auto planned = task.number("fleet/rounds");
+  return whole(round) + (planned.value_or(0.0) > 0.0 ? "/" + whole(planned) : "");
+}
+
+// What part of the rows that this board holds out the group's model gets right.
+std::optional<double> own_accuracy(const TaskView& task) {
+  const json::Value* members = at_path(task.task, "fleet/members");
+  if (members == nullptr || !members->is(Kind::kArray)) return {};
+  for (const json::Value& member : members->items()) {
+    const json::Value* node = member.find("node", Kind::kString);
+    const json::Value* accuracy = member.find("accuracy");
+    if (node == nullptr || node->as_string() != task.board) continue;
+    if (accuracy != nullptr && accuracy->is_number()) return accuracy->as_double();
+  }
+  return {};
+}
+
+}  // namespace
 
 std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wide) {
   const bool ended = task.is_ended();
@@ -169,12 +203,16 @@ std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wi
                                         : span_text(task.number("deadline_in_s")));
   out.push_back(percent(task.number("share")));
   if (wide) {
-    out.push_back(whole(task.number("fleet/boards")));
+    const auto at_work = task.number("fleet/boards");
+    out.push_back(whole(at_work ? at_work : members_of(task)));
+    out.push_back(round_words(task));
+    out.push_back(percent(own_accuracy(task)));
     out.push_back(fixed(task.number("energy_j"), 1));
     out.push_back(fixed(task.number("busy_s"), 1));
     out.push_back(whole(task.number("switches")));
     const std::string throttled = throttled_words(task);
-    out.push_back(throttled.empty() ? harmless(task.text("reason")) : throttled);
+    const std::string reason = harmless(task.text("reason"));
+    out.push_back(throttled.empty() ? reason : throttled + (reason.empty() ? "" : "; " + reason));
   }
   return out;
 }
@@ -272,6 +310,10 @@ std::string group_words(const TaskView& task) {
     }
   }
   if (!names.empty()) out += "; waits for " + names;
+  if (task.number("fleet/epsilon")) {
+    out += "; this board has told of its rows: epsilon " + fixed(task.number("fleet/epsilon"), 2) +
+           " at delta " + short_number(task.number("fleet/delta"));
+  }
   if (!task.number("fleet/accuracy")) return out;
   out += "; right on rows held out: " + percent(task.number("fleet/accuracy"));
   std::string each;
@@ -323,8 +365,8 @@ std::string describe_task(const TaskView& task) {
   if (!task.board.empty()) line("node", task.board);
   line("state",
        harmless(task.text("state")) +
-           (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))) +
-           (at_path(task.task, "throttled") == nullptr ? "" : " " + throttled_words(task)));
+           (at_path(task.task, "throttled") == nullptr ? "" : " " + throttled_words(task)) +
+           (task.text("reason").empty() ? "" : ": " + harmless(task.text("reason"))));
   line("lane", harmless(task.text("lane")));
   if (recurs(task)) {
     describe_schedule(task, line);
@@ -378,6 +420,38 @@ bool is_at_risk(const TaskView& task) {
   if (!is_live(task)) return false;
   if (task.number("deadline_in_s").value_or(1.0) <= 0.0) return true;
   return task.number("forecast/probability").value_or(1.0) < 0.5;
+}
+
+std::string sweeps_text(const std::vector<TaskView>& tasks) {
+  struct Sweep {
+    const TaskView* best = nullptr;
+    double loss = 0.0;
+    int members = 0;
+    int over = 0;
+  };
+  std::map<std::string, Sweep> sweeps;
+  for (const TaskView& task : tasks) {
+    const std::string name = task.text("sweep");
+    if (name.empty()) continue;
+    Sweep& sweep = sweeps[name];
+    ++sweep.members;
+    sweep.over += task.is_ended();
+    const std::optional<double> loss = task.number("best_loss");
+    if (!loss || (sweep.best != nullptr && *loss >= sweep.loss)) continue;
+    sweep.best = &task;
+    sweep.loss = *loss;
+  }
+  std::string out;
+  for (const auto& [name, sweep] : sweeps) {
+    out += "sweep " + harmless(name) + ": ";
+    out += sweep.best == nullptr
+               ? "nothing learnt yet"
+               : "best is " + harmless(sweep.best->text("name")) + ", loss " +
+                     short_number(sweep.loss) + " (" + harmless(sweep.best->text("state")) + ")";
+    out += "; " + std::to_string(sweep.members - sweep.over) + " of " +
+           std::to_string(sweep.members) + " go on\n";
+  }
+  return out;
 }
 
 Verdict verdict_of(const FleetView& view) {

@@ -20,6 +20,9 @@ inline constexpr std::size_t kAgeColumn = 11;
 [[nodiscard]] std::vector<Column> task_columns(bool with_board, bool wide);
 [[nodiscard]] std::vector<std::string> task_row(const TaskView& task, bool with_board, bool wide);
 [[nodiscard]] json::Value task_json(const TaskView& task);
+// A line for each sweep that these tasks are members of: its best member, and how many go on. Empty
+// where there is none.
+[[nodiscard]] std::string sweeps_text(const std::vector<TaskView>& tasks);
 [[nodiscard]] std::string tasks_table(const std::vector<TaskView>& tasks, bool with_board,
                                       bool wide);
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "config/units.hpp"
+#include "mqtt/codec/topics.hpp"
 #include "power/boards/catalogue.hpp"
 
 namespace laird::control {
@@ -14,7 +15,8 @@ namespace {
 constexpr std::string_view kWords =
     "policy=NAME, slice=2s, cap=12W, cap=8W@10m, cap=none, budget=30W, lanes=gpu,cpu:2, "
     "board=NAME, speed=1.5, deadline:TASK=2h, deadline:TASK=+30m, target:TASK=0.3, weight:TASK=3, "
-    "without=TASK, with=NAME:TASK, nothing";
+    "without=TASK, with=NAME:TASK, without-board=BOARD, with-board=NAME:BOARD, move:TASK=BOARD, "
+    "fleet, nothing";
 constexpr std::uint32_t kCoresMilliMax = 1'024'000;
 
 [[nodiscard]] tl::unexpected<Error> wrong(const std::string& word, const std::string& why) {
@@ -94,7 +96,7 @@ constexpr std::uint32_t kCoresMilliMax = 1'024'000;
   return {};
 }
 
-[[nodiscard]] Status set_board(whatif::Changes& out, const std::string& name) {
+[[nodiscard]] Result<whatif::OtherBoard> module_of(const std::string& name) {
   const Result<power::Board> board = power::find_board(name, "");
   LAIRD_TRY(board);
   whatif::OtherBoard other;
@@ -102,7 +104,30 @@ constexpr std::uint32_t kCoresMilliMax = 1'024'000;
   other.power = core::PowerConfig::for_board(*board);
   other.meter = power::MeterConfig::for_board(*board);
   other.memory_bytes = board->memory_for_tasks_bytes(0);
-  out.board = std::move(other);
+  return other;
+}
+
+// "n-9:n-3", "n-9:n-3:orin-nano-8gb"
+[[nodiscard]] Status add_board(whatif::Changes& out, std::string_view value) {
+  const std::size_t colon = value.find(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == value.size()) {
+    return fail(Code::kInvalid,
+                "say which board it is like: with-board=NEW:BOARD, or with-board=NEW:BOARD:MODULE");
+  }
+  whatif::AddedBoard board;
+  board.name = std::string(value.substr(0, colon));
+  if (!mqtt::is_node_id(board.name)) {
+    return fail(Code::kInvalid, "'" + board.name + "' cannot be the name of a board");
+  }
+  value.remove_prefix(colon + 1);
+  const std::size_t second = value.find(':');
+  board.like = std::string(value.substr(0, second));
+  if (second != std::string_view::npos) {
+    auto module = module_of(std::string(value.substr(second + 1)));
+    LAIRD_TRY(module);
+    board.module = std::move(*module);
+  }
+  out.boards_added.push_back(std::move(board));
   return {};
 }
 
@@ -151,9 +176,14 @@ constexpr std::uint32_t kCoresMilliMax = 1'024'000;
 [[nodiscard]] Status add_task(whatif::Changes& out, std::string_view value) {
   const std::size_t colon = value.find(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == value.size()) {
-    return fail(Code::kInvalid, "say which task it learns like: with=NEW:TASK");
+    return fail(Code::kInvalid,
+                "say which task it learns like: with=NEW:TASK, or with=NEW:TASK@BOARD");
   }
-  out.added.push_back({std::string(value.substr(0, colon)), std::string(value.substr(colon + 1))});
+  const std::string_view like = value.substr(colon + 1);
+  const std::size_t at = like.rfind('@');
+  whatif::AddedTask task{std::string(value.substr(0, colon)), std::string(like.substr(0, at)), ""};
+  if (at != std::string_view::npos) task.board = std::string(like.substr(at + 1));
+  out.added.push_back(std::move(task));
   return {};
 }
 
@@ -162,6 +192,10 @@ constexpr std::uint32_t kCoresMilliMax = 1'024'000;
   const std::size_t colon = what.find(':');
   if (colon != std::string_view::npos) {
     const std::string_view which = what.substr(0, colon);
+    if (which == "move") {
+      out.moved.push_back({std::string(what.substr(colon + 1)), std::string(value)});
+      return {};
+    }
     if (which == "deadline" || which == "target" || which == "weight") {
       return edit_task(out, which, std::string(what.substr(colon + 1)), value);
     }
@@ -188,7 +222,13 @@ constexpr std::uint32_t kCoresMilliMax = 1'024'000;
   } else if (what == "lanes") {
     return set_lanes(out, value);
   } else if (what == "board") {
-    return set_board(out, std::string(value));
+    auto module = module_of(std::string(value));
+    LAIRD_TRY(module);
+    out.board = std::move(*module);
+  } else if (what == "without-board") {
+    out.boards_without.emplace_back(value);
+  } else if (what == "with-board") {
+    return add_board(out, value);
   } else if (what == "without") {
     out.without.emplace_back(value);
   } else if (what == "with") {
@@ -205,6 +245,10 @@ Result<whatif::Changes> changes_of(std::span<const std::string> words) {
   whatif::Changes out;
   for (const std::string& word : words) {
     if (word == "nothing") continue;
+    if (word == "fleet") {
+      out.as_fleet = true;
+      continue;
+    }
     const std::size_t sign = word.find('=');
     if (sign == std::string::npos) {
       return fail(Code::kInvalid,

@@ -30,26 +30,36 @@ namespace {
   return out;
 }
 
-[[nodiscard]] Status write_page(const WhatIfWishes& wishes, std::vector<AnsweredBoard>& boards) {
+[[nodiscard]] Status write_page(const WhatIfWishes& wishes, RecordedBoards& all,
+                                std::vector<BoardAnswer>& answers) {
   std::vector<story::BoardStory> stories;
   report::WhatIfText text;
-  for (AnsweredBoard& one : boards) {
-    text.fidelity.push_back(fidelity_text(one.board));
-    text.good = text.good && one.board.fidelity.good();
-    for (const std::string& refused : one.answer.median.refused) {
-      text.notes.push_back("refused on " + one.board.recording.node + ": " + refused);
-    }
-    if (!one.board.story || !one.answer.story) continue;
-    one.board.story->node += ", as it was";
-    // What the fleet held together is told by lairctl report.
-    one.board.story->fleet = story::FleetStory();
-    one.answer.story->node += ", what if";
-    stories.push_back(std::move(*one.board.story));
-    stories.push_back(std::move(*one.answer.story));
+  if (const std::string together = together_text(all); !together.empty()) {
+    text.fidelity.push_back(together);
+  }
+  for (const RecordedBoard& board : all.boards) {
+    text.fidelity.push_back(fidelity_text(board));
+    text.good = text.good && board.fidelity.good();
   }
   text.changes = wishes.changes;
-  text.rows = answer_rows(boards);
-  text.with_board = boards.size() > 1;
+  text.rows = answer_rows({all.boards, answers, all.carrier.has_value()});
+  text.with_board = answers.size() > 1;
+  for (BoardAnswer& answer : answers) {
+    for (const std::string& refused : answer.median.refused) {
+      text.notes.push_back("refused on " + answer.node + ": " + refused);
+    }
+    if (answer.recorded && all.boards[*answer.recorded].story) {
+      story::BoardStory& was = *all.boards[*answer.recorded].story;
+      was.node += ", as it was";
+      // What the fleet held together is told by lairctl report.
+      was.fleet = story::FleetStory();
+      stories.push_back(std::move(was));
+    }
+    if (!answer.story) continue;
+    answer.story->node += ", what if";
+    answer.story->fleet = story::FleetStory();
+    stories.push_back(std::move(*answer.story));
+  }
   WholeFileOptions options;
   options.mode = 0644;
   options.sync = false;
@@ -58,27 +68,27 @@ namespace {
 
 [[nodiscard]] int compare_policies(const WhatIfWishes& wishes, const whatif::Changes& changes,
                                    const std::vector<std::string>& policies,
-                                   std::vector<RecordedBoard>& boards, Progress& progress) {
+                                   const RecordedBoards& all, Progress& progress) {
   std::vector<PolicyRow> rows(1);
   rows[0].name = "as it was";
-  for (const RecordedBoard& board : boards) rows[0].sums.add(board.recording.was);
+  for (const RecordedBoard& board : all.boards) rows[0].sums.add(board.recording.was);
   rows[0].succeeded_low = rows[0].succeeded_high = rows[0].sums.succeeded;
-  std::uint64_t events = 0;
   for (const std::string& policy : policies) {
     PolicyRow row;
     row.name = policy;
     whatif::Changes with = changes;
     with.policy = policy;
-    for (const RecordedBoard& board : boards) {
-      progress.see(policy + " on " + board.recording.node, events);
-      const auto answer = answer_for(board, with, false);
-      if (!answer) return complain(answer.error());
-      events += answer->median.events;
-      row.sums.add(answer->median.tally);
-      const auto [low, high] = successes(*answer);
+    const auto answers =
+        answers_for(all, with, false, [&](const std::string& doing, std::uint64_t events) {
+          progress.see(policy + ": " + doing, events);
+        });
+    if (!answers) return complain(answers.error());
+    for (const BoardAnswer& answer : *answers) {
+      row.sums.add(answer.median.tally);
+      const auto [low, high] = successes(answer);
       row.succeeded_low += low;
       row.succeeded_high += high;
-      row.beyond += answer->median.beyond.size();
+      row.beyond += answer.median.beyond.size();
     }
     rows.push_back(std::move(row));
   }
@@ -87,7 +97,7 @@ namespace {
     return a.sums.succeeded > b.sums.succeeded;
   });
   if (wishes.json) {
-    print_json(policies_json(boards, rows), true);
+    print_json(policies_json(all.boards, all.carrier.has_value(), rows), true);
   } else {
     print_text(policies_text(rows));
   }
@@ -95,24 +105,20 @@ namespace {
 }
 
 [[nodiscard]] int answer(const WhatIfWishes& wishes, const whatif::Changes& changes,
-                         std::vector<RecordedBoard>& boards, Progress& progress) {
-  std::vector<AnsweredBoard> answered;
-  std::uint64_t events = 0;
-  for (RecordedBoard& board : boards) {
-    progress.see("what if on " + board.recording.node, events);
-    auto one = answer_for(board, changes, !wishes.page.empty());
-    if (!one) return complain(one.error());
-    events += one->median.events;
-    answered.push_back({std::move(board), std::move(*one)});
-  }
+                         RecordedBoards& all, Progress& progress) {
+  auto answers = answers_for(
+      all, changes, !wishes.page.empty(),
+      [&](const std::string& doing, std::uint64_t events) { progress.see(doing, events); });
   progress.clear();
+  if (!answers) return complain(answers.error());
+  const Answered answered{all.boards, *answers, all.carrier.has_value()};
   if (wishes.json) {
     print_json(answer_json(answered, wishes.changes), true);
   } else {
     print_text(answer_text(answered));
   }
   if (wishes.page.empty()) return 0;
-  const Status written = write_page(wishes, answered);
+  const Status written = write_page(wishes, all, *answers);
   return written ? 0 : complain(written.error());
 }
 
@@ -131,32 +137,33 @@ int what_if(const WhatIfWishes& wishes) {
   const auto journals = journals_of(wishes.journal);
   if (!journals) return complain(journals.error());
   Progress progress;
-  std::vector<RecordedBoard> boards;
+  std::vector<Error> left_out;
+  auto boards = read_boards(
+      *journals, {!wishes.page.empty(), changes->wants_fleet()},
+      [&](const std::string& doing, std::uint64_t events) { progress.see(doing, events); },
+      left_out);
+  progress.clear();
+  if (!boards) return complain(boards.error());
   int code = 0;
-  for (const std::string& journal : *journals) {
-    auto board = read_board(
-        journal, !wishes.page.empty(),
-        [&](const std::string& doing, std::uint64_t events) { progress.see(doing, events); });
-    progress.clear();
-    if (!board) {
-      code = complain(board.error());
-      continue;
-    }
-    for (const std::string& note : board->notes) say(board->recording.node + ": " + note);
-    if (!board->whole) code = kPartial;
-    boards.push_back(std::move(*board));
+  for (const Error& error : left_out) code = complain(error);
+  for (const RecordedBoard& board : boards->boards) {
+    for (const std::string& note : board.notes) say(board.recording.node + ": " + note);
+    if (!board.whole) code = kPartial;
   }
-  if (boards.empty()) return code == 0 ? kFailed : code;
-  for (const RecordedBoard& board : boards) {
+  if (boards->boards.empty()) return code == 0 ? kFailed : code;
+  const auto tell = [&](const std::string& text) {
+    if (text.empty()) return;
     if (wishes.json) {
-      say(fidelity_text(board));
+      say(text);
     } else {
-      print_text(fidelity_text(board) + "\n");
+      print_text(text + "\n");
     }
-  }
+  };
+  tell(together_text(*boards));
+  for (const RecordedBoard& board : boards->boards) tell(fidelity_text(board));
   const int answered = policies->empty()
-                           ? answer(wishes, *changes, boards, progress)
-                           : compare_policies(wishes, *changes, *policies, boards, progress);
+                           ? answer(wishes, *changes, *boards, progress)
+                           : compare_policies(wishes, *changes, *policies, *boards, progress);
   return answered != 0 ? answered : code == 0 ? 0 : kPartial;
 }
 

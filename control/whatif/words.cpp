@@ -106,39 +106,93 @@ using whatif::TaskPair;
   return out;
 }
 
-[[nodiscard]] json::Value board_json(const AnsweredBoard& one) {
+// A task of one answer: as it was on whichever board, and as it would have been.
+struct AnsweredTask {
+  TaskPair pair;
+  const RecordedBoard* from = nullptr;  // it came from there
+};
+
+[[nodiscard]] std::vector<AnsweredTask> tasks_of(const Answered& all, const BoardAnswer& answer) {
+  std::vector<AnsweredTask> out;
+  for (const TaskPair& pair : whatif::pairs_of(all.was(answer), answer.median.tally)) {
+    const auto moved =
+        pair.was == nullptr ? answer.moved_here.find(pair.now->id) : answer.moved_here.end();
+    if (moved != answer.moved_here.end()) {
+      const RecordedBoard& from = all.boards[moved->second];
+      out.push_back({{from.recording.was.find(pair.now->id), pair.now}, &from});
+      continue;
+    }
+    const bool went =
+        pair.now == nullptr &&
+        std::any_of(all.answers.begin(), all.answers.end(), [&](const BoardAnswer& b) {
+          const auto found = b.moved_here.find(pair.was->id);
+          return found != b.moved_here.end() && answer.recorded == found->second;
+        });
+    if (!went) out.push_back({pair, nullptr});
+  }
+  return out;
+}
+
+[[nodiscard]] json::Value board_json(const Answered& all, const BoardAnswer& answer) {
   json::Value out = json::Value::object();
-  out.set("node", one.board.recording.node);
-  out.set("fidelity", fidelity_json(one.board));
+  out.set("node", answer.node);
+  if (answer.recorded) out.set("fidelity", fidelity_json(all.boards[*answer.recorded]));
+  if (answer.left_out) out.set("left_out", true);
+  if (!answer.recorded) out.set("added", true);
   Sums was;
-  was.add(one.board.recording.was);
+  was.add(all.was(answer));
   Sums now;
-  now.add(one.answer.median.tally);
+  now.add(answer.median.tally);
   out.set("was", sums_json(was));
   out.set("what_if", sums_json(now));
   json::Value tasks = json::Value::array();
-  for (const TaskPair& pair : whatif::pairs_of(one.board.recording.was, one.answer.median.tally)) {
+  for (const AnsweredTask& one : tasks_of(all, answer)) {
+    const TaskPair& pair = one.pair;
     const whatif::TaskId& id = pair.was != nullptr ? pair.was->id : pair.now->id;
     json::Value task = json::Value::object();
     task.set("task", id.name);
     task.set("nth", id.nth + 1);
+    if (one.from != nullptr) task.set("from", one.from->recording.node);
     task.set("was", end_json(pair.was));
     task.set("what_if", end_json(pair.now));
-    task.set("forecast", was_forecast(one.answer, pair));
-    if (was_forecast(one.answer, pair) && one.answer.low && one.answer.high) {
-      task.set("low", end_json(one.answer.low->tally.find(id)));
-      task.set("high", end_json(one.answer.high->tally.find(id)));
+    task.set("forecast", was_forecast(answer, pair));
+    if (was_forecast(answer, pair) && answer.low && answer.high) {
+      task.set("low", end_json(answer.low->tally.find(id)));
+      task.set("high", end_json(answer.high->tally.find(id)));
     }
     tasks.add(std::move(task));
   }
   out.set("tasks", std::move(tasks));
   json::Value refused = json::Value::array();
-  for (const std::string& text : one.answer.median.refused) refused.add(text);
+  for (const std::string& text : answer.median.refused) refused.add(text);
   out.set("refused", std::move(refused));
   return out;
 }
 
 }  // namespace
+
+const whatif::Tally& Answered::was(const BoardAnswer& answer) const {
+  static const whatif::Tally kNothing;
+  return answer.recorded ? boards[*answer.recorded].recording.was : kNothing;
+}
+
+std::string together_text(const RecordedBoards& all) {
+  if (all.carrier) {
+    std::string out = "one fleet of " + std::to_string(all.boards.size()) +
+                      " boards: their ledgers run again, with " +
+                      std::to_string(all.carrier->messages()) + " messages between them";
+    if (all.carrier->lost() > 0) {
+      out += ", of which " +
+             part(static_cast<double>(all.carrier->lost()) /
+                  static_cast<double>(all.carrier->messages())) +
+             " were lost";
+    }
+    return out;
+  }
+  if (all.boards.size() < 2) return "";
+  return "each board runs again by itself, with what its fleet left it then" +
+         (all.apart.empty() ? std::string() : ": " + all.apart);
+}
 
 std::pair<std::uint64_t, std::uint64_t> successes(const BoardAnswer& answer) {
   std::uint64_t fewest = answer.median.tally.succeeded();
@@ -165,16 +219,20 @@ std::string fidelity_text(const RecordedBoard& board) {
   return out;
 }
 
-std::vector<std::vector<std::string>> answer_rows(std::span<const AnsweredBoard> boards) {
+std::vector<std::vector<std::string>> answer_rows(const Answered& all) {
   std::vector<std::vector<std::string>> rows;
-  for (const AnsweredBoard& one : boards) {
-    for (const TaskPair& pair :
-         whatif::pairs_of(one.board.recording.was, one.answer.median.tally)) {
+  for (const BoardAnswer& answer : all.answers) {
+    for (const AnsweredTask& one : tasks_of(all, answer)) {
+      const TaskPair& pair = one.pair;
       std::vector<std::string> row;
-      if (boards.size() > 1) row.push_back(one.board.recording.node);
+      if (all.answers.size() > 1) {
+        row.push_back(one.from == nullptr ? answer.node
+                                          : one.from->recording.node + " > " + answer.node);
+      }
       row.push_back(name_of(pair.was != nullptr ? pair.was->id : pair.now->id));
       for (std::string cell : {end_of(pair.was), margin_of(pair.was), joules(pair.was),
-                               ends_of(one.answer, pair), margin_of(pair.now), joules(pair.now)}) {
+                               answer.left_out ? std::string("left out") : ends_of(answer, pair),
+                               margin_of(pair.now), joules(pair.now)}) {
         row.push_back(std::move(cell));
       }
       rows.push_back(std::move(row));
@@ -183,9 +241,9 @@ std::vector<std::vector<std::string>> answer_rows(std::span<const AnsweredBoard>
   return rows;
 }
 
-std::string answer_text(std::span<const AnsweredBoard> boards) {
+std::string answer_text(const Answered& all) {
   std::vector<Column> columns;
-  if (boards.size() > 1) columns.push_back({"BOARD"});
+  if (all.answers.size() > 1) columns.push_back({"BOARD"});
   for (const char* head : {"TASK", "AS IT WAS"}) columns.push_back({head});
   columns.push_back({"MARGIN", true});
   columns.push_back({"ENERGY", true});
@@ -193,31 +251,33 @@ std::string answer_text(std::span<const AnsweredBoard> boards) {
   columns.push_back({"MARGIN", true});
   columns.push_back({"ENERGY", true});
   Table table(std::move(columns));
-  for (std::vector<std::string>& row : answer_rows(boards)) table.add(std::move(row));
+  for (std::vector<std::string>& row : answer_rows(all)) table.add(std::move(row));
   std::string out = table.text();
   Sums was;
   Sums now;
   std::uint64_t fewest = 0;
   std::uint64_t most = 0;
   std::size_t beyond = 0;
-  for (const AnsweredBoard& one : boards) {
-    was.add(one.board.recording.was);
-    now.add(one.answer.median.tally);
-    const auto [low, high] = successes(one.answer);
+  for (const BoardAnswer& answer : all.answers) {
+    was.add(all.was(answer));
+    now.add(answer.median.tally);
+    const auto [low, high] = successes(answer);
     fewest += low;
     most += high;
-    beyond += one.answer.median.beyond.size();
+    beyond += answer.median.beyond.size();
   }
   out += "as it was: " + sums_text(was) + "\nwhat if:   " + sums_text(now) + "\n";
   if (beyond > 0) {
     out += "~ " + std::to_string(beyond) + (beyond == 1 ? " task gets" : " tasks get") +
            " further than then, with losses by the median of the last forecast; with the ends of "
            "its band " +
-           std::to_string(fewest) + " to " + std::to_string(most) + " tasks succeed\n";
+           (fewest == most ? std::to_string(most)
+                           : std::to_string(fewest) + " to " + std::to_string(most)) +
+           " tasks succeed\n";
   }
-  for (const AnsweredBoard& one : boards) {
-    for (const std::string& text : one.answer.median.refused) {
-      out += "refused on " + one.board.recording.node + ": " + text + "\n";
+  for (const BoardAnswer& answer : all.answers) {
+    for (const std::string& text : answer.median.refused) {
+      out += "refused on " + answer.node + ": " + text + "\n";
     }
   }
   return out;
@@ -244,22 +304,24 @@ std::string policies_text(std::span<const PolicyRow> rows) {
          "than they did\n";
 }
 
-json::Value answer_json(std::span<const AnsweredBoard> boards,
-                        std::span<const std::string> changes) {
+json::Value answer_json(const Answered& all, std::span<const std::string> changes) {
   json::Value out = json::Value::object();
   out.set("s", "laird.what-if/1.0");
   json::Value words = json::Value::array();
   for (const std::string& word : changes) words.add(word);
   out.set("changes", std::move(words));
+  out.set("as_fleet", all.as_fleet);
   json::Value list = json::Value::array();
-  for (const AnsweredBoard& one : boards) list.add(board_json(one));
+  for (const BoardAnswer& answer : all.answers) list.add(board_json(all, answer));
   out.set("boards", std::move(list));
   return out;
 }
 
-json::Value policies_json(std::span<const RecordedBoard> boards, std::span<const PolicyRow> rows) {
+json::Value policies_json(std::span<const RecordedBoard> boards, bool as_fleet,
+                          std::span<const PolicyRow> rows) {
   json::Value out = json::Value::object();
   out.set("s", "laird.what-if/1.0");
+  out.set("as_fleet", as_fleet);
   json::Value fidelities = json::Value::array();
   for (const RecordedBoard& board : boards) {
     json::Value one = json::Value::object();

@@ -11,9 +11,13 @@
 
 namespace laird::control {
 
-struct AnsweredBoard {
-  RecordedBoard board;
-  BoardAnswer answer;
+struct Answered {
+  std::span<const RecordedBoard> boards;
+  std::span<const BoardAnswer> answers;
+  bool as_fleet = false;  // the boards' ledgers ran again
+
+  // As it was on the board of that answer; of an added one nothing was.
+  [[nodiscard]] const whatif::Tally& was(const BoardAnswer& answer) const;
 };
 
 // What each policy would have made of it, the recorded life first.
@@ -26,16 +30,17 @@ struct PolicyRow {
 };
 
 [[nodiscard]] std::string fidelity_text(const RecordedBoard& board);
+// Whether the boards ran again as one fleet, and if not, why; empty: there is one alone.
+[[nodiscard]] std::string together_text(const RecordedBoards& boards);
 // The table "as it was / what if", with its sums and what was forecast.
-[[nodiscard]] std::string answer_text(std::span<const AnsweredBoard> boards);
+[[nodiscard]] std::string answer_text(const Answered& answered);
 [[nodiscard]] std::string policies_text(std::span<const PolicyRow> rows);
 
-[[nodiscard]] json::Value answer_json(std::span<const AnsweredBoard> boards,
+[[nodiscard]] json::Value answer_json(const Answered& answered,
                                       std::span<const std::string> changes);
-[[nodiscard]] json::Value policies_json(std::span<const RecordedBoard> boards,
+[[nodiscard]] json::Value policies_json(std::span<const RecordedBoard> boards, bool as_fleet,
                                         std::span<const PolicyRow> rows);
-[[nodiscard]] std::vector<std::vector<std::string>> answer_rows(
-    std::span<const AnsweredBoard> boards);
+[[nodiscard]] std::vector<std::vector<std::string>> answer_rows(const Answered& answered);
 // The fewest and the most successes by the forecasts' ends.
 [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> successes(const BoardAnswer& answer);
 

@@ -95,12 +95,11 @@ void Forecaster::track(double r) {
   const double rate = std::max(kImprovingRate, 1.0 / static_cast<double>(reports_));
   improving_ += rate * ((r < r_last_ ? 1.0 : 0.0) - improving_);
   r_last_ = r;
-  trace_.add(samples_, log_time_, trends_.level());
+  trace_.add(samples_, log_time_, trends_.level(), std::min(r, exact::log(loss_best_)));
   if (!recall_.empty()) recall_.observe(samples_, interval(), r);
 }
 
 void Forecaster::recall(const Trace& earlier) {
-  LAIRD_REQUIRE(reports_ == 0, "an earlier run is recalled before this one begins");
   digest_.forget();
   recall_.begin(earlier);
 }
@@ -297,7 +296,8 @@ double Forecaster::probability(const Sight& sight, double r_target, double sampl
   if (!recall_.empty()) {
     const Recall::View view = recall_.at(samples, distance, interval());
     if (reports_ > 0) w = recalled_weight(spread(sight, distance), view);
-    const double recalled = recall_.log_odds(r_target, samples_, samples, distance, interval());
+    const auto low = reports_ > 0 ? std::optional(exact::log(loss_best_)) : std::nullopt;
+    const double recalled = recall_.log_odds(r_target, low, samples_, samples, distance, interval());
     odds += w * (clamped(recalled, -kOddsMax, kOddsMax) - odds);
   }
   return 1.0 / (1.0 + exact::exp(-odds));
@@ -449,19 +449,24 @@ bool Forecaster::all_finite() const {
 void Forecaster::archive(Archive& ar) {
   ar.part(digest_, [this](Archive& alone) {
     const bool with_trends = alone.since(5);
+    const bool with_lows = alone.since(7);
     alone.run([&](auto& to) {
       to(reports_, samples_, samples_first_, interval_, log_time_);
       to(r_first_, loss_best_, loss_last_, surprise_, clipped_in_row_);
       bends_.tell(to);
       if (!with_trends) return;
       to(samples_best_, improving_, r_last_);
-      trace_.tell(to);
-      recall_.tell(to);
+      trace_.tell(to, with_lows);
+      recall_.tell(to, with_lows);
       trends_.tell(to);
     });
   });
   if (!ar.reading()) return;
   if (!ar.since(5)) begin_trends();
+  if (!ar.since(7)) {
+    trace_.assume_lows();
+    recall_.assume_lows();
+  }
   if (!all_finite()) ar.fail();
 }
 

@@ -89,7 +89,7 @@ class Forecaster {
   Observed observe(double samples, double loss);
 
   // What an earlier run of the same task left is forecast from, as far as this run follows it:
-  // before the first report there is nothing else. Only before the first report.
+  // before the first report there is nothing else. It is judged by the reports that come after.
   void recall(const Trace& earlier);
   [[nodiscard]] bool recalls() const { return !recall_.empty(); }
   // This run's curve, thinned: for the next run of the task.

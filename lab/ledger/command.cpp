@@ -47,6 +47,7 @@ struct Options {
   bool reclaim = false;
   bool explore = false;
   bool tiered = false;
+  int changes_before = 0;
   std::string html;
 };
 
@@ -317,6 +318,7 @@ int run(const Options& o) {
   config.network.duplicate = o.dup;
   config.resources = o.resources;
   config.tiered = o.tiered;
+  config.changes_before = o.changes_before;
   config.graph = o.graph == "ring" ? Graph::kRing
                  : o.graph == "er" ? Graph::kErdosRenyi
                                    : Graph::kNeighbours;
@@ -394,6 +396,9 @@ void add_ledger(cli::Command& app, ExitCode& code) {
   cmd->add_flag("--tiers", o->tiered,
                 "convergence with the costs that boards make of their tasks: deadlines first, then "
                 "what only ends work sooner");
+  cmd->add_option("--changes-before", o->changes_before,
+                  "convergence after the demands have changed so many times")
+      ->check(cli::range(0, 1000));
   cmd->add_option("--resources", o->resources, "contested at once")->check(cli::range(1, 3));
   cmd->add_option("--seeds", o->seeds,
                   "convergence runs, and a schedule each where faults are given")

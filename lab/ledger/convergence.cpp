@@ -37,6 +37,23 @@ double gap_of(const World& world, std::size_t resource, const std::vector<Demand
   return std::abs(cost_of(demands, shares) - best) / best;
 }
 
+constexpr int kTicksBetweenChanges = 120;
+constexpr int kCheckedMax = 200;  // boards: checking more takes longer than simulating them
+
+// Gives every board a new demand of each resource that is contested.
+std::vector<std::vector<Demand>> change_demands(World& world, const ConvergenceConfig& config,
+                                                Random& random) {
+  std::vector<std::vector<Demand>> demands;
+  for (int r = 0; r < config.resources; ++r) {
+    demands.push_back(config.tiered ? make_tiered_demands(config.nodes, random)
+                                    : make_demands(config.nodes, config.boxed, random));
+    for (std::size_t i = 0; i < demands.back().size(); ++i) {
+      world.boards()[i].ledger->set_demand(static_cast<std::size_t>(r), demands.back()[i]);
+    }
+  }
+  return demands;
+}
+
 }  // namespace
 
 std::shared_ptr<const NeighbourGraph> make_graph(Graph graph, int nodes, Random& random) {
@@ -100,35 +117,37 @@ ConvergenceResult run_convergence(const ConvergenceConfig& config, std::uint64_t
   consensus::LedgerConfig ledger;
   if (config.theta_permille != 0) ledger.theta_permille = config.theta_permille;
   World world(ledger, graph, config.network, seed);
+  Checker checker;
   std::vector<std::vector<Demand>> demands;
-  std::vector<double> best;
   const double nodes = config.nodes;
-  for (int r = 0; r < config.resources; ++r) {
-    demands.push_back(config.tiered ? make_tiered_demands(config.nodes, random)
-                                    : make_demands(config.nodes, config.boxed, random));
-    best.push_back(optimum_of(demands.back(), static_cast<double>(kWhole)).cost);
-    for (std::size_t i = 0; i < demands.back().size(); ++i) {
-      world.boards()[i].ledger->set_demand(static_cast<std::size_t>(r), demands.back()[i]);
+  for (int change = 0; change < config.changes_before; ++change) {
+    change_demands(world, config, random);
+    for (int t = 0; t < kTicksBetweenChanges; ++t) {
+      world.step();
+      if (config.nodes <= kCheckedMax) checker.check(world);
     }
   }
+  demands = change_demands(world, config, random);
+  const std::uint64_t bytes_before = world.payload_bytes();
+  std::vector<double> best;
+  for (const auto& d : demands) best.push_back(optimum_of(d, static_cast<double>(kWhole)).cost);
   ConvergenceResult result;
   result.seed = seed;
   std::size_t edges = 0;
   for (const NodeId n : graph->members()) edges += graph->neighbours(n).size();
   result.degree = static_cast<double>(edges) / nodes;
-  Checker checker;
   std::vector<double> bytes_at;
   int last_1e3 = 0;
   int last_1e6 = 0;
   for (int t = 1; t <= config.ticks_max; ++t) {
     world.step();
-    if (config.nodes <= 200) checker.check(world);
+    if (config.nodes <= kCheckedMax) checker.check(world);
     double gap = 0;
     for (int r = 0; r < config.resources; ++r) {
       const auto at = static_cast<std::size_t>(r);
       gap = std::max(gap, gap_of(world, at, demands[at], best[at]));
     }
-    bytes_at.push_back(static_cast<double>(world.payload_bytes()) / nodes);
+    bytes_at.push_back(static_cast<double>(world.payload_bytes() - bytes_before) / nodes);
     if (gap > 1e-3) last_1e3 = t;
     if (gap > 1e-6) last_1e6 = t;
     result.final_gap = gap;

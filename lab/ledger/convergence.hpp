@@ -22,6 +22,9 @@ struct ConvergenceConfig {
   std::uint32_t theta_permille = 0;  // 0: the ledger's default
   bool tiered = false;  // costs with a kink, as boards have them; otherwise plain quadratic ones
   bool trace = false;
+  // So many times the demands change before those that are measured: the fleet then begins far from
+  // equal shares, with edges that have been used.
+  int changes_before = 0;
 };
 
 struct ConvergenceResult {

@@ -26,6 +26,7 @@ struct Options {
   std::string planned_length = "known";
   std::vector<std::string> policies;
   bool earlier_runs = false;
+  std::string told = "nothing";
   std::size_t bundles = 400;
   std::uint64_t seed = 1;
   std::size_t jobs = 2;
@@ -229,6 +230,10 @@ void print(const std::vector<Table>& tables, bool as_json) {
   if (study.policies.empty()) study.policies = default_policies();
   if (options.ablation) study.policies = {"laira", "laira-no-ucb", "laira-no-pd", "sta"};
   study.runs = options.bundles;
+  study.told = options.told == "reach"  ? Told::kReach
+               : options.told == "need" ? Told::kNeed
+               : options.told == "both" ? Told::kBoth
+                                        : Told::kNothing;
   study.seed = options.seed;
   study.jobs = options.jobs;
   study.resident_max = options.resident_max;
@@ -269,6 +274,11 @@ void add_laira(cli::Command& app, ExitCode& code) {
       ->check(cli::one_of({"known", "unknown"}));
   command->add_flag("--earlier-runs", options->earlier_runs,
                     "with --real: only curves of groups, and each task has one earlier run");
+  command
+      ->add_option("--oracle", options->told,
+                   "tell ours whether each target is reached, what each task needs, or both: what "
+                   "its forecasts cost")
+      ->check(cli::one_of({"reach", "need", "both"}));
   command->add_option("--policy", options->policies, "only these; may be given many times");
   command
       ->add_option("--arrivals", options->arrivals_until,

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "agent/policies/foresight.hpp"
 #include "base/duration.hpp"
 #include "lab/scheduling/bundles.hpp"
 
@@ -27,11 +28,51 @@ struct Run {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+// Puts the truth about a task into the needs that our policy plans with: into how many of them
+// are finite, into those that are, or into both.
+void tell_truth(const SimulatedTask& of, Told told, const core::Task& task,
+                policies::Foresight::Scenarios& seconds) {
+  const double whole = need_units(of);
+  const double done = static_cast<double>(task.samples) * of.duration_units /
+                      static_cast<double>(of.losses->size() * kSamplesPerPoint);
+  const double left = std::max(0.0, whole - done);
+  const bool knows_reach = told == Told::kReach || told == Told::kBoth;
+  const bool knows_need = told == Told::kNeed || told == Told::kBoth;
+  const auto end = std::find_if(seconds.begin(), seconds.end(),
+                                [](double s) { return s >= policies::kNeverSeconds; });
+  const auto finite = static_cast<std::size_t>(end - seconds.begin());
+  if (knows_reach && whole < 0.0) {
+    seconds.fill(policies::kNeverSeconds);
+  } else if (knows_reach && knows_need) {
+    seconds.fill(left);
+  } else if (knows_reach) {
+    // The same distribution over all scenarios; a task that was ruled out: anywhere in its curve.
+    const policies::Foresight::Scenarios before = seconds;
+    const auto n = static_cast<double>(seconds.size());
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      const double u = (static_cast<double>(i) + 0.5) / n;
+      const auto from = static_cast<std::size_t>(u * static_cast<double>(finite));
+      seconds[i] = finite > 0 ? before[from] : u * (of.duration_units - done);
+    }
+  } else if (whole >= 0.0) {
+    std::fill(seconds.begin(), end, left);
+  }
+}
+
 [[nodiscard]] Run run_one(const Study& study, const std::string& policy,
                           const std::vector<SimulatedTask>& tasks, std::uint64_t seed) {
   const double began = thread_cpu_seconds();
   CurveBoard board(policy, seed);
   board.resident_max = study.resident_max;
+  if (study.told != Told::kNothing) {
+    board.prepare_policy = [&](policies::Policy& made) {
+      auto* ours = dynamic_cast<policies::Foresight*>(&made);
+      if (ours == nullptr) return;
+      ours->correct_needs_by([&](const core::Task& task, auto& seconds) {
+        tell_truth(tasks[board.index_of(task.key)], study.told, task, seconds);
+      });
+    };
+  }
   const RunResult result = board.run(tasks);
   Run run;
   run.successes =

@@ -24,6 +24,14 @@ struct PolicyScore {
   double cpu_seconds = 0.0;
 };
 
+// What our policy is told of each task beside its forecast, to see what the forecasts cost.
+enum class Told : std::uint8_t {
+  kNothing,
+  kReach,  // whether its target is ever reached
+  kNeed,   // what it needs, if its target is reached
+  kBoth,
+};
+
 struct StudyResult {
   std::size_t runs = 0;
   double oracle = 0.0;
@@ -40,6 +48,7 @@ struct Study {
   std::size_t resident_max = 0;
   double restore_units = 0.0;
   double checkpoint_units = 0.0;
+  Told told = Told::kNothing;
   // What the board draws with its lane idle and in use. A unit of time is a second.
   double idle_w = 0.0;
   double busy_w = 0.0;

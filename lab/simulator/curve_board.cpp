@@ -134,6 +134,7 @@ void CurveBoard::carry_out(const core::Effect& command) {
     void operator()(const core::SetPowerKnob&) {}
     void operator()(const core::ExportModel&) {}
     void operator()(const core::SendTitle&) {}
+    void operator()(const core::SendRun&) {}
     void operator()(const core::CopyCheckpoint&) {}
   };
   std::visit(Do{*this}, command.body);

@@ -88,6 +88,8 @@ class CurveBoard {
   // When the task succeeded; kNever when it did not.
   [[nodiscard]] TimeNs succeeded_at(std::uint32_t index) const { return succeeded_at_[index]; }
   [[nodiscard]] const core::State& state() const { return state_; }
+  // Of an accepted task, where it stands in what the run was given.
+  [[nodiscard]] std::uint32_t index_of(core::TaskKey key) const { return index_of_[key]; }
 
  private:
   enum class Kind : std::uint8_t { kArrival, kReady, kReport, kPreempt, kExit, kWake };

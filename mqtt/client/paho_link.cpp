@@ -198,6 +198,8 @@ PahoLink::PahoLink(const Options& options, LinkEvents& events)
 PahoLink::~PahoLink() = default;
 
 void PahoLink::Parts::make(const std::string& server, bool tls) {
+  // Otherwise the library formats lines of a trace for every packet, which nobody reads.
+  MQTTAsync_setTraceLevel(MQTTASYNC_TRACE_ERROR);
   client = std::make_unique<paho::async_client>(server, options.client_id,
                                                 paho::create_options(MQTTVERSION_5));
   // All callbacks before the first connect: to set one later can deadlock.

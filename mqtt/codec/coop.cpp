@@ -64,7 +64,7 @@ Result<CoopPacket> parse_packet(std::string_view payload) {
   const std::uint8_t first = static_cast<std::uint8_t>(payload.front()) & 0x0F;
   const bool plain = (first & kPlainBit) != 0;
   const std::uint8_t kind = first & static_cast<std::uint8_t>(~kPlainBit);
-  if (kind > static_cast<std::uint8_t>(CoopKind::kTitle)) {
+  if (kind > static_cast<std::uint8_t>(CoopKind::kRun)) {
     return fail(Code::kInvalid, "a peer's packet of an unknown kind");
   }
   CoopPacket out;

@@ -26,6 +26,7 @@ enum class CoopKind : std::uint8_t {
   kKey = 2,         // the sender's key of this start of its agent
   kModelToAll = 3,  // a part of a model, for every board of the task's group
   kTitle = 4,       // one packet on titles (consensus/titles/desk.hpp)
+  kRun = 5,         // a word on an earlier run (agent/core/step/runs/run_words.hpp)
 };
 
 // Of whatever bytes: the version that a program that speaks it would have written; 0: none is

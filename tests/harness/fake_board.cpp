@@ -58,10 +58,10 @@ void FakeBoard::run_for(DurationNs duration) {
   while (!future_.empty() && future_.top().at <= end) {
     const Happening next = future_.top();
     future_.pop();
-    now_ = next.at;
+    now_ = std::max(now_, next.at);
     next.what();
   }
-  now_ = end;
+  now_ = std::max(now_, end);
 }
 
 core::State read_back(core::State& state) {
@@ -163,6 +163,7 @@ void FakeBoard::carry_out(const core::Effect& command) {
       Process process;
       process.ref = c;
       process.name = task->spec.name;
+      if (task->begins_afresh()) b.checkpoints_.erase(process.name);
       b.place_checkpoint(*task);
       if (!task->spec.run_of.empty() && b.trainers_.count(process.name) == 0) {
         b.trainers_[process.name] = b.trainers_[task->spec.run_of];
@@ -239,6 +240,7 @@ void FakeBoard::carry_out(const core::Effect& command) {
     void operator()(const core::ExitNow&) { b.exited = true; }
     void operator()(const core::SendToPeer& c) { b.sent.push_back(c); }
     void operator()(const core::SendTitle& c) { b.sent_titles.push_back(c); }
+    void operator()(const core::SendRun& c) { b.sent_runs.push_back(c); }
     void operator()(const core::CopyCheckpoint& c) {
       const core::Task* task = b.state.find_live(c.key);
       LAIRD_REQUIRE(task != nullptr, "a checkpoint is copied of a live task");

@@ -39,7 +39,7 @@ class FakeBoard {
   void tell(core::EventBody body);
   // Lets virtual time pass.
   void run_for(DurationNs duration);
-  // Time passes while the agent is dead.
+  // Time passes while the agent is dead, or stands still and hears later what happened.
   void skip(DurationNs duration) { now_ += duration; }
   void submit(core::TaskSpec spec, FakeTrainer trainer = {});
   // How a task of that name would train here, should it come.
@@ -67,6 +67,7 @@ class FakeBoard {
   }
   std::vector<core::SendToPeer> sent;
   std::vector<core::SendTitle> sent_titles;
+  std::vector<core::SendRun> sent_runs;
   std::vector<core::Notice> notices;
   std::vector<core::Answer> answers;
   bool exited = false;

@@ -105,7 +105,7 @@ bool FleetWorld::run() {
   }
   if (options_.disk) {
     plan_trial(*options_.disk);
-  } else {
+  } else if (!options_.calm) {
     plan_fault();
   }
   plan_work();

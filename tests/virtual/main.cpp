@@ -4,6 +4,7 @@
 //   virtual_fleet --seed 7 --disk-every 40
 //   virtual_fleet --seed 7 --hours 5 --movable yes    tasks that move; alone: only they are checked
 //   virtual_fleet --seed 7 --hours 1 --keep lives     the boards' folders, journals included
+//   virtual_fleet --seed 7 --calm yes                 nothing is broken: work and operators alone
 //
 // One world for each seed, one after the other. Prints what happened and ends with 0, or prints the
 // seed and what went wrong there and ends with 1.
@@ -38,12 +39,12 @@ double cpu_seconds() {
 }
 
 int usage() {
-  std::fprintf(stderr,
-               "usage: virtual_fleet [--seed N] [--seeds COUNT] [--hours H] [--boards N]\n"
-               "                     [--movable yes|alone] [--plant fence|answer|report|hold] "
-               "[--disk-every N]\n"
-               "                     [--keep DIR]\n"
-               "example: virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6\n");
+  std::fprintf(
+      stderr,
+      "usage: virtual_fleet [--seed N] [--seeds COUNT] [--hours H] [--boards N]\n"
+      "                     [--plant fence|answer|report|hold] [--disk-every N] [--keep DIR]\n"
+      "                     [--calm yes|no] [--movable yes|alone]\n"
+      "example: virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6\n");
   return 2;
 }
 
@@ -195,6 +196,8 @@ int main(int argc, char** argv) {
       options.titles_alone = value == "alone";
     } else if (name == "--keep") {
       kept() = value;
+    } else if (name == "--calm" && (value == "yes" || value == "no")) {
+      options.calm = value == "yes";
     } else if (name == "--disk-every") {
       disk_every = std::strtoull(value.c_str(), nullptr, 10);
     } else if (name == "--plant" && value == "fence") {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/require.hpp"
+#include "consensus/cotrain/privacy_budget.hpp"
 #include "trainers/model/group_words.hpp"
 #include "trainers/model/load_data.hpp"
 #include "trainers/model/training.hpp"
@@ -13,6 +14,11 @@ namespace {
 
 constexpr std::uint32_t kHeldOutMost = 2000;  // rows that are looked at in a round
 constexpr double kCurvatureStep = 0.35;       // of what would be the longest stable step
+// Of a row, where a round's loss is told with noise: above that of a guess among ten classes.
+constexpr double kRowLossMax = 4.0;
+// One row replaced by another moves a sum of bounded parts by twice the bound at most; of sums of
+// floats a little more, for rounding.
+constexpr double kReplaced = 2.0 * 1.0001;
 constexpr std::size_t kGroupBytesMax = std::size_t{1} << 30;
 
 std::string_view text(const Bytes& bytes) {
@@ -28,7 +34,9 @@ consensus::GroupConfig model_config(const Params& params, std::size_t dimension)
   out.trim = fleet.trim;
   out.clip = fleet.clip;
   out.rate = params.learning_rate;
-  if (params.kind == Kind::kMlp) {
+  // Noise hides the curvature that steps would be adapted to.
+  const bool hidden = fleet.privacy && !params.rate_given;
+  if (params.kind == Kind::kMlp || hidden) {
     out.step = consensus::GroupStep::kAdam;
   } else if (params.rate_given) {
     out.step = consensus::GroupStep::kFixed;
@@ -49,7 +57,8 @@ void CoTrainingState::archive(Archive& ar) {
   ar.text(group, kGroupBytesMax);
 }
 
-Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std::uint64_t seed) {
+Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std::uint64_t seed,
+                                                       const std::string& folder) {
   LAIRD_REQUIRE(params.fleet.has_value(), "a co-training task has its section");
   Result<TaskData> data = load_task_data(params);
   LAIRD_TRY(data);
@@ -63,7 +72,14 @@ Result<std::unique_ptr<CotrainRun>> CotrainRun::create(const Params& params, std
                                     "smaller hidden layers");
   }
   const std::uint64_t digest = digest_of_shape(params, shape, data->training);
-  return std::unique_ptr<CotrainRun>(new CotrainRun(params, std::move(*data), shape, digest, seed));
+  std::unique_ptr<CotrainRun> out(new CotrainRun(params, std::move(*data), shape, digest, seed));
+  if (params.fleet->privacy) {
+    Result<SpentBudget> spent = SpentBudget::open(folder);
+    LAIRD_TRY(spent);
+    out->spent_ = std::move(*spent);
+    out->network_.bound_rows(static_cast<float>(params.fleet->privacy->row_clip), kRowLossMax);
+  }
+  return out;
 }
 
 CotrainRun::CotrainRun(const Params& params, TaskData data, const Shape& shape,
@@ -133,10 +149,12 @@ Status CotrainRun::end_round() {
   consensus::Judgement judged;
   judged.loss = loss_sum_ / data_.rows;
   if (held_out_) judge_held_out(judged);
+  for (double& sum : gradient_) sum /= data_.rows;
+  if (spent_) LAIRD_TRY(add_noise(judged));
   std::vector<float> wanted(gradient_.size());
   bool sound = consensus::is_sound(judged);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const double mean = gradient_[i] / data_.rows;
+    const double mean = gradient_[i];
     sound = sound && std::abs(mean) <= static_cast<double>(consensus::kScaleMax);
     wanted[i] = sound ? static_cast<float>(mean) : 0.0F;
   }
@@ -151,6 +169,17 @@ Status CotrainRun::end_round() {
   rounds_->contribute(wanted, data_.rows, judged, now_);
   follow();
   return {};
+}
+
+// What leaves the board of a round is made here: the gradient and the loss, nothing else of the
+// rows.
+Status CotrainRun::add_noise(consensus::Judgement& judged) {
+  const PrivacyParams& privacy = *params_.fleet->privacy;
+  LAIRD_TRY(spent_->spend(consensus::zcdp_of_round(privacy.noise)));
+  const double part = kReplaced / data_.rows;
+  LAIRD_TRY(make_private(gradient_, part * privacy.row_clip, privacy.noise, noise_));
+  return make_private(std::span(&judged.loss, 1), part * kRowLossMax,
+                      consensus::kLossNoiseTimes * privacy.noise, noise_);
 }
 
 void CotrainRun::judge_held_out(consensus::Judgement& judged) {
@@ -171,6 +200,11 @@ void CotrainRun::judge_held_out(consensus::Judgement& judged) {
 void CotrainRun::follow() {
   if (rounds_ == nullptr || !rounds_->model().known()) return;
   const consensus::GroupModel& model = rounds_->model();
+  if (spent_ && !planned_) {
+    const FleetParams& fleet = *params_.fleet;
+    const std::uint32_t left = fleet.rounds - std::min(fleet.rounds, model.round());
+    planned_ = spent_->zcdp() + left * consensus::zcdp_of_round(fleet.privacy->noise);
+  }
   if (seen_round_ == model.round() && seen_digest_ == model.digest()) return;
   seen_round_ = model.round();
   seen_digest_ = model.digest();
@@ -181,7 +215,9 @@ void CotrainRun::follow() {
 Report CotrainRun::take_report() {
   LAIRD_REQUIRE(state_.loss.has_value() || row_ > 0, "there is no loss before the first sample");
   reported_ = state_.samples;
-  return Report{state_.samples, state_.loss.value_or(loss_sum_ / std::max(row_, 1U))};
+  // What the agent hears, operators and other boards may hear too.
+  const double own = spent_ ? kRowLossMax : loss_sum_ / std::max(row_, 1U);
+  return Report{state_.samples, state_.loss.value_or(own)};
 }
 
 Bytes CotrainRun::save() const {
@@ -273,7 +309,20 @@ std::vector<Share> CotrainRun::take_shares() {
 
 std::optional<GroupStatus> CotrainRun::group() const {
   if (rounds_ == nullptr) return std::nullopt;
-  return status_of(*rounds_, params_.fleet->rounds, data_.classes > 0);
+  GroupStatus out = status_of(*rounds_, params_.fleet->rounds, data_.classes > 0);
+  if (spent_) {
+    const PrivacyParams& privacy = *params_.fleet->privacy;
+    out.epsilon = consensus::epsilon_of(spent_->zcdp(), privacy.delta);
+    out.delta = privacy.delta;
+    // The note is kept for good, so it changes seldom: what is planned, and at the end what it was.
+    // A target that is reached ends the task before.
+    if (finished()) {
+      out.note += "; told of its rows: " + privacy_words(spent_->zcdp(), privacy.delta);
+    } else if (planned_) {
+      out.note += "; tells of its rows at most " + privacy_words(*planned_, privacy.delta);
+    }
+  }
+  return out;
 }
 
 std::vector<Bytes> CotrainRun::parcels() const {

@@ -15,6 +15,8 @@
 #include "trainers/model/network.hpp"
 #include "trainers/model/params.hpp"
 #include "trainers/model/training_run.hpp"
+#include "trainers/privacy/secure_noise.hpp"
+#include "trainers/privacy/spent_budget.hpp"
 
 namespace laird::trainers {
 
@@ -32,9 +34,11 @@ struct CoTrainingState {
 
 class CotrainRun final : public TrainingRun {
  public:
-  // Loads the data; an error names the file or parameter. Asks params.fleet to be set.
+  // Loads the data; an error names the file or parameter. Asks params.fleet to be set. What is told
+  // of the rows with noise is counted in `folder`.
   [[nodiscard]] static Result<std::unique_ptr<CotrainRun>> create(const Params& params,
-                                                                  std::uint64_t seed);
+                                                                  std::uint64_t seed,
+                                                                  const std::string& folder);
 
   [[nodiscard]] std::uint64_t samples() const override { return state_.samples; }
   // Rounds times rows. A board that came late ends with fewer.
@@ -72,6 +76,7 @@ class CotrainRun final : public TrainingRun {
              std::uint64_t seed);
   void begin_round();
   [[nodiscard]] Status end_round();
+  [[nodiscard]] Status add_noise(consensus::Judgement& judged);
   void judge_held_out(consensus::Judgement& judged);
   // The group may be at another round than before: what this board works on is then old.
   void follow();
@@ -84,6 +89,9 @@ class CotrainRun final : public TrainingRun {
   BatchLoader loader_;
   CoTrainingState state_;
   consensus::GroupConfig model_;
+  SecureNoise noise_;
+  std::optional<SpentBudget> spent_;  // where the task asks for privacy
+  std::optional<double> planned_;     // of it, once there is a group
   std::uint64_t reported_ = 0;
   std::unique_ptr<consensus::GroupRounds> rounds_;  // once the agent has named the peers
   TimeNs now_ = 0;
@@ -92,7 +100,7 @@ class CotrainRun final : public TrainingRun {
   std::uint32_t round_ = 0;
   std::uint32_t digest_ = 0;
   std::uint32_t row_ = 0;
-  std::vector<double> gradient_;
+  std::vector<double> gradient_;  // the sum over the rows so far; at the end of a round their mean
   double loss_sum_ = 0.0;
   std::uint32_t seen_round_ = 0;
   std::uint32_t seen_digest_ = 0;

@@ -62,6 +62,30 @@ constexpr Field kFleetFields[] = {
             "board then counts the same.",
      .fallback = "0",
      .max = 1e6},
+    {.name = "noise",
+     .type = Type::kNumber,
+     .why =
+         "Noise for differential privacy in what a board tells of its rows: its deviation in what "
+         "one row can change. Needs \"row_clip\". The task's reason tells the epsilon that is "
+         "spent. Without \"learning_rate\" every kind steps by Adam then. Built-in trainers only.",
+     .fallback = kOptional,
+     .min = 0.01,
+     .max = 1e6},
+    {.name = "row_clip",
+     .type = Type::kNumber,
+     .why = "With \"noise\": the longest that the gradient of one row may be; a longer one is "
+            "shortened. Built-in trainers only.",
+     .fallback = kOptional,
+     .min = 1e-6,
+     .max = 1e6},
+    {.name = "delta",
+     .type = Type::kNumber,
+     .why =
+         "With \"noise\": the chance at which the epsilon that is told does not hold; 1e-5 if not "
+         "given. Well below one part of the rows. Built-in trainers only.",
+     .fallback = kOptional,
+     .min = 1e-12,
+     .max = 0.01},
 };
 
 constexpr Field kAverageOnly[] = {
@@ -85,6 +109,8 @@ constexpr auto kAverageFields = [] {
             out.begin() + std::size(kFleetFields));
   return out;
 }();
+
+constexpr std::string_view kOfPrivacy[] = {"noise", "row_clip", "delta"};
 
 constexpr Schema kAverage{"fleet",
                           "Of a trainer that has the results of its own local steps averaged with "
@@ -113,7 +139,45 @@ FleetParams read_fleet(const Value& fleet) {
   out.rho = fleet.find("rho")->as_double();
   out.trim = to_u32(fleet.find("trim"), 0);
   out.clip = fleet.find("clip")->as_double();
+  if (const Value* noise = fleet.find("noise")) {
+    out.privacy.emplace();
+    out.privacy->noise = noise->as_double();
+    if (const Value* clip = fleet.find("row_clip")) out.privacy->row_clip = clip->as_double();
+    if (const Value* delta = fleet.find("delta")) out.privacy->delta = delta->as_double();
+  }
   return out;
+}
+
+void check_privacy(const Value& fleet, bool held_out, std::string_view source,
+                   std::vector<config::Problem>& problems) {
+  const auto report = [&](std::string_view key, std::string what) {
+    const Value* at = fleet.find(key);
+    problems.push_back({std::string(source), at != nullptr ? at->line() : fleet.line(),
+                        "/fleet/" + std::string(key), std::move(what)});
+  };
+  if (fleet.find("noise") == nullptr) {
+    for (const std::string_view key : {"row_clip", "delta"}) {
+      if (fleet.find(key) != nullptr) {
+        report(key, "protects nothing without \"noise\"; give that too, or remove it");
+      }
+    }
+    return;
+  }
+  if (fleet.find("row_clip") == nullptr) {
+    report("row_clip",
+           "missing; noise protects a row only if its gradient has a longest length: give that "
+           "length, as 2");
+  }
+  if (fleet.find("rounds")->as_integer() == 0) {
+    report("rounds",
+           "0 is no end; each round tells more of the rows, so a task with \"noise\" "
+           "says how many");
+  }
+  if (held_out) {
+    report("noise",
+           "and rows held out do not go together: how the model does on them would be told without "
+           "noise; remove \"held_out\" and judge with laird-train evaluate");
+  }
 }
 
 const Schema& average_schema() { return kAverage; }
@@ -128,6 +192,14 @@ AverageParams read_average(const Value& params, std::string_view source,
     for (config::Problem& problem : problems) problem.path = "/fleet" + problem.path;
     return out;
   }
+  for (const std::string_view key : kOfPrivacy) {
+    if (v.find(key) == nullptr) continue;
+    problems.push_back(
+        {std::string(source), fleet->line(), "/fleet/" + std::string(key),
+         "is for the built-in trainers: only what computes a row's gradient can clip it. "
+         "Remove it, and let the trainer's own steps clip and noise each row (DP-SGD)"});
+  }
+  if (!problems.empty()) return out;
   out.fleet = read_fleet(v);
   out.momentum = v.find("momentum")->as_double();
   out.rate = v.find("rate")->as_double();

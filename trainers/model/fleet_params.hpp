@@ -12,6 +12,14 @@
 
 namespace laird::trainers {
 
+// How little of any one row may be learnt from what a board tells
+// (consensus/cotrain/privacy_budget.hpp).
+struct PrivacyParams {
+  double noise = 0.0;     // deviation, in what one row can change
+  double row_clip = 0.0;  // the longest gradient of a row
+  double delta = 1e-5;
+};
+
 // Of a task that trains one model with the other boards of the fleet.
 struct FleetParams {
   std::uint32_t rounds = 200;  // 0: no end
@@ -21,6 +29,7 @@ struct FleetParams {
   double rho = 0.25;
   std::uint32_t trim = 0;
   double clip = 0.0;
+  std::optional<PrivacyParams> privacy;
 };
 
 // What is reported as the loss, and so what a task's target is about.
@@ -35,6 +44,9 @@ inline constexpr std::string_view kTargetMetrics[] = {"loss", "held-out-loss", "
 extern const config::Schema kFleetSchema;
 // `fleet` was read by that schema.
 [[nodiscard]] FleetParams read_fleet(const json::Value& fleet);
+// What of its privacy cannot be kept as it stands; `held_out`: rows are held out of the training.
+void check_privacy(const json::Value& fleet, bool held_out, std::string_view source,
+                   std::vector<config::Problem>& problems);
 
 // Of a trainer that makes local steps by itself and has the results averaged.
 struct AverageParams {

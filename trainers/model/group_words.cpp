@@ -50,7 +50,9 @@ trainer_protocol::GroupStatus status_of(const consensus::GroupRounds& rounds, st
   const std::optional<consensus::Judgement> held = model.held_out();
   if (held && counts_right) {
     out.accuracy = static_cast<double>(held->held_right) / held->held_rows;
-    out.note += "; the best on the rows held out, of round " + std::to_string(model.best_round());
+    // Which round it is of changes with nearly every round, and each note is kept for good.
+    out.note += "; the best on the rows held out";
+    out.note += rounds.finished() ? ", of round " + std::to_string(model.best_round()) : " is kept";
   }
   return out;
 }

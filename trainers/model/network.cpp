@@ -87,19 +87,62 @@ template <class Scalar>
 double Network<Scalar>::loss_and_gradient(std::uint32_t count, const Targets& targets) {
   const double sum = loss(count, targets);
   const auto n = static_cast<Eigen::Index>(count);
-  for (std::size_t l = layers_.size(); l-- > 0;) {
+  spread_deltas(n);
+  if (row_gradient_max_ > Scalar(0)) clip_deltas(n);
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
     const auto delta = deltas_[l].leftCols(n);
     MatrixMap(gradient_.data() + layer.weights, layer.out, layer.in).noalias() =
         delta * activations_[l].leftCols(n).transpose();
     VectorMap(gradient_.data() + layer.biases, layer.out) = delta.rowwise().sum();
-    if (l == 0) break;
-    auto below = deltas_[l - 1].leftCols(n);
-    below.noalias() = weights(layer).transpose() * delta;
-    // The slope of ReLU; 0 at 0.
-    below.array() *= (activations_[l].leftCols(n).array() > Scalar(0)).template cast<Scalar>();
   }
   return sum;
+}
+
+// From the outputs down.
+template <class Scalar>
+void Network<Scalar>::spread_deltas(Eigen::Index count) {
+  for (std::size_t l = layers_.size(); l-- > 1;) {
+    auto below = deltas_[l - 1].leftCols(count);
+    below.noalias() = weights(layers_[l]).transpose() * deltas_[l].leftCols(count);
+    // The slope of ReLU; 0 at 0.
+    below.array() *= (activations_[l].leftCols(count).array() > Scalar(0)).template cast<Scalar>();
+  }
+}
+
+template <class Scalar>
+void Network<Scalar>::clip_deltas(Eigen::Index count) {
+  for (Eigen::Index c = 0; c < count; ++c) {
+    Scalar square = 0;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+      square +=
+          deltas_[l].col(c).squaredNorm() * (activations_[l].col(c).squaredNorm() + Scalar(1));
+    }
+    const Scalar most = row_gradient_max_ * per_sample_;
+    const Scalar length = std::sqrt(square);
+    // Written so that a row whose gradient is no number adds nothing.
+    const Scalar factor = length <= most ? Scalar(1) : most / length;
+    const bool sound = factor > Scalar(0);
+    for (Matrix& delta : deltas_) {
+      if (sound) {
+        delta.col(c) *= factor;
+      } else {
+        delta.col(c).setZero();
+      }
+    }
+  }
+}
+
+template <class Scalar>
+void Network<Scalar>::bound_rows(Scalar gradient_max, double loss_max) {
+  row_gradient_max_ = gradient_max;
+  row_loss_max_ = loss_max;
+}
+
+template <class Scalar>
+double Network<Scalar>::bounded(double row_loss) const {
+  // A loss that is no number counts as the largest.
+  return row_loss_max_ > 0.0 && !(row_loss < row_loss_max_) ? row_loss_max_ : row_loss;
 }
 
 template <class Scalar>
@@ -138,16 +181,18 @@ double Network<Scalar>::squared(Eigen::Index count, const Targets& targets) {
   double sum = 0.0;
   for (Eigen::Index c = 0; c < count; ++c) {
     const auto sample = static_cast<std::size_t>(c);
+    double row = 0.0;
     for (Eigen::Index k = 0; k < outputs; ++k) {
       const Scalar target = targets.labels.empty() ? static_cast<Scalar>(targets.numbers[sample])
                             : targets.labels[sample] == k ? Scalar(1)
                                                           : Scalar(0);
       const Scalar error = z(k, c) - target;
-      sum += static_cast<double>(error) * static_cast<double>(error);
+      row += static_cast<double>(error) * static_cast<double>(error);
       delta(k, c) = factor * error;
     }
+    sum += bounded(row / static_cast<double>(outputs));
   }
-  return sum / static_cast<double>(outputs);
+  return sum;
 }
 
 template <class Scalar>
@@ -162,7 +207,7 @@ double Network<Scalar>::hinge(Eigen::Index count, const Targets& targets) {
       const Scalar margin = Scalar(1) - y * z(0, c);
       // Written so that a NaN margin reaches the sum instead of passing for 0.
       const bool fine = margin <= Scalar(0);
-      if (!fine) sum += static_cast<double>(margin);
+      if (!fine) sum += bounded(static_cast<double>(margin));
       delta(0, c) = fine ? Scalar(0) : -y * per_sample_;
       continue;
     }
@@ -173,7 +218,7 @@ double Network<Scalar>::hinge(Eigen::Index count, const Targets& targets) {
     const Scalar margin = Scalar(1) + z(rival, c) - z(label, c);
     delta.col(c).setZero();
     if (margin <= Scalar(0)) continue;
-    sum += static_cast<double>(margin);
+    sum += bounded(static_cast<double>(margin));
     delta(rival, c) = per_sample_;
     delta(label, c) = -per_sample_;
   }
@@ -190,7 +235,7 @@ double Network<Scalar>::cross_entropy(Eigen::Index count, const Targets& targets
     const Scalar top = z.col(c).maxCoeff();
     delta.col(c) = (z.col(c).array() - top).exp();
     const Scalar total = delta.col(c).sum();
-    sum += std::log(static_cast<double>(total)) - static_cast<double>(z(label, c) - top);
+    sum += bounded(std::log(static_cast<double>(total)) - static_cast<double>(z(label, c) - top));
     delta.col(c) *= per_sample_ / total;
     delta(label, c) -= per_sample_;
   }

@@ -63,6 +63,10 @@ class Network {
   // (that sum / nominal batch size) in gradient().
   [[nodiscard]] double loss_and_gradient(std::uint32_t count, const Targets& targets);
 
+  // From now on no row adds more to a gradient than one of this length, and more to a loss than
+  // this.
+  void bound_rows(Scalar gradient_max, double loss_max);
+
   // The same without a gradient.
   [[nodiscard]] double loss(std::uint32_t count, const Targets& targets);
 
@@ -91,13 +95,18 @@ class Network {
     return VectorMap(parameters_.data() + layer.biases, layer.out);
   }
 
+  void spread_deltas(Eigen::Index count);
+  void clip_deltas(Eigen::Index count);
+  double bounded(double row_loss) const;
   double output_loss(Eigen::Index count, const Targets& targets);
   double squared(Eigen::Index count, const Targets& targets);
   double hinge(Eigen::Index count, const Targets& targets);
   double cross_entropy(Eigen::Index count, const Targets& targets);
 
   Shape shape_;
-  Scalar per_sample_;  // 1 / nominal batch size
+  Scalar per_sample_;            // 1 / nominal batch size
+  Scalar row_gradient_max_ = 0;  // 0: as it is
+  double row_loss_max_ = 0.0;    // 0: as it is
   std::vector<Layer> layers_;
   Vector parameters_, gradient_;
   std::vector<Matrix> activations_;  // [0] the input, [l + 1] what layer l gives

@@ -102,7 +102,7 @@ constexpr Field kParamsFields[] = {
     {.name = "learning_rate",
      .type = Type::kNumber,
      .why = "Step size. If not given: linear 0.0002, svm 0.0005, softmax 0.001, mlp 0.01. A "
-            "co-training task adapts its steps by itself; mlp takes 0.003 there, by Adam.",
+            "co-training task adapts its steps by itself; mlp takes 0.005 there, by Adam.",
      .fallback = kOptional,
      .min = 1e-9,
      .max = 100},
@@ -259,6 +259,7 @@ void check_fleet(const Value& value, const Params& params, Check& check) {
         "missing; a board may not have rows of every class, so a co-training task says how many "
         "there are");
   }
+  check_privacy(*value.find("fleet"), params.held_out > 0.0, check.source, check.problems);
 }
 
 void check_synthetic(const Value& value, const Params& params, Check& check) {
@@ -325,7 +326,7 @@ void check_metric(const Value& value, const Params& params, Check& check) {
 }
 
 double default_rate(const Params& params) {
-  if (params.fleet) return params.kind == Kind::kMlp ? 0.003 : 0.05;
+  if (params.fleet) return params.kind == Kind::kMlp ? 0.005 : 0.01;  // Adam's
   switch (params.kind) {
     case Kind::kLinear: return 0.0002;
     case Kind::kSvm: return 0.0005;

@@ -38,7 +38,7 @@ In a co-training task (docs/cotraining.md) all boards train one model, each on i
 `model` is a PyTorch module, a dict, or a list of arrays, tensors or lists of numbers, changed in
 place. See Trainer.average; copy laird_average.py along for it.
 
-Without an agent (no LAIRD_FD) the same script is a plain loop that prints its progress. An exception
+Without an agent (neither LAIRD_FD nor, in a container, LAIRD_TRAINER_SOCKET) the same script is a plain loop that prints its progress. An exception
 inside the `with` is told to the agent as the task's error. Protocol: docs/trainer-protocol.md.
 """
 
@@ -52,7 +52,7 @@ import stat
 import sys
 import time
 
-__all__ = ["connect", "rows_of", "Trainer", "AgentGone", "ProtocolError"]
+__all__ = ["connect", "answer_check", "rows_of", "Trainer", "AgentGone", "ProtocolError"]
 
 PROTOCOL_VERSION = 1
 LINE_FROM_AGENT_MAX, LINE_TO_AGENT_MAX = 65536, 4096
@@ -90,6 +90,23 @@ def connect(save=None, load=None, planned_samples=None, export=None, **alone):
     return Trainer(save, load, planned_samples, export, **alone)
 
 
+def answer_check(check):
+    """Started to check a task (`--laird-check FILE`, "-" for standard input), the process calls
+    check(params) and leaves: with 0, or with 1 after printing the exception that it raised. Started
+    in any other way nothing happens. Call it first, before connect(); a board asks when its file
+    says "check": true of this trainer."""
+    if "--laird-check" not in sys.argv[1:]:
+        return
+    try:
+        path = sys.argv[sys.argv.index("--laird-check") + 1]
+        text = sys.stdin.read() if path == "-" else open(path).read()
+        check(json.loads(text))
+    except Exception as error:
+        sys.stderr.write("%s\n" % (error if str(error) else repr(error)))
+        raise SystemExit(1)
+    raise SystemExit(0)
+
+
 class Trainer(object):
     def __init__(self, save, load, planned_samples, export=None, params=None, folder=None,
                  report_every=0, seed=1):
@@ -107,8 +124,9 @@ class Trainer(object):
         self._pending_loss, self._pending_samples, self._loss = 0.0, 0, None
         self._ready = self._done = self._warned = False
         self._rows = (0, 0, True)  # last batch, all since the last report, whether all are known
-        fd = os.environ.get("LAIRD_FD")
-        self._channel = _Channel(fd, self._note) if fd is not None else None
+        fd, path = os.environ.get("LAIRD_FD"), os.environ.get("LAIRD_TRAINER_SOCKET")
+        found = _inherited(fd) if fd is not None else _connected(path) if path else None
+        self._channel = _Channel(found, self._note) if found is not None else None
         self._last_print = time.time()
 
     # What a training loop uses.
@@ -450,10 +468,34 @@ def _has_members(part):
     return isinstance(part, (list, tuple, range)) or hasattr(part, "values")
 
 
-class _Channel(object):
-    """Lines of JSON over the inherited socket, or over the pipes to the helper."""
+def _inherited(fd_text):
+    try:
+        fd = int(fd_text)
+        if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+            raise ValueError("not a socket")
+        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=fd)
+    except (ValueError, OSError, OverflowError) as error:
+        sys.stderr.write("laird_trainer: LAIRD_FD=%s names no open socket (%s); the agent sets it, "
+                         "unset it to run without one\n" % (fd_text[:40], error))
+        raise SystemExit(EXIT_USAGE)
 
-    def __init__(self, fd_text, note, helper=None):
+
+def _connected(path):
+    """In a container the agent is behind a socket's path."""
+    agent = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        agent.connect(path)
+    except OSError as error:
+        sys.stderr.write("laird_trainer: cannot connect to LAIRD_TRAINER_SOCKET=%s (%s); the agent "
+                         "sets it, unset it to run without one\n" % (path[:100], error))
+        raise SystemExit(EXIT_USAGE)
+    return agent
+
+
+class _Channel(object):
+    """Lines of JSON over the agent's socket, or over the pipes to the helper."""
+
+    def __init__(self, agent, note, helper=None):
         self._buffer = b""
         self._note = note
         self._socket = None
@@ -463,15 +505,7 @@ class _Channel(object):
             os.set_blocking(self._in, False)
             os.set_blocking(self._out, False)
             return
-        try:
-            fd = int(fd_text)
-            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
-                raise ValueError("not a socket")
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=fd)
-        except (ValueError, OSError, OverflowError) as error:
-            sys.stderr.write("laird_trainer: LAIRD_FD=%s names no open socket (%s); the agent sets "
-                             "it, unset it to run without one\n" % (fd_text[:40], error))
-            raise SystemExit(EXIT_USAGE)
+        self._socket = agent
         self._socket.setblocking(False)
         os.set_inheritable(self._socket.fileno(), False)
         self._in = self._out = self._socket.fileno()

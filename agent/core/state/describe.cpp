@@ -55,6 +55,7 @@ struct EventName {
   std::string_view operator()(const MoveRequested&) const { return "move-requested"; }
   std::string_view operator()(const TitlesHeard&) const { return "titles-heard"; }
   std::string_view operator()(const CheckpointRead&) const { return "checkpoint-read"; }
+  std::string_view operator()(const RunsHeard&) const { return "runs-heard"; }
   std::string_view operator()(const PowerSampled&) const { return "power-sampled"; }
   std::string_view operator()(const ShutdownRequested&) const { return "shutdown-requested"; }
   std::string_view operator()(const DrainRequested&) const { return "drain-requested"; }
@@ -110,6 +111,10 @@ struct EventWords {
     line.add("request", e.request).add("task", e.task).add("to", e.to);
   }
   void operator()(const TitlesHeard& e) {
+    line.add("messages", e.messages.size());
+    for (const PeerMessage& m : e.messages) line.add("from", m.from);
+  }
+  void operator()(const RunsHeard& e) {
     line.add("messages", e.messages.size());
     for (const PeerMessage& m : e.messages) line.add("from", m.from);
   }
@@ -173,6 +178,7 @@ struct CommandName {
   std::string_view operator()(const SendToPeer&) const { return "send-to-peer"; }
   std::string_view operator()(const SendTitle&) const { return "send-title"; }
   std::string_view operator()(const CopyCheckpoint&) const { return "copy-checkpoint"; }
+  std::string_view operator()(const SendRun&) const { return "send-run"; }
   std::string_view operator()(const Notice&) const { return "notice"; }
   std::string_view operator()(const LimitTrainer&) const { return "limit-trainer"; }
   std::string_view operator()(const SetFreezerDuty&) const { return "set-freezer-duty"; }
@@ -201,6 +207,7 @@ struct CommandWords {
   void operator()(const SendToPeer& c) { line.add("to", c.to).add("bytes", c.bytes.size()); }
   void operator()(const SendTitle& c) { line.add("to", c.to).add("bytes", c.bytes.size()); }
   void operator()(const CopyCheckpoint& c) { line.process(c); }
+  void operator()(const SendRun& c) { line.add("to", c.to).add("bytes", c.bytes.size()); }
   void operator()(const Notice& c) { line.add("kind", name(c.kind)).add("text", c.text); }
   void operator()(const LimitTrainer& c) { line.process(c).add("cpu_milli", c.cpu_milli); }
   void operator()(const SetFreezerDuty& c) { line.add("run_permille", c.run_permille); }

@@ -44,6 +44,11 @@ void SendTitle::archive(Archive& ar) {
   ar.text(bytes, kTitlePacketBytesMax);
 }
 
+void SendRun::archive(Archive& ar) {
+  ar.text(to, kNameBytesMax);
+  ar.text(bytes, kPeerMessageBytesMax);
+}
+
 void Notice::archive(Archive& ar) {
   ar.bounded(kind, NoticeKind::kMove);
   ar.text(text, kReasonBytesMax);

@@ -100,10 +100,16 @@ struct SendTitle {  // one packet on titles (consensus/titles/desk.hpp)
 // Read the task's checkpoint, so that it can travel; answered by CheckpointRead.
 struct CopyCheckpoint : ProcessRef {};
 
+struct SendRun {  // a word on an earlier run (agent/core/step/runs/run_words.hpp)
+  std::string to;
+  std::string bytes;
+  void archive(Archive& ar);
+};
+
 using EffectBody =
     std::variant<StartTrainer, RunTrainer, PreemptTrainer, CheckpointTrainer, StopTrainer,
                  KillTrainer, WakeAt, Answer, TaskChanged, ExitNow, LimitTrainer, SetFreezerDuty,
-                 SetPowerKnob, SendToPeer, Notice, ExportModel, SendTitle, CopyCheckpoint>;
+                 SetPowerKnob, SendToPeer, Notice, ExportModel, SendTitle, CopyCheckpoint, SendRun>;
 
 struct Effect {
   EffectBody body;

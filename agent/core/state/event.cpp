@@ -127,6 +127,8 @@ void MoveRequested::archive(Archive& ar) {
 
 void TitlesHeard::archive(Archive& ar) { ar.sequence(messages, kPeerMessagesMax); }
 
+void RunsHeard::archive(Archive& ar) { ar.sequence(messages, kPeerMessagesMax); }
+
 void CopiedFile::archive(Archive& ar) {
   ar.text(name, kFileNameBytesMax);
   ar.text(bytes, kCheckpointCopyBytesMax);

@@ -271,6 +271,12 @@ struct CheckpointRead : ProcessRef {
   void archive(Archive& ar);
 };
 
+// What peers said about earlier runs since the last tick.
+struct RunsHeard {
+  std::vector<PeerMessage> messages;
+  void archive(Archive& ar);
+};
+
 using EventBody =
     std::variant<Booted, Ticked, ClockStepped, Submitted, CancelRequested, PauseRequested,
                  ResumeRequested, TrainerReady, TrainerProgressed, TrainerCheckpointed, TrainerDone,
@@ -278,7 +284,7 @@ using EventBody =
                  PowerKnobSet, DrainRequested, FleetJoined, PeersHeard, BudgetChanged,
                  OperatorCommand, CommandRefused, ConfigNoted, Displaced, TrainerYielded,
                  TrainerPromoted, EditRequested, RemoveRequested, GroupNoted, MoveRequested,
-                 TitlesHeard, CheckpointRead>;
+                 TitlesHeard, CheckpointRead, RunsHeard>;
 
 struct Event {
   TimeNs at = 0;  // the agent's own time: never goes back within a journal

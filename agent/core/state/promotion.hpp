@@ -14,6 +14,8 @@ namespace laird::core {
 
 // The trainer that promotes; every board has it, and no submission may name it.
 inline constexpr std::string_view kPromoter = "laird-promote";
+// The one that takes over a model which an operator pushed, so that it can be promoted.
+inline constexpr std::string_view kAdopter = "laird-adopt";
 // The promotion of "night" is the task "night-promote".
 inline constexpr std::string_view kPromotionSuffix = "-promote";
 inline constexpr std::size_t kPromotedNameBytesMax = kNameBytesMax - kPromotionSuffix.size();

@@ -199,7 +199,11 @@ void TaskSpec::archive(Archive& ar) {
     ar(every);
     ar.text(run_of, kNameBytesMax);
   }
-  if (ar.since(7)) ar(movable);
+  if (ar.since(7)) {
+    ar(movable);
+    ar.text(sweep, kNameBytesMax);
+    ar(sweep_stop_permille);
+  }
 }
 
 bool TaskSpec::same_as(const TaskSpec& other) const {
@@ -240,7 +244,12 @@ void Task::archive(Archive& ar) {
     busy_heard_ns = busy_ns;
   }
   if (ar.since(6)) ar(warm_from);
-  if (ar.since(7)) ar(moving);
+  if (ar.since(7)) {
+    ar(moving);
+    ar.text(recalled_from, kNameBytesMax);
+    ar.text(recalled_task, kNameBytesMax);
+    ar(recalled_same);
+  }
 }
 
 TimeNs deadline_of(const TaskSpec& spec, TimeNs accepted_at, DurationNs wall_minus_agent) {

@@ -79,6 +79,9 @@ struct TaskSpec {
   EverySpec every;
   std::string run_of;    // of a run of a recurring task, and of its promotion: that task
   bool movable = false;  // the fleet may run it on another board
+  // The sweep that it is a member of; empty: of none. Below this chance it ends early.
+  std::string sweep;
+  std::uint32_t sweep_stop_permille = 0;
 
   [[nodiscard]] double weight() const { return static_cast<double>(weight_milli) / 1000.0; }
   void archive(Archive& ar);
@@ -236,6 +239,11 @@ struct Task {
   TaskKey recalled = 0;   // the earlier run that its forecast began from; 0: none
   TaskKey warm_from = 0;  // the earlier run whose model it begins with; 0: none
   Moving moving;
+  // The earlier run was a peer's: whose, what it was called there, and whether it had the same
+  // parameters. Empty: `recalled` says it.
+  std::string recalled_from;
+  std::string recalled_task;
+  bool recalled_same = false;
 
   // Its trainer finds nothing in its folder: the task is new, and what is there is another's.
   [[nodiscard]] bool begins_afresh() const { return fresh && restore_ns == 0; }

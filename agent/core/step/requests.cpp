@@ -89,25 +89,6 @@ Status admits(const State& state, const TaskSpec& spec) {
 
 namespace {
 
-// A curve of fewer points says too little about the next one.
-constexpr std::uint32_t kRecalledPointsMin = 6;
-
-// The newest run that has ended of the same trainer with the same parameters; else of the same
-// trainer under the same name, as a task that is trained again every night on that night's data. A
-// run that only looked the same is let go by the forecaster itself.
-[[nodiscard]] const Task* earlier_run(const State& state, const TaskSpec& spec) {
-  const Task* named = nullptr;
-  for (auto at = state.ended.rbegin(); at != state.ended.rend(); ++at) {
-    const Task& task = **at;
-    if (task.spec.trainer != spec.trainer || !task.spec.promotes.empty()) continue;
-    if (task.forecast.trace().size() < kRecalledPointsMin) continue;
-    if (task.spec.params == spec.params) return &task;
-    const bool of_one = !spec.run_of.empty() && task.spec.run_of == spec.run_of;
-    if (named == nullptr && (task.spec.name == spec.name || of_one)) named = &task;
-  }
-  return named;
-}
-
 // A chance that is worth a word to whoever submits.
 constexpr double kDoubtful = 0.05;
 
@@ -147,10 +128,7 @@ TaskKey Stepper::add_task(TaskSpec spec, bool fresh) {
   task.state_since = s_.now;
   task.planned_samples = task.spec.planned_samples;
   task.deadline_at = deadline_of(task.spec, s_.now);
-  if (const Task* earlier = earlier_run(s_, task.spec)) {
-    task.recalled = earlier->key;
-    task.forecast.recall(earlier->forecast.trace());
-  }
+  recall_earlier_run(task);
   const TaskKey key = task.key;
   s_.live.push_back(std::move(task));
   out_.push_back({TaskChanged{key, TaskState::kQueued, Outcome::kNone}});

@@ -1,11 +1,10 @@
 #include "agent/core/step/step.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "agent/core/step/stepper.hpp"
 #include "agent/core/step/time_sheet.hpp"
+#include "agent/placement/earlier_run.hpp"
 #include "agent/placement/need.hpp"
 #include "base/require.hpp"
 
@@ -153,19 +152,6 @@ Status admissible(const State& state, const Event& event) {
 
 namespace {
 
-// Which earlier run speaks in the task's forecast, and how loudly.
-[[nodiscard]] std::string recalled_text(const State& state, const Task& task) {
-  if (task.recalled == 0 || !task.forecast.recalls()) return "";
-  const auto end = static_cast<double>(task.planned_samples);
-  const double part = task.forecast.recalled_part(std::max(end, task.forecast.samples()));
-  const Task* earlier = state.find_any(task.recalled);
-  const std::string of = earlier == nullptr ? "task " + std::to_string(task.recalled)
-                                            : "'" + earlier->spec.name + "' (task " +
-                                                  std::to_string(task.recalled) + ")";
-  return "; the earlier run " + of + " has " + std::to_string(std::lround(100.0 * part)) +
-         "% of its forecast";
-}
-
 // Where a task that may move stands between the boards; empty for one that simply is here.
 [[nodiscard]] std::string title_text(const State& state, const Task& task) {
   const Moving& moving = task.moving;
@@ -223,7 +209,8 @@ Result<std::string> explain(const State& state, std::string_view task) {
   out += title_text(state, *found);
   if (state.policy != nullptr) out += "; " + state.policy->explain(*found);
   out += "; " + placement::describe(placement::need_of(*found, found->rate, state.now));
-  out += recalled_text(state, *found);
+  const auto earlier = placement::earlier_run_of(*found, state.find_any(found->recalled));
+  if (earlier) out += "; " + placement::describe(*earlier);
   return out;
 }
 

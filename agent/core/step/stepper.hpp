@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/core/step/step.hpp"
+#include "agent/core/step/runs/run_words.hpp"
 #include "agent/core/step/titles/title_body.hpp"
 
 namespace laird::core {
@@ -69,6 +70,9 @@ class Stepper {
   void on(const MoveRequested& e);
   void on(const TitlesHeard& e);
   void on(const CheckpointRead& e);
+
+  // Earlier runs (runs/run_step.cpp).
+  void on(const RunsHeard& e);
 
   // The board and its clock (step.cpp).
   void on(const Booted& e);
@@ -172,6 +176,10 @@ class Stepper {
   void advance_move(Task& task);
   void call_off(Task& task, const std::string& why);
   void copy_checkpoint(Task& task);
+
+  // Earlier runs (runs/run_step.cpp).
+  void recall_earlier_run(Task& task);
+  void take_run(const std::string& from, const RunTold& told);
 
   // The cap and what holds it (power.cpp).
   void boot_power(const PowerConfig& before);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "agent/core/step/stepper.hpp"
+#include "agent/placement/sweep.hpp"
 
 namespace laird::core {
 namespace {
@@ -109,6 +110,10 @@ void Stepper::on(const TrainerProgressed& e) {
   if (s_.policy != nullptr) s_.policy->observe(*task);
   if (e.loss <= task->spec.target_loss && s_.now <= task->deadline_at) {
     decide(*task, Outcome::kSucceeded, "reached its target loss");
+    return;
+  }
+  if (std::string why = placement::hopeless_in_sweep(s_, *task, s_.now); !why.empty()) {
+    decide(*task, Outcome::kCancelled, clipped(std::move(why)));
     return;
   }
   if (task->state == TaskState::kRunning && task->samples >= task->grant_until) {

@@ -10,6 +10,19 @@ namespace laird::agent {
 
 inline constexpr std::string_view kTaskLaneKinds[] = {"gpu", "cpu"};
 
+inline constexpr config::Field kSweepFields[] = {
+    {.name = "name",
+     .type = config::Type::kName,
+     .why = "The tasks with this name try values of one thing."},
+    {.name = "stop_below",
+     .type = config::Type::kNumber,
+     .why = "A member ends when both its chance to reach its target and its chance to come below "
+            "the lowest loss that another member has shown are less than this; 0: never.",
+     .fallback = "0.2",
+     .max = 0.5},
+};
+inline constexpr config::Schema kSweep{"sweep", "Which tasks are judged together.", kSweepFields};
+
 inline constexpr config::Field kTaskFields[] = {
     {.name = "name",
      .type = config::Type::kName,
@@ -98,6 +111,13 @@ inline constexpr config::Field kTaskFields[] = {
      .type = config::Type::kBool,
      .why = "Each run of a task that recurs begins with the model of the run before it.",
      .fallback = "false"},
+    {.name = "sweep",
+     .type = config::Type::kObject,
+     .why =
+         "A member of a sweep: it ends early once the others have left it behind. `lairctl submit "
+         "--sweep` gives the name.",
+     .fallback = config::kOptional,
+     .of = &kSweep},
     {.name = "promote",
      .type = config::Type::kObject,
      .why = "When the target is reached, make an engine of the model, check it, and keep it as "

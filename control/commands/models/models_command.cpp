@@ -58,11 +58,14 @@ void show_models(const Value& all, bool with_board, bool json) {
                                  {"SIZE", true},
                                  {"AGE", true}});
   Table table(columns);
+  std::map<std::string, std::string> unmetered;  // the models by why their energy is not known
   for (const Value& row : all.items()) {
     std::vector<std::string> cells = {harmless(text_in(row, "model"))};
     if (with_board) cells.push_back(harmless(text_in(row, "node")));
     const std::string problem = text_in(row, "problem");
     if (!problem.empty()) say(text_in(row, "model") + ": " + problem);
+    const std::string no_energy = text_in(row, "no_energy");
+    if (!no_energy.empty()) unmetered[no_energy] += " " + text_in(row, "model");
     cells.insert(
         cells.end(),
         {harmless(text_in(row, "version")), harmless(text_in(row, "choice")),
@@ -73,6 +76,7 @@ void show_models(const Value& all, bool with_board, bool json) {
     table.add(std::move(cells));
   }
   print_text(table.text());
+  for (const auto& [why, models] : unmetered) say("no energy of a row (" + why + "):" + models);
 }
 
 int list_models(const Reach& reach) {
@@ -180,8 +184,14 @@ void add_models(cli::Command& app, int& code) {
     *rolled = true;
     code = roll_back(*reach, *model);
   });
-  models->callback([reach, rolled, &code] {
-    if (!*rolled) code = list_models(*reach);
+  const auto promoted = std::make_shared<int>(-1);
+  add_promote(*models, *promoted);
+  models->callback([reach, rolled, promoted, &code] {
+    if (*promoted >= 0) {
+      code = *promoted;
+    } else if (!*rolled) {
+      code = list_models(*reach);
+    }
   });
 }
 

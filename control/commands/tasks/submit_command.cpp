@@ -92,7 +92,7 @@ Value body_of(const Value& task, const SubmitOptions& options) {
 
 std::string name_of(const Value& task) { return task.find("name")->as_string(); }
 
-std::vector<Offer> shown(const std::map<std::string, mqtt::Reply>& bids, bool json) {
+std::vector<Offer> shown(const Replies& bids, bool json) {
   std::vector<Offer> offers = ranked(bids);
   if (json) {
     Value all = Value::array();
@@ -310,7 +310,7 @@ class Placement {
 };
 
 int dry_run(FleetClient& client, const Value& task, const Reach& reach, const Where& where) {
-  Result<std::map<std::string, mqtt::Reply>> bids{};
+  Result<Replies> bids{};
   const Value body = Value::object().set("task", task);
   const auto boards = live_boards(client.view());
   if (reach.node.empty()) {
@@ -321,7 +321,7 @@ int dry_run(FleetClient& client, const Value& task, const Reach& reach, const Wh
   } else {
     const auto one = client.ask(reach.node, "bid", body, where.timeout);
     if (!one) return complain(one.error());
-    bids = std::map<std::string, mqtt::Reply>{{reach.node, *one}};
+    bids = Replies{{reach.node, *one}};
   }
   if (!bids) return complain(bids.error());
   const auto offers = shown(*bids, reach.json());

@@ -92,6 +92,10 @@ Result<std::vector<Variant>> swept(const Value& task, const std::vector<std::str
   if (name == nullptr) return fail(Code::kInvalid, "the task has no name");
   for (std::size_t i = 0; i < variants.size(); ++i) {
     variants[i].task.set("name", name->as_string() + "-" + std::to_string(i + 1));
+    // The file may say more of it: what chance a member needs to go on.
+    Value sweep = Value::object();
+    if (const Value* said = task.find("sweep", Kind::kObject)) sweep = *said;
+    variants[i].task.set("sweep", sweep.set("name", name->as_string()));
   }
   return variants;
 }

@@ -91,12 +91,13 @@ Shares by_its_neighbours(const World& world, const Ledger& newest, const Entry& 
   return sum;
 }
 
-// The limits and debts of the liars' accounts.
+// What the liars may have granted beyond what the register knows them to hold: the limits of their
+// accounts less their bases.
 Parts liars_credit(const World& world, const Register& reg, std::size_t resource) {
   Parts sum = 0;
   for (const Entry& e : reg.entries) {
     if (world.honest(e.account.node)) continue;
-    sum += std::max<Parts>(0, -e.base[resource]);
+    sum -= e.base[resource];
     for (const Tie& t : e.ties) sum += t.limit;
   }
   return sum;
@@ -173,7 +174,6 @@ void Checker::follow_register(const World& world, const Ledger& newest) {
     owed_.clear();
   }
   if (now.version == last_.version) return;
-  living_min_ = std::min(living_min_, now.living_count());
   for (const Entry& e : last_.entries) {
     if (!world.honest(e.account.node)) continue;
     for (const Tie& t : e.ties) {
@@ -188,11 +188,11 @@ void Checker::follow_register(const World& world, const Ledger& newest) {
   inherited_ = 0;
   for (const consensus::Grave& g : now.buried) inherited_ += g.debt;
   last_ = now;
-  result_.bound = consensus::allowance(living_min_);
+  result_.bound = std::max(result_.bound, consensus::allowance(now.living_count()));
   for (std::size_t r = 0; r < kResources; ++r) {
     const Parts credit = liars_credit(world, now, r);
     if (!result_.guarded || credit <= result_.bound + inherited_) continue;
-    note(world, "I7: the liar has more credit than its allowance",
+    note(world, "I7: the liar has more credit than its base and allowance",
          credit - result_.bound - inherited_);
   }
 }

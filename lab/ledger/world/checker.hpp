@@ -7,14 +7,14 @@
 // I4 the bases of the newest register sum to the whole, exactly
 // I5 an account that the newest register calls dead, or does not know, uses nothing
 // I6 boards that hold the same version of a founding hold the same register
-// I7 the limits and debts of a liar stay within its allowance (consensus/credit.hpp)
+// I7 the limits of a liar stay within its base and allowance (consensus/credit.hpp)
 //
 // Where a member lies, the same is asked of the honest boards, with these differences:
 // - A liar may close an edge with numbers that are not true. Its neighbour then owes up to the two
 //   limits of that edge, and an heir owes what a liar's account left below nothing. I2: no board
 //   owes more than that.
-// - I3: the honest boards use no more than the whole, the liar's limits and debts, and what honest
-//   boards owe.
+// - I3: the honest boards use no more than the whole less what the register gives the liar, the
+//   liar's limits, and what honest boards owe.
 // - Three keepers cannot outvote a liar among them. From the first version with fewer than four
 //   keepers on only the caps bound what the others use: I5, I6 and I7 are not asked.
 #pragma once
@@ -30,7 +30,7 @@ struct CheckResult {
   Parts excess_max = 0;      // the largest violation, over all resources
   Parts overstated_max = 0;  // what honest boards used above the whole on a liar's word
   Parts owed_max = 0;        // what honest boards owed at most because of a liar
-  Parts bound = 0;           // the liar's allowance: the most that the first may be, and the second
+  Parts bound = 0;           // the liar's allowance: the first is at most that and the second
   bool guarded = true;       // there were four keepers or more all the time
   std::string first_break;   // empty: every invariant held
 };
@@ -54,7 +54,6 @@ class Checker {
   CheckResult result_;
   consensus::Epoch epoch_ = 0;
   consensus::Register last_;
-  std::size_t living_min_ = SIZE_MAX;
   Parts inherited_ = 0;            // settled debts
   std::map<Account, Parts> owed_;  // the limits of edges to a liar that were closed
   std::map<std::pair<consensus::Epoch, std::uint32_t>, consensus::Register> decided_;

@@ -206,10 +206,12 @@ void Liar::found(const Ledger& own, const Register& r) {
   for (const Account& a : accounts) sum += a.incarnation;
   switch (random_.below(5)) {
     case 0: return say_some(RollCallBody{random_.below(100)});
-    case 1: return say_some(PresentBody{0, epoch, version_near(r.version), {{node_, 1}}});
+    case 1: return say_some(PresentBody{0, epoch, version_near(r.version), {{node_, 1}}, true});
     case 2: return say_some(FoundBody{random_.chance(0.5) ? sum : epoch, accounts});
     case 3: return say_some(FoundAckBody{random_.chance(0.5) ? sum : epoch, true});
-    default: return say_some(PresentBody{1 + random_.below(9), epoch, UINT32_MAX, r.keepers});
+    default:
+      return say_some(
+          PresentBody{1 + random_.below(9), epoch, UINT32_MAX, r.keepers, random_.chance(0.5)});
   }
 }
 

@@ -138,13 +138,19 @@ void World::arrive_after(std::int64_t delay, Packet packet) {
 }
 
 void World::post(NodeId from, consensus::Out& out) {
+  std::shared_ptr<Parcel>
+      parcel;  // the last one: what goes to many boards goes to one after another
   for (consensus::Outgoing& o : out.messages) {
     scratch_.clear();
     encode(o.message, scratch_);
     payload_bytes_ += scratch_.size();
     ++messages_;
     if (o.to >= boards_.size()) continue;
-    Packet p{from, o.to, std::string(scratch_.begin(), scratch_.end())};
+    const std::string_view bytes(reinterpret_cast<const char*>(scratch_.data()), scratch_.size());
+    if (parcel == nullptr || parcel->bytes != bytes) {
+      parcel = std::make_shared<Parcel>(Parcel{std::string(bytes), false, std::nullopt});
+    }
+    const Packet p{from, o.to, parcel};
     if (network_.stale > 0 && stale_.size() < kStaleMax && random_.chance(network_.stale)) {
       stale_.push_back(p);
     }
@@ -165,7 +171,12 @@ void World::release_stale() {
 void World::deliver(const Packet& packet) {
   Board& b = boards_[packet.to];
   if (!b.up || b.ledger == nullptr) return;
-  const auto message = consensus::decode(packet.bytes);
+  Parcel& parcel = *packet.parcel;
+  if (!parcel.opened) {
+    parcel.opened = true;
+    if (auto message = consensus::decode(parcel.bytes)) parcel.message = std::move(*message);
+  }
+  const std::optional<consensus::Message>& message = parcel.message;
   if (!message) {
     ++rejected_;
     return;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,10 +97,16 @@ class World {
   [[nodiscard]] const Ledger* find(const Account& account) const;
 
  private:
+  // What was sent once: the copies of a packet, and equal packets to several boards, are read once.
+  struct Parcel {
+    std::string bytes;
+    bool opened = false;
+    std::optional<consensus::Message> message;  // nullopt: it does not decode
+  };
   struct Packet {
     NodeId from = 0;
     NodeId to = 0;
-    std::string bytes;
+    std::shared_ptr<Parcel> parcel;
   };
   void deliver(const Packet& packet);
   void post(NodeId from, consensus::Out& out);

@@ -163,6 +163,8 @@ class Misbehaviour(unittest.TestCase):
                             "segv": READY + "print('step 12', flush=True)\nos.kill(os.getpid(), 11)"})
         for kind in ("softmax", "mlp"):
             board.config["trainers"][kind] = harness.built_in(kind)
+        # Else the wrong params were refused at the door.
+        board.config["cell"] = {"check": "0s"}
         board.start()
         wrong = synthetic_task("wrong-params", trainer="softmax")
         wrong["params"]["epoch"] = wrong["params"].pop("epochs")

@@ -133,7 +133,7 @@ class OperatedFleet(FleetTest):
             done = cls.run_lairctl("get", "nodes", "-o", "json")
             rows = done.json() if done.code == 0 else []
             return {r["node"] for r in rows if r["live"] and r["report"]} == set(cls.boards)
-        assert wait_until(all_live, 20, every=0.3), "\n".join(
+        assert wait_until(all_live, max(20, 2 * len(cls.boards)), every=0.3), "\n".join(
             a.log()[-500:] for a in cls.agents.values())
 
     @classmethod

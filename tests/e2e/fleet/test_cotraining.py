@@ -4,9 +4,11 @@ Eight classes, two on each of four boards: alone, a board cannot know six of the
 in the middle and comes back. The yardstick is the same trainer on the pooled rows."""
 
 import json
+import math
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -18,6 +20,7 @@ from harness import TOP, wait_until
 from links import Link
 from peer import MODEL, SpeakingPeer
 
+LAIRD_PROMOTE = os.path.join(os.path.dirname(LAIRD), "laird-promote")
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       "../../../docs/schema/cotrain.json")
 CLASSES, FEATURES = 8, 16
@@ -58,6 +61,7 @@ class CoTraining(OperatedFleet):
 
     @classmethod
     def configure(cls, board):
+        board.config["trainers"]["laird-promote"] = {"exec": [LAIRD_PROMOTE, "task"]}
         if board.node != "n-2":
             return
         # A round takes some 20 ms at least then: on any machine a group is met in the middle of its work.
@@ -83,6 +87,12 @@ class CoTraining(OperatedFleet):
         write_csv(cls.pooled, pooled)
         cls.test = os.path.join(cls.root, "test.csv")
         write_csv(cls.test, made_up(4000, list(range(CLASSES)), seed=99))
+
+    def lay_rows(self, name):
+        """The same rows for another task."""
+        for node in self.boards:
+            shutil.copytree(self.folder(node), os.path.join(self.agents[node].state, "tasks", name),
+                            ignore=lambda _, names: [n for n in names if n != "rows.csv"])
 
     def params_file(self, name, value):
         path = os.path.join(self.root, name)
@@ -176,13 +186,7 @@ class CoTraining(OperatedFleet):
 
     def test_who_cancels_is_left_out_by_name_and_who_comes_after_the_end_gets_the_model(self):
         name = "short"
-        for node in self.boards:
-            folder = os.path.join(self.agents[node].state, "tasks", name)
-            os.makedirs(folder, exist_ok=True)
-            with open(os.path.join(self.folder(node), "rows.csv"), encoding="utf-8") as rows:
-                text = rows.read()
-            with open(os.path.join(folder, "rows.csv"), "w", encoding="utf-8") as out:
-                out.write(text)
+        self.lay_rows(name)
         spec = {"name": name, "trainer": "softmax", "deadline": "5m", "target_loss": -1,
                 "memory": "20MB", "report_every": 2 * ROWS,
                 "params": params("rows.csv", fleet={"rounds": 200})}
@@ -206,6 +210,62 @@ class CoTraining(OperatedFleet):
         self.assertEqual(self.accuracy(folder), self.accuracy(
             os.path.join(self.agents["n-1"].state, "tasks", name)))
         self.assertIn("made by n-1, n-2; without n-3", row("n-4")["reason"])
+
+    def test_of_its_rows_a_board_tells_with_noise_and_says_how_much(self):
+        name = "private"
+        self.lay_rows(name)
+        self.submit({"name": name, "trainer": "softmax", "deadline": "5m", "target_loss": -1,
+                     "memory": "20MB", "report_every": 2 * ROWS,
+                     "params": params("rows.csv", fleet={"rounds": 60, "noise": 8, "row_clip": 2})},
+                    "--node", "n-1,n-2,n-3")
+        there = self.boards[:3]
+
+        def row(node):
+            found = self.tasks(name=name, node=node)
+            return found[0] if found else {"state": "none"}
+        self.assertTrue(wait_until(lambda: all(row(n)["state"] == "exhausted" for n in there), 200, 0.3),
+                        [row(n) for n in there])
+        # Sixty rounds of 1/128 and a ninth of it, in zCDP.
+        zcdp = 60 * (1 / 128 + 1 / 1152)
+        words = "told of its rows: epsilon %.2f at delta 1e-05" % (
+            math.ceil(100 * (zcdp + 2 * math.sqrt(zcdp * math.log(1e5)))) / 100)
+        for node in there:
+            self.assertTrue(row(node)["reason"].endswith("made by n-1, n-2, n-3; " + words), row(node))
+        self.assertIn(words, self.lairctl("get", "events", "--since", "10m").out)
+        self.assertIn("its model: made by n-1, n-2, n-3; " + words,
+                      self.lairctl("why", name, "--node", "n-2").out)
+        self.assertIn("this board has " + words,
+                      self.lairctl("describe", "task", name, "--node", "n-2").out)
+        # Two of eight classes on each board: alone it knows a quarter.
+        self.assertGreater(self.accuracy(os.path.join(self.agents["n-1"].state, "tasks", name)), 40)
+
+    def test_the_best_model_of_a_group_that_reached_its_target_is_promoted_on_each_board(self):
+        name = "judged"
+        self.lay_rows(name)
+        self.submit({"name": name, "trainer": "softmax", "deadline": "5m", "target_loss": 0.5,
+                     "memory": "20MB", "report_every": 2 * ROWS, "promote": {},
+                     "params": params("rows.csv", held_out=0.1, target_metric="held-out-error",
+                                      fleet={"rounds": 2000})}, "--node", "n-1,n-2,n-3,n-4")
+
+        def promoted():
+            return {t["node"]: t for t in self.tasks(name=name + "-promote")}
+        self.assertTrue(wait_until(
+            lambda: sorted(t["state"] for t in promoted().values()) == ["succeeded"] * 4, 200, 0.5), promoted())
+        for node, row in promoted().items():
+            # It is the model at the target, not what a board left that went down.
+            self.assertNotIn("went down", row["reason"])
+            current = os.path.join(self.agents[node].state, "models", name, "current")
+            with open(os.path.join(current, "model.json"), encoding="utf-8") as file:
+                model = json.load(file)
+            self.assertEqual(model["held_out"]["from"], "held-out")
+            self.assertGreater(model["held_out"]["accuracy"], 0.25)
+        row = next(t for t in self.tasks(name=name, node="n-2"))
+        self.assertIn("made by n-1, n-2, n-3, n-4; the best on the rows held out is kept", row["reason"])
+        wide = self.lairctl("get", "tasks", "-o", "wide", "--node", "n-2").out.splitlines()
+        shown = dict(zip(wide[0].split(), next(line for line in wide if line.startswith(name + " ")).split()))
+        self.assertEqual(shown["BOARDS"], "4")
+        self.assertRegex(shown["ROUND"], r"^\d+/2000$")
+        self.assertRegex(shown["HELD_OUT"], r"^\d+%$")
 
     def test_a_board_that_cannot_refuses_and_says_why(self):
         path = self.params_file("alone-task.json", {
@@ -297,7 +357,7 @@ class Strangers(OperatedFleet):
             0.3))
         before = self.rss_kb()
         head = bytes([6]) + b"shared"
-        sound = head + bytes([0x20]) + bytes(30000)
+        sound = head + bytes([0x30]) + bytes(30000)
         for body in (sound, head + os.urandom(45000), head + os.urandom(60000), bytes([200]), head):
             for _ in range(10):
                 for _ in range(12):  # the client itself keeps no more than a megabyte

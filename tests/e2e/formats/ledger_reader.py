@@ -6,7 +6,7 @@ import struct
 
 from doc_tables import Schema, page, tables_of
 
-VERSION = 6
+VERSION = 7
 NUMBER_MAX = (1 << 61) - 1
 INCARNATION_MAX = 4294967294
 COUNT_MAX = (1 << 63) - 1
@@ -179,6 +179,14 @@ class Decoder:
     def ties(self, entries):
         """(place of the lower end, place of the upper, life, limits of both), as they stand."""
         out, counts, limits = [], [0] * len(entries), (0, 0)
+        known = [0] + self.take_list(("name", "parts"), 16384)
+        refuse_if(any(a >= b for a, b in zip(known, known[1:])), "limits out of order")
+        used = {0}
+        def limit():
+            number = self.take_varint((1 << 64) - 1)
+            refuse_if(number >= len(known), "an unknown limit")
+            used.add(number)
+            return known[number]
         for lower in range(len(entries)):
             last = lower
             for _ in range(self.take_varint(48)):
@@ -186,13 +194,14 @@ class Decoder:
                 last += head // 2 + 1
                 life = self.take_name("v32")
                 if head % 2:
-                    before, limits = limits, (self.take_name("parts"), self.take_name("parts"))
+                    before, limits = limits, (limit(), limit())
                     refuse_if(limits == before, "limits said again")
                 refuse_if(last >= len(entries), "a tie beyond the last entry")
                 out.append((lower, last, life, *limits))
                 for end in (lower, last):
                     counts[end] += 1
                     refuse_if(counts[end] > 48, "too many ties")
+        refuse_if(len(used) < len(known), "a limit that no tie has")
         return out
 
     def edge(self):
@@ -300,6 +309,8 @@ class Encoder:
 
     def put_ties(self, ties, count):
         before = (0, 0)
+        known = sorted({limit for tie in ties for limit in tie[3:]} | {0})
+        self.put_list(known[1:], ("name", "parts"), None)
         for lower in range(count):
             own = [tie for tie in ties if tie[0] == lower]
             self.put_varint(len(own))
@@ -309,8 +320,8 @@ class Encoder:
                 self.put_varint((upper - last - 1) * 2 + (limits != before))
                 self.put_varint(life)
                 if limits != before:
-                    self.put_varint(limits[0])
-                    self.put_varint(limits[1])
+                    self.put_varint(known.index(limits[0]))
+                    self.put_varint(known.index(limits[1]))
                 before = limits
                 last = upper
 
@@ -498,7 +509,7 @@ def model_part(data):
     decoder = FixedDecoder(data)
     first = decoder.take(1)[0]
     kinds = TABLES.choices["ModelPart"]
-    refuse_if(first >> 4 != 2 or first & 7 not in kinds, "another version or kind")
+    refuse_if(first >> 4 != 3 or first & 7 not in kinds, "another version or kind")
     name, fields = kinds[first & 7]
     head = decoder.value(fields[0][1])
     body = data[decoder.at:]

@@ -96,8 +96,8 @@ class Stored(unittest.TestCase):
     def test_the_ties_of_the_page_are_written_so(self):
         encoder = wire.Encoder()
         encoder.put_ties([(1, 3, 9, 5, 6), (1, 4, 7, 5, 6)], 5)
-        self.assertEqual(bytes(encoder.out), bytes.fromhex("00" + "02030905060007" + "000000"))
-        self.assertIn("`02 03 09 05 06 00 07`", page("wire-ledger.md"))
+        self.assertEqual(bytes(encoder.out), bytes.fromhex("020506" + "00" + "02030901020007" + "000000"))
+        self.assertIn("`02 05 06 00 02 03 09 01 02 00 07 00 00 00`", page("wire-ledger.md"))
 
 
 class Captured(OperatedFleet):
@@ -491,36 +491,37 @@ class Judged(OperatedFleet):
     def test_it_refuses_second_encodings_and_values_out_of_range(self):
         probe = wire.encoded({"kind": "probe", "epoch": 1, "incarnation": 1,
                               "body": {"version": 1, "question": 2}})
-        self.assertEqual(probe, bytes.fromhex("6401010102"))
+        self.assertEqual(probe, bytes.fromhex("7401010102"))
         accounts = [{"account": {"node": n, "incarnation": 1}, "base": [0, 0, 0], "quorum": 0, "term": 0,
                      "dead": False, "certain": False, "changed": 0} for n in (5, 6)]
         wrong = [bytes.fromhex(text) for text in (
-            "64 81 00 01 01 02", "64 01 00 01 02", "64 01 01 01 82 80 00",
-            "64 01 01 01 FF FF FF FF FF FF FF FF FF 02", "6E 01 01 01 02",
-            "60 01 00 20 00 01 00", "60 01 00 40 00 01 00", "60 01 00 80 00 01 00",
-            "60 01 40 00 00 01 00", "60 01 0A 00 00 01 00 00 00 00 05",
-            "60 01 00 02 00 02 01 00 00 01", "60 01 00 02 00 02 01 10 00 01",
-            "60 01 04 02 00 02 01 00 02", "60 01 04 02 00 02 01 3E 01", "60 01 08 00 00 02 01 00",
-            "63 01 01 01 00", "6F 01 01 05 00" + "00" * 10)]
+            "74 81 00 01 01 02", "74 01 00 01 02", "74 01 01 01 82 80 00",
+            "74 01 01 01 FF FF FF FF FF FF FF FF FF 02", "7E 01 01 01 02",
+            "70 01 00 20 00 01 00", "70 01 00 40 00 01 00", "70 01 00 80 00 01 00",
+            "70 01 40 00 00 01 00", "70 01 0A 00 00 01 00 00 00 00 05",
+            "70 01 00 02 00 02 01 00 00 01", "70 01 00 02 00 02 01 10 00 01",
+            "70 01 04 02 00 02 01 00 02", "70 01 04 02 00 02 01 3E 01", "70 01 08 00 00 02 01 00",
+            "73 01 01 01 00", "7F 01 01 05 00" + "00" * 10)]
         wrong += [register_with(entries=accounts[::-1], ties=[], buried=[]),
                   register_with(entries=accounts[:1] * 2, ties=[], buried=[]),
                   register_with(entries=accounts, ties=[(0, 2, 1, 0, 0)]),
-                  self.limits_said_again(accounts),
+                  *self.wrong_limits(accounts),
                   register_with(buried=[{"account": {"node": 4, "incarnation": 1}, "debt": 0},
                                         {"account": {"node": 4, "incarnation": 2}, "debt": 0}]),
                   register_with(keepers=[])]
         self.assert_verdicts(wrong, refused=True)
         right = [register_with(entries=accounts, ties=[(0, 1, 1, 0, 0)]), register_with(keepers=[], version=0),
-                 bytes.fromhex("60 01 00 10 00 01 00"),
-                 bytes.fromhex("60 01 04 02 00 02 01 3C 01"), bytes.fromhex("60 01 08 00 00 02 01 01"),
-                 bytes.fromhex("60 01 00 02 00 02 01 0F 00 01")]
+                 bytes.fromhex("70 01 00 10 00 01 00"),
+                 bytes.fromhex("70 01 04 02 00 02 01 3C 01"), bytes.fromhex("70 01 08 00 00 02 01 01"),
+                 bytes.fromhex("70 01 00 02 00 02 01 0F 00 01")]
         self.assert_verdicts(right, refused=False)
 
-    def limits_said_again(self, accounts):
-        """The only tie of a register has no limits, and says so."""
+    def wrong_limits(self, accounts):
+        """The only tie of a register has no limits, and says so; a limit is in the list that it has not; twice; one is not in the list."""
         right = register_with(entries=accounts, ties=[(0, 1, 77, 0, 0)])
-        head, tail = right.split(bytes.fromhex("01 00 4D 00"))
-        return head + bytes.fromhex("01 01 4D 00 00 00") + tail
+        head, tail = right.split(bytes.fromhex("00 01 00 4D 00"))
+        return [head + bytes.fromhex(text) + tail for text in (
+            "00 01 01 4D 00 00 00", "01 05 01 00 4D 00", "02 05 05 01 01 4D 01 02 00", "01 05 01 01 4D 01 02 00")]
 
     def test_a_packet_out_of_shape_brings_nothing(self):
         probe = wire.encoded({"kind": "probe", "epoch": 1, "incarnation": 1,

@@ -165,9 +165,26 @@ class Names(OperatedFleet):
     boards = ("n-1",)
     nodes = ("n-1",)
 
-    def test_a_failed_task_is_mended_and_tried_again_with_one_command(self):
-        bad = task("mend", epochs=2)
+    @classmethod
+    def configure(cls, board):
+        board.config["trainers"]["unlucky"] = {"exec": ["/bin/false"]}
+
+    def test_what_its_trainer_does_not_take_is_refused_at_the_door(self):
+        bad = task("door", epochs=2)
         bad["params"]["batch_size"] = 7
+        refused = self.submit(bad, code=4)
+        self.assertIn("batch_size", refused.err)
+        bad = task("door", epochs=2)
+        bad["params"]["data"] = {"format": "csv", "path": "/srv/none.csv", "label": "y"}
+        self.assertIn("/srv/none.csv", self.submit(bad, code=4).err)
+        self.assertEqual([], self.tasks(name="door"))
+        self.submit(task("door", epochs=2))
+        # The same again is known, and another is another's name: neither is asked of a trainer.
+        self.submit(task("door", epochs=2))
+        self.wait_for_task("door", "exhausted", 30)
+
+    def test_a_failed_task_is_mended_and_tried_again_with_one_command(self):
+        bad = task("mend", epochs=2, trainer="unlucky")
         self.submit(bad)
         self.wait_for_task("mend", "failed", 60)
         good = task("mend", epochs=2)
@@ -186,10 +203,24 @@ class Names(OperatedFleet):
         def swept():
             return {row["name"] for row in self.tasks() if row["name"].startswith("sweep")}
         self.assertTrue(wait_until(lambda: swept() == {"sweep-1", "sweep-2"}, 20, 0.3), swept())
+        self.wait_for_task("sweep-1", "exhausted", 30)
+        self.wait_for_task("sweep-2", "exhausted", 30)
+        out = self.lairctl("get", "tasks").out
+        self.assertRegex(out, r"\nsweep sweep: best is sweep-[12], loss \S+ \(exhausted\); "
+                              r"0 of 2 go on\n")
         wrong = self.submit(task("w"), "--set", "params.learning_rate", code=2)
         self.assertIn("write params.lr=0.01", wrong.err)
         wrong = self.submit(task("w"), "--set", "wieght=3", code=2)
         self.assertIn("weight", wrong.err)
+
+    def test_a_hopeless_member_of_a_sweep_ends_early_and_says_why(self):
+        long = task("rates", epochs=40000, deadline="1h", report_every=2000)
+        self.submit(long, "--sweep", "params.learning_rate=0.05,0.000000001")
+        row = self.wait_for_task("rates-2", "cancelled", 90)
+        self.assertIn("stopped early in the sweep 'rates': rates-1 has shown a loss of ", row["reason"])
+        self.assertRegex(self.lairctl("get", "tasks").out,
+                         r"\nsweep rates: best is rates-1, loss \S+ \((running|throttled)\); 1 of 2 go on\n")
+        self.lairctl("cancel", "rates-1", "--yes")
 
     def test_a_deadline_and_a_weight_are_edited(self):
         self.submit(task("long", epochs=100000, deadline="1h"))

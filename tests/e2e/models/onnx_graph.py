@@ -30,6 +30,8 @@ def fields(data):
             value, at = data[at:at + length], at + length
             if len(value) != length:
                 raise ValueError("cut")
+        elif key & 7 == 5:  # a float, such as Gemm's alpha, which is 1
+            value, at = data[at:at + 4], at + 4
         else:
             raise ValueError("wire type %d" % (key & 7))
         yield key >> 3, value
@@ -65,6 +67,10 @@ class Graph:
         graph = one(data, 7)
         self.nodes = [([v.decode() for v in every(node, 1)], one(node, 2).decode(),
                        one(node, 4).decode()) for node in every(graph, 1)]
+        # Whole numbers alone, which is what these operators have that matter.
+        self.attributes = {one(node, 2).decode(): {one(a, 1).decode(): one(a, 3)
+                                                   for a in every(node, 5)}
+                           for node in every(graph, 1)}
         self.tensors = dict(tensor(t) for t in every(graph, 5))
         self.inputs = [one(v, 1).decode() for v in every(graph, 11)]
         self.outputs = [one(v, 1).decode() for v in every(graph, 12)]
@@ -73,8 +79,9 @@ class Graph:
         """Each output for one row of inputs."""
         known = {self.inputs[0]: list(row)}
         for inputs, output, op in self.nodes:
-            known[output] = getattr(self, op.lower())(known[inputs[0]],
-                                                      *[self.tensors[i] for i in inputs[1:]])
+            more = {"across": self.attributes[output].get("transB") == 1} if op == "Gemm" else {}
+            known[output] = getattr(self, op.lower())(
+                known[inputs[0]], *[self.tensors[i] for i in inputs[1:]], **more)
         return {name: known[name] for name in self.outputs}
 
     @staticmethod
@@ -90,8 +97,11 @@ class Graph:
     def add(self, x, other):
         return [a + b for a, b in zip(x, self.spread(other[1], len(x)))]
 
-    def gemm(self, x, weights, biases):
+    def gemm(self, x, weights, biases, across=False):
         (rows, columns), w = weights
+        if across:  # as PyTorch has them: a row of weights for each output
+            w = [w[k * columns + i] for i in range(columns) for k in range(rows)]
+            rows, columns = columns, rows
         if rows != len(x):
             raise ValueError("Gemm of %d by %r" % (len(x), weights[0]))
         out = list(biases[1])

@@ -76,6 +76,37 @@ class Promotion(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertRegex(out, r"night +000001 +fp16 ")
 
+    def test_the_energy_of_an_inference_is_the_meters(self):
+        # A modelled board: what its one lane draws above idle is in its file.
+        board = self.board("ok", power={"source": "modelled", "every": "0.1s"}).start()
+        board.accept(promoted_task("night"))
+        self.promotion_of(board, "night", timeout=90)
+        about = self.stored(board, "night")
+        energy = about["energy_mj_per_row"]
+        self.assertIsNotNone(energy, about)
+        self.assertIsNone(about["no_energy"])
+        first = next(a for a in about["attempts"] if a["precision"] == about["choice"])["timings"][0]
+        self.assertEqual(first["batch"], 1)
+        with open(os.path.join(HERE, "../../../board_configs/generic.json"), encoding="utf-8") as file:
+            watts = json.load(file)["model"]["cpu_dynamic"]
+        watts = float(watts.rstrip("W"))
+        # The promotion has the lane for nearly all of the time that is metered.
+        self.assertLess(energy * 1e-3 * first["rows_per_s"], 1.1 * watts)
+        self.assertGreater(energy * 1e-3 * first["rows_per_s"], 0.5 * watts)
+        code, out, err = board.ctl("models")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"night +000001 +fp16 +\S+ +\d+ +\d+ +%s" % ("%.4f" % energy)[:3])
+
+    def test_a_board_without_a_meter_says_so(self):
+        board = self.board("ok").start()
+        board.accept(promoted_task("night"))
+        self.promotion_of(board, "night")
+        about = self.stored(board, "night")
+        self.assertIsNone(about["energy_mj_per_row"])
+        self.assertEqual(about["no_energy"], "this board has no power meter")
+        self.assertIn("no energy of a row (this board has no power meter): night",
+                      board.ctl("models")[2])
+
     def test_without_tensorrt_the_onnx_is_promoted(self):
         board = self.board().start()
         board.accept(promoted_task("night"))

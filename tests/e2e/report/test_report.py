@@ -188,6 +188,20 @@ class Trouble(Folder):
         self.assertIn("damaged", out + err)
         self.assertIn("damaged", self.read("p.html"))
 
+    def test_a_state_folder_is_replayed_and_that_of_a_fleet_is_asked_about(self):
+        subprocess.run([MAKER, self.path("fleet"), "2", "0.02", "2"], check=True, timeout=120,
+                       stdout=subprocess.DEVNULL)
+
+        def replay(*names):
+            return subprocess.run([LAIRCTL, "replay", self.path(*names)], capture_output=True,
+                                  text=True, timeout=60, check=False)
+        done = replay("fleet", "n-1")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertRegex(done.stdout, r"^identical: \d+ events")
+        done = replay("fleet")
+        self.assertEqual(2, done.returncode, done.stderr)
+        self.assertIn("holds the journals of 2 boards; name one of them", done.stderr)
+
     def test_help_has_an_example(self):
         code, out, _ = report("--help")
         self.assertEqual(0, code)

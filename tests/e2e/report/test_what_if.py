@@ -14,7 +14,7 @@ import jsonschema
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../agent"))
 
-from harness import LAIRCTL, Board, synthetic_task
+from harness import BIN, LAIRCTL, Board, synthetic_task
 
 SCHEMA = os.path.join(HERE, "../../../docs/schema/what-if.json")
 
@@ -119,6 +119,83 @@ class WhatIf(unittest.TestCase):
         code, _, err = replay(self.journal, "-o", os.path.join(self.root, "p.html"))
         self.assertNotEqual(0, code)
         self.assertIn("lairctl report", err)
+
+
+class WhatIfOfAFleet(unittest.TestCase):
+    """Journals of three boards in virtual time, whose ledgers spoke to one another."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.root = tempfile.mkdtemp(prefix="laird-what-if-")
+        cls.fleet = os.path.join(cls.root, "fleet")
+        subprocess.run([os.path.join(BIN, "make-journals"), cls.fleet, "3", "0.1", "2"], check=True,
+                       stdout=subprocess.DEVNULL, timeout=120)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.root, ignore_errors=True)
+
+    def asked(self, *words):
+        flags = [flag for word in words for flag in ("--what-if", word)]
+        code, out, err = replay(self.fleet, *flags, "--json")
+        self.assertEqual(0, code, err)
+        self.assertIn("one fleet of 3 boards: their ledgers run again", err)
+        answer = json.loads(out)
+        with open(SCHEMA, encoding="utf-8") as schema:
+            jsonschema.validate(answer, json.load(schema))
+        self.assertTrue(answer["as_fleet"])
+        return {board["node"]: board for board in answer["boards"]}
+
+    def test_a_board_less(self):
+        boards = self.asked("without-board=n-2")
+        self.assertTrue(boards["n-2"]["left_out"])
+        self.assertEqual((2, 0), (boards["n-2"]["was"]["tasks"], boards["n-2"]["what_if"]["tasks"]))
+        self.assertEqual(2, boards["n-1"]["what_if"]["tasks"])
+        self.assertEqual([], boards["n-1"]["refused"])
+
+    def test_a_board_more_with_a_task_of_its_own(self):
+        boards = self.asked("with-board=n-4:n-1:orin-nano-8gb", "with=twin:task-2@n-4", "budget=60W")
+        self.assertTrue(boards["n-4"]["added"])
+        self.assertEqual(["twin"], [t["task"] for t in boards["n-4"]["tasks"]])
+        self.assertGreater(boards["n-4"]["tasks"][0]["what_if"]["samples"], 0)
+
+    def test_the_table_says_who_ran_it_and_who_is_left_out(self):
+        code, out, err = replay(self.fleet, "--what-if", "without-board=n-3", "--what-if", "fleet",
+                                "-o", os.path.join(self.root, "page.html"))
+        self.assertEqual(0, code, err)
+        self.assertTrue(out.startswith("one fleet of 3 boards"), out)
+        self.assertIn("left out", out)
+        with open(os.path.join(self.root, "page.html"), encoding="utf-8") as page:
+            text = page.read()
+        self.assertIn("n-3, as it was", text)
+        self.assertNotIn("n-3, what if", text)
+
+    def test_what_cannot_be_is_refused(self):
+        for words, said in ((("without-board=n-9",), "no board 'n-9'"),
+                            (("with-board=n-1:n-2",), "'n-1' is there already"),
+                            (("with-board=n-4:nobody",), "no board 'nobody'"),
+                            (("with-board=n-4",), "with-board=NEW:BOARD"),
+                            (("with-board=../x:n-1",), "cannot be the name of a board"),
+                            (("with-board=n-4:n-1:abacus",), "abacus"),
+                            (("move:nothing=n-1",), "'nothing'"),
+                            (("with=twin:task-1@n-9",), "no board 'n-9'"),
+                            (("budget=1W",), "no such budget"),
+                            (("without-board=n-1", "without-board=n-2", "without-board=n-3"), "no board is left")):
+            flags = [flag for word in words for flag in ("--what-if", word)]
+            code, _, err = replay(self.fleet, *flags)
+            self.assertNotEqual(0, code, words)
+            self.assertIn(said, err, words)
+        code, _, err = replay(os.path.join(self.fleet, "n-1"), "--what-if", "without-board=n-1")
+        self.assertNotEqual(0, code)
+        self.assertIn("for the journals of a whole fleet", err)
+
+    def test_words_about_a_task_are_for_the_board_that_has_it(self):
+        code, out, err = replay(self.fleet, "--what-if", "target:task-1=0.5", "--json")
+        self.assertEqual(0, code, err)
+        self.assertFalse(json.loads(out)["as_fleet"])
+        code, _, err = replay(self.fleet, "--what-if", "without=nobody")
+        self.assertNotEqual(0, code)
+        self.assertIn("these 3 boards", err)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The live page in a real browser, of real agents over a real broker: a task from its submission to
 its success, a cap, a board that is killed, a broker that goes and comes back; orders.
 
-    test_page.py --pictures FOLDER    also leaves a picture of the page there"""
+    test_page.py --pictures FOLDER    also leaves pictures of the page there (./dev pictures)"""
 
 import os
 import signal
@@ -12,6 +12,7 @@ from fleet_page import PagedFleet, slow_task, task
 import browser
 
 PICTURES = None
+SHOWN = {(1440, "light"): "serve-page.png", (390, "dark"): "serve-phone.png"}
 ROW = "[...document.querySelectorAll('#task-rows tr')].find(r => r.textContent.includes('%s'))"
 CARD = "[...document.querySelectorAll('.board')].find(b => b.querySelector('b').textContent === '%s')"
 
@@ -53,7 +54,10 @@ class Page(PagedFleet):
             self.lairctl("cap", "set", "4.4W", "--node", "n-1")
             for b in (first, second):
                 self.sees(b, CARD % "n-1", "may 4.4 W (operator's cap)", 10)
+            # Where several answer, they do it in the natural order of their names.
             self.lairctl("cap", "clear", "--node", "n-1")
+            told = self.lairctl("undrain", "--all").out
+            self.assertEqual(["n-1", "n-2", "n-10"], [line.split(":")[0] for line in told.splitlines()])
             self.assertTrue(first.wait_for("!(%s).innerText.includes('4.4 W (op')" % (CARD % "n-1"), 10))
             self.assertEqual([], first.errors() + second.errors())
 
@@ -73,8 +77,8 @@ class Page(PagedFleet):
                         dark = b.says("getComputedStyle(document.body).backgroundColor")
                         self.assertEqual(scheme == "dark", dark != "rgb(255, 255, 255)")
                         self.assertEqual([], b.errors())
-                        if PICTURES:
-                            b.picture(os.path.join(PICTURES, "serve-%d-%s.png" % (width, scheme)))
+                        if PICTURES and (width, scheme) in SHOWN:
+                            b.picture(os.path.join(PICTURES, SHOWN[width, scheme]))
         for name in ("night-run", "camera-3", "gait"):
             self.run_lairctl("cancel", name, "--yes")
 

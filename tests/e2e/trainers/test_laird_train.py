@@ -105,6 +105,41 @@ class Softmax(LifeCycle, unittest.TestCase):
             self.assertEqual(peer.until("done")[-1]["samples"], 200)
 
 
+    def in_a_group_of_one(self, peer, **fleet):
+        self.ready(peer, {"data": DATA, "batch": 64, "fleet": {"rounds": 5, "quorum": 1, **fleet}})
+        peer.send({"type": "peers", "me": "n-1", "life": 1, "peers": []})
+        peer.send({"type": "run", "until": 1 << 40})
+
+    def test_on_stop_the_checkpoint_comes_before_what_stays_for_other_boards(self):
+        with self.peer() as peer:
+            self.in_a_group_of_one(peer)
+            peer.until("done", timeout=30.0)
+            # Who writes into it waits until somebody reads.
+            slow = self.path("model-for-peers.bin.new")
+            os.mkfifo(slow)
+            peer.send({"type": "stop"})
+            with open(slow, "rb") as file:
+                self.assertTrue(file.read(64))
+                self.assertTrue(os.path.exists(self.path(self.newest)))
+                self.assertIn(b"n-1", file.read())
+            peer.until("checkpointed")
+            self.assertEqual(peer.wait(), 0)
+
+    def test_noise_is_accounted_for_on_the_disk_before_anything_is_told(self):
+        with self.peer() as peer:
+            self.in_a_group_of_one(peer, noise=2, row_clip=1)
+            told = [line for line in peer.until("done", timeout=30.0) if line["type"] == "group"][-1]
+            # Five rounds of 1/8 and a ninth of it.
+            self.assertIn("told of its rows: epsilon 6.35 at delta 1e-05", told["note"])
+            peer.kill()
+        with open(self.path("privacy-spent.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file), {"zcdp": 16 * (1 / 8 + 1 / 72)})
+        with open(self.path("privacy-spent.json"), "w", encoding="utf-8") as file:
+            file.write("{")
+        message = self.error_of({"data": DATA, "fleet": {"rounds": 5, "noise": 2, "row_clip": 1}})
+        self.assertIn("privacy-spent.json", message)
+
+
 class Linear(LifeCycle, unittest.TestCase):
     argv = [PROGRAM, "linear"]
     params = Softmax.params
@@ -201,6 +236,14 @@ class ByHand(unittest.TestCase):
         good = self.params_file('{"data": {"format": "synthetic"}}')
         self.assertEqual(self.run_program("check", "mlp", good)[0], 0)
         self.assertEqual(self.run_program("check", "mlq", good)[0], 2)
+
+    def test_check_leaves_data_of_the_tasks_folder_to_the_start(self):
+        there = self.params_file('{"data": {"format": "csv", "path": "rows-of-the-board.csv", "label": "y"}}')
+        code, out, err = self.run_program("check", "softmax", there)
+        self.assertEqual(code, 0, err)
+        self.assertIn("looked for in the task's folder when the task starts", out)
+        nowhere = self.params_file('{"data": {"format": "csv", "path": "/no/rows.csv", "label": "y"}}')
+        self.assertEqual(self.run_program("check", "softmax", nowhere)[0], 1)
 
 
 class Average(unittest.TestCase):

@@ -162,7 +162,9 @@ Body body(Feed& feed, const Ledger& ledger) {
     case 8: return RefusedBody{next, ballot(feed, ledger)};
     case 9: return DecidedBody{bent(feed, ledger)};
     case 10: return RollCallBody{feed.byte()};
-    case 11: return PresentBody{feed.below(2), feed.byte(), next, accounts(feed, ledger)};
+    case 11:
+      return PresentBody{feed.below(2), feed.byte(), next, accounts(feed, ledger),
+                         feed.below(2) == 1};
     case 12: return FoundBody{feed.byte(), accounts(feed, ledger)};
     case 13: return FoundAckBody{feed.byte(), feed.below(2) == 0};
     case 14: return RelayBody{account(feed, ledger), request(feed, ledger)};

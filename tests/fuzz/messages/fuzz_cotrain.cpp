@@ -89,7 +89,7 @@ void try_changes(std::string_view bytes) {
 Bytes message(unsigned kind, const GroupModel& model, std::uint32_t round, std::string_view body) {
   Bytes out;
   Archive ar = Archive::writer(out);
-  auto first = static_cast<std::uint8_t>(0x20U | (kind & 15U));
+  auto first = static_cast<std::uint8_t>(0x30U | (kind & 15U));
   std::uint8_t boards = 2;
   std::uint64_t lineage = model.lineage();
   std::uint32_t digest = model.digest();

@@ -115,12 +115,14 @@ TEST(a_folder_is_emptied_but_for_its_models_and_links_are_not_followed) {
   std::ofstream(at + "/deep/deeper/more") << "c";
   std::ofstream(at + "/checkpoint.bin") << "c";
   std::ofstream(at + "/promoted/versions/model") << "m";
+  std::ofstream(at + "/privacy-spent.json") << "{}";
   fs::create_directories(folder.path() + "/elsewhere");
   std::ofstream(folder.path() + "/elsewhere/kept") << "k";
   fs::create_symlink(folder.path() + "/elsewhere", at + "/linked");
   const Result<Fd> taken = take_folder(folder.path(), "t-1", self(), self());
   TEST_ASSERT_TRUE(taken.has_value());
-  TEST_ASSERT_TRUE(empty_folder(taken->get(), {kModelsKept}).has_value());
+  TEST_ASSERT_TRUE(empty_folder(taken->get(), {kModelsKept, kToldKept}).has_value());
+  TEST_ASSERT_TRUE(fs::exists(at + "/privacy-spent.json"));
   TEST_ASSERT_FALSE(fs::exists(at + "/checkpoint.bin"));
   TEST_ASSERT_FALSE(fs::exists(at + "/deep"));
   TEST_ASSERT_FALSE(fs::is_symlink(at + "/linked"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "consensus/credit.hpp"
 #include "tests/harness/unit.hpp"
 
 using namespace laird;
@@ -262,9 +263,13 @@ TEST(the_register_of_a_thousand_boards_fits_one_mqtt_message) {
     for (Tie& t : e.ties) {
       if (t.peer < e.account) continue;
       t.edge_number = ++edge_number % 9'000;
+      // Edges that were renewed have limits of their own: there are nine different ones.
+      t.limit = tie_limit(nodes.size()) / 8 * (edge_number % 9);
       Entry& other = *r.find(t.peer);
       for (Tie& back : other.ties) {
-        if (back.peer == e.account) back.edge_number = t.edge_number;
+        if (back.peer != e.account) continue;
+        back.edge_number = t.edge_number;
+        back.limit = tie_limit(nodes.size()) / 8 * (edge_number / 9 % 9);
       }
     }
   }

@@ -44,39 +44,62 @@ Register overdrawn_and_reopened(Register r, const Account& liar) {
   return opening.finish({1, 1});
 }
 
+// Closes the edge, over which the account granted that much to the peer, and opens it again.
+Register granted(const Register& r, const Account& from, const Account& to, Parts parts) {
+  RegisterEdit edit(r);
+  const std::uint32_t number = r.find(from)->tie_to(to)->edge_number;
+  TEST_ASSERT_TRUE(edit.renew(from, {to, number, {parts, parts, parts}, {}},
+                              {from, number, {}, {parts, parts, parts}}));
+  return edit.finish({1, 1});
+}
+
 }  // namespace
 
-TEST(an_end_of_an_edge_may_grant_an_equal_share_and_a_node_ten_of_them) {
+TEST(a_node_may_grant_its_base_and_two_equal_shares_and_half_a_share_over_an_edge) {
   TEST_ASSERT_EQUAL_INT64(kWhole / 2, tie_limit(1));
-  TEST_ASSERT_EQUAL_INT64(kWhole / 5, tie_limit(5));
-  TEST_ASSERT_EQUAL_INT64(kWhole / 12, tie_limit(9));
-  TEST_ASSERT_EQUAL_INT64(kWhole / 12, tie_limit(12));
-  TEST_ASSERT_EQUAL_INT64(kWhole / 16, tie_limit(13));
-  TEST_ASSERT_EQUAL_INT64(kWhole / 24, tie_limit(17));
-  TEST_ASSERT_EQUAL_INT64(kWhole / 128, tie_limit(100));
-  TEST_ASSERT_EQUAL_INT64(kWhole, allowance(8));
-  TEST_ASSERT_EQUAL_INT64(kWhole / 12 * 10, allowance(9));
-  TEST_ASSERT_EQUAL_INT64(kWhole / 128 * 10, allowance(100));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 3, tie_limit(3));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 4 / 2, tie_limit(4));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 12 / 2, tie_limit(9));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 16 / 2, tie_limit(13));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 24 / 2, tie_limit(17));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 128 / 2, tie_limit(100));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 2, allowance(2));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 3 * 2, allowance(3));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 8 * 3, allowance(4));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 5 * 2, allowance(5));
+  TEST_ASSERT_EQUAL_INT64(kWhole / 100 * 2, allowance(100));
   for (const NodeId boards : {2U, 3U, 5U, 8U, 20U, 100U}) {
     const Register r = fleet_of(boards);
     for (const Entry& e : r.entries) {
       TEST_ASSERT_TRUE(credit_used(r, e.account.node) <= allowance(boards));
+      TEST_ASSERT_TRUE(limits_of(r, e.account) >= e.base[0]);
     }
   }
+}
+
+TEST(credit_is_divided_evenly_and_in_few_steps) {
+  const Parts most = tie_limit(20);
+  TEST_ASSERT_EQUAL_INT64(most, even_limit(20, 9 * most, 8));
+  TEST_ASSERT_EQUAL_INT64(most / 8 * 4, even_limit(20, 4 * most, 8));
+  TEST_ASSERT_EQUAL_INT64(most / 8 * 3, even_limit(20, 4 * most - 80, 8));
+  TEST_ASSERT_EQUAL_INT64(0, even_limit(20, 0, 8));
+  TEST_ASSERT_EQUAL_INT64(0, even_limit(20, -most, 8));
+  TEST_ASSERT_EQUAL_INT64(0, even_limit(20, most, 0));
 }
 
 TEST(edges_that_are_closed_and_opened_again_bring_no_new_credit) {
   for (const NodeId boards : {5U, 20U}) {
     Register r = fleet_of(boards);
     const Account liar{0, 1};
-    for (int again = 0; again < 6; ++again) {
+    for (int again = 0; again < 40; ++again) {
       r = overdrawn_and_reopened(r, liar);
-      const Parts debt = std::max<Parts>(0, -r.find(liar)->base[0]);
-      TEST_ASSERT_TRUE(debt + limits_of(r, liar) <= allowance(boards));
+      TEST_ASSERT_TRUE(limits_of(r, liar) - r.find(liar)->base[0] <= allowance(boards));
     }
-    TEST_ASSERT_EQUAL_INT64(allowance(boards), -r.find(liar)->base[0]);
+    // Each time what is left of its credit was overdrawn, to the last step.
+    const Parts left = allowance(boards) + r.find(liar)->base[0];
+    TEST_ASSERT_TRUE(left >= 0 && left < tie_limit(boards));
     TEST_ASSERT_EQUAL_INT64(0, limits_of(r, liar));
-    // Its neighbours can still give to it: their own limits are as before.
+    // Its neighbours can still give to it: they have limits of their own.
     for (const Tie& t : r.find(liar)->ties) {
       TEST_ASSERT_TRUE(r.find(t.peer)->tie_to(liar)->limit > 0);
     }
@@ -85,7 +108,8 @@ TEST(edges_that_are_closed_and_opened_again_bring_no_new_credit) {
 
 TEST(a_new_incarnation_inherits_the_debts_of_its_node) {
   Register r = fleet_of(5);
-  for (int again = 0; again < 4; ++again) r = overdrawn_and_reopened(r, {0, 1});
+  for (int again = 0; again < 20; ++again) r = overdrawn_and_reopened(r, {0, 1});
+  const Parts debt = -r.find(Account{0, 1})->base[0];
   RegisterEdit returns(r);
   returns.enroll({0, 2}, {1, 2, 3, 4});
   r = returns.finish({1, 1});
@@ -99,8 +123,24 @@ TEST(a_new_incarnation_inherits_the_debts_of_its_node) {
   settling.settle({1, 1});
   r = settling.finish({1, 1});
   TEST_ASSERT_TRUE(r.find(Account{0, 1}) == nullptr);
-  TEST_ASSERT_EQUAL_INT64(kWhole, r.debt_of(0));
+  TEST_ASSERT_EQUAL_INT64(debt, r.debt_of(0));
   TEST_ASSERT_EQUAL_INT64(0, limits_of(r, {0, 2}));
+}
+
+TEST(a_node_that_begins_anew_has_credit_once_its_earlier_account_is_settled) {
+  Register r = fleet_of(5);
+  RegisterEdit returns(r);
+  returns.enroll({0, 2}, {1, 2, 3, 4});
+  r = returns.finish({1, 1});
+  // Until then its neighbours may still have counted up to the limits of the earlier one.
+  TEST_ASSERT_EQUAL_INT64(0, limits_of(r, {0, 2}));
+  RegisterEdit settling(r);
+  for (const NodeId peer : {1U, 2U, 3U, 4U}) {
+    TEST_ASSERT_TRUE(settling.close({peer, 1}, {{0, 1}, 0, {}, {}}));
+  }
+  settling.settle({1, 1});
+  r = settling.finish({1, 1});
+  TEST_ASSERT_EQUAL_INT64(allowance(5), limits_of(r, {0, 2}));
 }
 
 TEST(an_account_that_leaves_what_it_holds_leaves_no_debt) {
@@ -108,7 +148,7 @@ TEST(an_account_that_leaves_what_it_holds_leaves_no_debt) {
   RegisterEdit edit(r);
   for (const Tie& t : r.find(Account{0, 1})->ties) {
     // It has granted to one and received from another.
-    const Parts parts = t.peer.node == 1 ? kWhole / 5 : t.peer.node == 2 ? -kWhole / 10 : 0;
+    const Parts parts = t.peer.node == 1 ? kWhole / 10 : t.peer.node == 2 ? -kWhole / 10 : 0;
     edit.close(t.peer,
                {{0, 1}, 0, {std::max<Parts>(-parts, 0), 0, 0}, {std::max<Parts>(parts, 0), 0, 0}});
   }
@@ -131,13 +171,27 @@ TEST(a_limit_is_raised_when_another_edge_of_the_node_ends_and_never_lowered) {
   for (NodeId node = 3; node < 7; ++node) join(node);
   TEST_ASSERT_EQUAL_INT64(kWhole / 3, r.find(Account{0, 1})->tie_to({1, 1})->limit);
   TEST_ASSERT_EQUAL_INT64(0, r.find(Account{0, 1})->tie_to({6, 1})->limit);
-  TEST_ASSERT_TRUE(credit_used(r, 0) <= allowance(7));
   RegisterEdit edit(r);
   edit.close({0, 1}, {{1, 1}, 0, {}, {}});
   r = edit.finish({0, 1});
-  TEST_ASSERT_TRUE(r.find(Account{0, 1})->tie_to({6, 1})->limit > kWhole / 8);
+  TEST_ASSERT_TRUE(r.find(Account{0, 1})->tie_to({6, 1})->limit > 0);
   TEST_ASSERT_TRUE(credit_used(r, 0) <= allowance(7));
   TEST_ASSERT_TRUE(r.find(Account{6, 1})->changed == r.version);  // it has to hear of that
+}
+
+// What the account has given away is no base of its limits any more, and what it has received is.
+TEST(limits_follow_the_base_when_an_edge_is_renewed) {
+  const Register r = fleet_of(20);
+  const Account giver = r.entries.front().account;
+  const Account taker = r.find(giver)->ties.front().peer;
+  Register next = r;
+  for (int again = 0; again < 4; ++again) {
+    next = granted(next, giver, taker, next.find(giver)->tie_to(taker)->limit);
+  }
+  TEST_ASSERT_TRUE(limits_of(next, giver) < limits_of(r, giver));
+  TEST_ASSERT_TRUE(limits_of(next, giver) - next.find(giver)->base[0] <= allowance(20));
+  TEST_ASSERT_TRUE(limits_of(next, taker) - next.find(taker)->base[0] <= allowance(20));
+  TEST_ASSERT_TRUE(next.find(taker)->tie_to(giver)->limit >= r.find(taker)->tie_to(giver)->limit);
 }
 
 TEST(a_quorum_leaves_room_for_one_liar_from_four_accounts_on) {

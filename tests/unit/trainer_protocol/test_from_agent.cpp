@@ -124,3 +124,22 @@ TEST(an_export_needs_an_absolute_path) {
     TEST_ASSERT_TRUE(!r.has_value() && r.error().code == Code::kInvalid);
   }
 }
+
+TEST(what_the_meter_counted_goes_over_the_line) {
+  Metered told;
+  told.above_idle_j = 12.5;
+  told.metered_s = 60.25;
+  told.readings = 600;
+  const auto read = [](const Metered& said) {
+    const std::string line = line_of(said);
+    const Result<FromAgent> message = parse_from_agent(line.substr(0, line.size() - 1));
+    TEST_ASSERT_TRUE(message.has_value());
+    return std::get<Metered>(*message);
+  };
+  TEST_ASSERT_EQUAL_DOUBLE(12.5, read(told).above_idle_j);
+  TEST_ASSERT_EQUAL_DOUBLE(60.25, read(told).metered_s);
+  TEST_ASSERT_EQUAL_UINT64(600, read(told).readings);
+  told.problem = "no \"meter\"";
+  TEST_ASSERT_EQUAL_STRING("no \"meter\"", read(told).problem.c_str());
+  TEST_ASSERT_FALSE(parse_from_agent(R"({"type":"metered","readings":1})").has_value());
+}

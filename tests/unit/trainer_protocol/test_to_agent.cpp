@@ -236,6 +236,8 @@ TEST(a_group_is_read_as_it_was_written) {
   group.boards = {{"n-1", 1500, 0.81}, {"n-2", 1400, std::nullopt}};
   group.waits_for = {"n-2"};
   group.accuracy = 0.8;
+  group.epsilon = 3.25;
+  group.delta = 1e-5;
   std::string line = group_line(group);
   line.pop_back();
   const auto read = parse_trainer_line(line);
@@ -255,4 +257,11 @@ TEST(a_group_is_read_as_it_was_written) {
   line = group_line(group);
   line.pop_back();
   TEST_ASSERT_TRUE(parse_trainer_line(line).has_value());
+}
+
+TEST(the_question_for_the_meter_is_a_message) {
+  const std::string line = meter_line();
+  const Result<TrainerMessage> message = parse_trainer_line(line.substr(0, line.size() - 1));
+  TEST_ASSERT_TRUE(message.has_value());
+  TEST_ASSERT_TRUE(message->type == TrainerMessage::Type::kMeter);
 }

@@ -39,7 +39,8 @@ inline std::string fleet_json(const std::string& may) {
 class CommandedBoard {
  public:
   explicit CommandedBoard(const std::string& may = kSomeRights)
-      : board(fleet_json(may)), events_(board.folder.path() + "/events") {
+      : board(fleet_json(may) + R"(, "push": {"folder": "pushed", "quota": "1MB"})"),
+        events_(board.folder.path() + "/events") {
     listen();
   }
 

@@ -464,15 +464,15 @@ TEST(an_operator_is_told_once_which_board_speaks_another_wire_version) {
   fleet.run(3);
   FakeBoard& board = *fleet.boards[0];
   board.notices.clear();
-  const std::string older(1, '\x50');
+  const std::string older(1, '\x60');
   board.tell(PeersHeard{{{"n-1", older}, {"n-1", older}, {"stranger", older}}});
   board.tell(PeersHeard{{{"n-1", older}}});
   TEST_ASSERT_EQUAL_UINT64(1, board.notices.size());
   TEST_ASSERT_TRUE(board.notices[0].kind == NoticeKind::kWire);
-  TEST_ASSERT_EQUAL_STRING("board n-1 speaks wire version 5, this board 6: upgrade n-1",
+  TEST_ASSERT_EQUAL_STRING("board n-1 speaks wire version 6, this board 7: upgrade n-1",
                            board.notices[0].text.c_str());
-  board.tell(PeersHeard{{{"n-1", std::string(1, '\x70')}}});
-  TEST_ASSERT_EQUAL_STRING("board n-1 speaks wire version 7, this board 6: upgrade this board",
+  board.tell(PeersHeard{{{"n-1", std::string(1, '\x80')}}});
+  TEST_ASSERT_EQUAL_STRING("board n-1 speaks wire version 8, this board 7: upgrade this board",
                            board.notices.at(1).text.c_str());
 }
 

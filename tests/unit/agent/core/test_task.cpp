@@ -80,7 +80,8 @@ TEST(every_event_and_command_survives_its_encoding) {
       GroupNoted{{1, 2}, "made by n-1"},
       MoveRequested{9, "f", "n-2"},
       TitlesHeard{{{"n-1", std::string("a\0b", 3)}}},
-      CheckpointRead{{1, 2}, {{"checkpoint.bin", std::string("\0x", 2)}}, true}};
+      CheckpointRead{{1, 2}, {{"checkpoint.bin", std::string("\0x", 2)}}, true},
+      RunsHeard{{{"n-1", std::string("a\0b", 3)}}}};
   TEST_ASSERT_EQUAL_UINT64(std::variant_size_v<EventBody>, std::size(bodies));
   for (const EventBody& body : bodies) {
     Event event{123, body};

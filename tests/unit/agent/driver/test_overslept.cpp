@@ -30,11 +30,12 @@ class Founder : public test::OneBoard {
     std::map<std::string, std::vector<core::PeerMessage>> posts;
     for (OneBoard* board : boards) {
       const std::string name = board->agent->state().config.node;
-      board->agent->set_peers({[&posts, name] { return std::exchange(posts[name], {}); },
-                               [&posts, name](const core::SendToPeer& c) {
-                                 posts[c.to].push_back({name, c.bytes});
-                               },
-                               {}});
+      agent::Agent::Peers peers;
+      peers.gather = [&posts, name] { return std::exchange(posts[name], {}); };
+      peers.send = [&posts, name](const core::SendToPeer& c) {
+        posts[c.to].push_back({name, c.bytes});
+      };
+      board->agent->set_peers(std::move(peers));
       board->agent->join_fleet(false);
       board->agent->process();
     }

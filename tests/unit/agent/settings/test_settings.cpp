@@ -155,6 +155,44 @@ TEST(settings_follow_from_a_config_and_its_surroundings_alone) {
   TEST_ASSERT_EQUAL_STRING("no program 'gone'", problems[1].what.c_str());
 }
 
+TEST(a_trainer_may_be_an_image) {
+  Surroundings around;
+  around.resolve = [](const std::string& path) { return "/conf/" + path; };
+  around.find_program = [](const std::string& name) -> Result<std::string> { return name; };
+  around.choose_board = [](const std::string&) -> Result<ChosenBoard> { return ChosenBoard{}; };
+  const auto read = [&around](const std::string& trainer, std::vector<config::Problem>& problems) {
+    const std::string text = R"({"node":"n-1","trainers":{"t":)" + trainer + "}}";
+    return parse_settings(*json::parse(text, "x.json"), "x.json", around, problems);
+  };
+  std::vector<config::Problem> problems;
+  const Settings made = read(R"({"image":"localhost/a:1"})", problems);
+  TEST_ASSERT_EQUAL_UINT64(0, problems.size());
+  const TrainerProgram& program = made.trainers.at("t");
+  TEST_ASSERT_EQUAL_STRING("localhost/a:1", program.what().c_str());
+  TEST_ASSERT_EQUAL_STRING("/usr/bin/podman", program.engine.at(0).c_str());
+  TEST_ASSERT_TRUE(program.argv.empty());
+  TEST_ASSERT_TRUE(check_command(program).empty());
+  for (const char* wrong : {R"({"image":"--privileged"})", R"({"image":"a b"})",
+                            R"({"image":"a;b"})", "{}", R"({"image":"a","protocol":"lines"})"}) {
+    problems.clear();
+    static_cast<void>(read(wrong, problems));
+    TEST_ASSERT_EQUAL_UINT64_MESSAGE(1, problems.size(), wrong);
+  }
+}
+
+TEST(a_trainers_own_check_is_known_or_declared) {
+  const TrainerProgram built_in{{"/usr/bin/laird-train", "mlp"}, {}};
+  const std::vector<std::string> command = check_command(built_in);
+  TEST_ASSERT_EQUAL_UINT64(3, command.size());
+  TEST_ASSERT_EQUAL_STRING("check", command[1].c_str());
+  TrainerProgram own{{"/opt/own", "-v"}, {}};
+  TEST_ASSERT_TRUE(check_command(own).empty());
+  own.checks = true;
+  TEST_ASSERT_EQUAL_STRING("--laird-check", check_command(own).back().c_str());
+  TEST_ASSERT_EQUAL_UINT64(3, check_command(own).size());
+  TEST_ASSERT_TRUE(check_command({{"/usr/bin/laird-train", "average"}, {}}).empty());
+}
+
 TEST(programs_are_never_looked_up_in_path) {
   TEST_ASSERT_FALSE(find_program("ls").has_value());
   TEST_ASSERT_FALSE(find_program("bin/ls").has_value());

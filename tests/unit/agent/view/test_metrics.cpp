@@ -132,6 +132,7 @@ TEST(a_co_training_task_says_its_round_who_takes_part_and_what_the_model_is_wort
   group.boards = {{"n-1", 1500, 0.81}, {"n-2", 900, std::nullopt}};
   group.waits_for = {"n-2"};
   group.accuracy = 0.823;
+  group.epsilon = 3.25;
   in.groups = {{"shared", group}};
   const auto samples = strictly_parsed(metrics_text(in));
   const auto expect = [&](const char* id, double v) {
@@ -142,6 +143,7 @@ TEST(a_co_training_task_says_its_round_who_takes_part_and_what_the_model_is_wort
   expect("laird_cotrain_boards{task=\"shared\"}", 2);
   expect("laird_cotrain_waited_for{task=\"shared\"}", 1);
   expect("laird_cotrain_accuracy_ratio{task=\"shared\"}", 0.823);
+  expect("laird_cotrain_epsilon{task=\"shared\"}", 3.25);
   expect("laird_cotrain_board_rows{task=\"shared\",board=\"n-2\"}", 900);
   expect("laird_cotrain_board_accuracy_ratio{task=\"shared\",board=\"n-1\"}", 0.81);
   TEST_ASSERT_EQUAL_UINT64(

@@ -86,6 +86,22 @@ TEST(a_task_that_succeeded_says_by_how_much) {
   TEST_ASSERT_TRUE(f.savers.empty());
 }
 
+TEST(of_a_co_training_task_it_says_who_made_its_model) {
+  FakeBoard board(test::small_board());
+  board.submit(test::small_task("shared", kMinute, loss_after(10)));
+  board.run_for(kMinute);
+  core::Task task = *board.task("shared");
+  assert_says("shared: succeeded", why::text_of(why::finding_of(board.state, task, board.now())));
+  task.reason =
+      "reached its target; made by n-1, n-2; told of its rows: epsilon 5.62 at delta 1e-05";
+  TEST_ASSERT_TRUE(why::finding_of(board.state, task, board.now()).group.empty());
+  task.spec.cotrain = true;
+  const Finding f = why::finding_of(board.state, task, board.now());
+  assert_says("\nits model: made by n-1, n-2; told of its rows: epsilon 5.62 at delta 1e-05\n",
+              why::text_of(f));
+  TEST_ASSERT_EQUAL_STRING(f.group.c_str(), why::json_of(f).find("group")->as_string().c_str());
+}
+
 TEST(a_cap_is_named_with_its_owner_and_the_cap_that_would_have_done) {
   FakeBoard board(metered_board());
   board.tell(CapRequested{1, 6000, 0});
@@ -290,4 +306,26 @@ TEST(a_plan_without_an_end_does_not_put_a_target_out_of_reach) {
   const Finding f = finding(board, "endless");
   assert_cause(Cause::kPower, f);
   TEST_ASSERT_TRUE(f.need.seconds.median < 120.0);
+}
+
+TEST(the_earlier_run_that_speaks_in_a_forecast_is_named_with_its_part) {
+  FakeBoard board(test::small_board("foresight"));
+  TaskSpec first = test::small_task("night-1", 10 * kMinute, 0.2);
+  first.params = R"({"a": 1})";
+  board.submit(first);
+  board.run_for(5 * kMinute);
+  TEST_ASSERT_FALSE(finding(board, "night-1").earlier.has_value());
+  TaskSpec second = first;
+  second.name = "night-2";
+  board.submit(second);
+  board.run_for(2 * kSecond);
+  const Finding f = finding(board, "night-2");
+  TEST_ASSERT_TRUE(f.earlier.has_value());
+  TEST_ASSERT_EQUAL_STRING("night-1", f.earlier->task.c_str());
+  TEST_ASSERT_EQUAL_UINT32(board.task("night-1")->key, f.earlier->key);
+  TEST_ASSERT_TRUE(f.earlier->part > 0.1 && f.earlier->part <= 1.0);
+  assert_says("its forecast began from an earlier run: the earlier run 'night-1' (task ",
+              why::text_of(f));
+  const json::Value all = why::json_of(f);
+  TEST_ASSERT_EQUAL_STRING("night-1", all.find("earlier_run")->find("task")->as_string().c_str());
 }

@@ -138,6 +138,32 @@ TEST(a_saved_model_goes_on_bit_for_bit_and_a_damaged_one_is_refused) {
   TEST_ASSERT_FALSE(GroupModel::load(other, bytes).has_value());
 }
 
+TEST(a_model_before_its_first_step_is_sent_without_its_zeros) {
+  for (const GroupStep step : {GroupStep::kAdapted, GroupStep::kAdam}) {
+    GroupConfig how = config(step);
+    how.dimension = 10'000;
+    std::vector<float> start(how.dimension, 0.5F);
+    GroupModel model(how, 7, start, {"a", "b", "c", "d"});
+    const Bytes saved = model.save();
+    // The parameters, and a little of each board.
+    TEST_ASSERT_TRUE(saved.size() < 4 * how.dimension + 1000);
+    auto read = GroupModel::load(
+        how, std::string_view(reinterpret_cast<const char*>(saved.data()), saved.size()));
+    TEST_ASSERT_TRUE(read.has_value());
+    std::map<std::string, Contribution> all;
+    for (const char* name : {"a", "b", "c", "d"}) {
+      std::vector<float> wanted(how.dimension, 0.25F);
+      all[name].changes = model.changes_of(how, name, wanted);
+    }
+    for (int round = 0; round < 5; ++round) {
+      model.apply(how, all, {}, {});
+      read->apply(how, all, {}, {});
+    }
+    TEST_ASSERT_TRUE(model.x() != start);
+    TEST_ASSERT_TRUE(model.save() == read->save());
+  }
+}
+
 TEST(the_best_model_on_held_out_rows_is_kept) {
   GroupConfig wild = config(GroupStep::kFixed);
   wild.rate = 0.45;  // it overshoots far before it comes back

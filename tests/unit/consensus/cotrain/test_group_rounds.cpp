@@ -99,7 +99,7 @@ enum Kind : unsigned { kContribution, kModel, kAsk, kVote, kYours, kUrgentAsk = 
 // A message of one part.
 std::string message(unsigned kind, const GroupModel& model, std::uint32_t round,
                     std::string_view body) {
-  return little(0x20U + kind, 1) + little(2, 1) + little(model.lineage(), 8) + little(round, 4) +
+  return little(0x30U + kind, 1) + little(2, 1) + little(model.lineage(), 8) + little(round, 4) +
          little(model.digest(), 4) + little(0, 2) + little(1, 2) + std::string(body);
 }
 
@@ -269,7 +269,7 @@ TEST(a_message_that_is_none_changes_nothing) {
   group.run(3 * kSecond);
   const std::uint32_t digest = group.all[0]->model().digest();
   std::string head(22, '\0');
-  head[0] = 0x20;
+  head[0] = 0x30;
   for (const std::string& bad : {std::string(), std::string("x"), std::string(22, '\xFF'),
                                  head.substr(0, 21), std::string("\x12") + head.substr(1)}) {
     TEST_ASSERT_FALSE(group.all[0]->hear("n-2", bad, group.now).has_value());
@@ -309,6 +309,29 @@ TEST(a_board_that_says_a_part_now_and_then_is_not_waited_for_without_end) {
   }
   TEST_ASSERT_EQUAL_UINT64(1, group.all[0]->model().absences().size());
   TEST_ASSERT_EQUAL_STRING("n-3", group.all[0]->model().absences()[0].name.c_str());
+}
+
+// On a busy board each question crosses its answer: answered again, they would fill the link.
+TEST(a_contribution_that_is_on_its_way_is_not_sent_again) {
+  RoundsConfig how = config(1000, {}, {});
+  how.model.dimension = kDimension;
+  const GroupModel model(how.model, 7, std::vector<float>(kDimension, 0.0F), {"n-1", "n-2"});
+  GroupRounds first(how, "n-1", {}, 1);
+  first.restore(model);
+  TimeNs now = kHour;
+  first.set_peers({{"n-2", GroupPeer::kAtWork}}, now);
+  std::vector<float> wanted(kDimension, 1.0F);
+  first.contribute(wanted, 1.0, {}, now);
+  TEST_ASSERT_EQUAL_UINT64(1, first.take_outgoing().size());
+  const auto asked = [&](DurationNs later) {
+    now += later;
+    TEST_ASSERT_TRUE(first.hear("n-2", message(kAsk, model, 0, {}), now).has_value());
+    return first.take_outgoing().size();
+  };
+  TEST_ASSERT_EQUAL_UINT64(0, asked(300 * kMillisecond));
+  TEST_ASSERT_EQUAL_UINT64(1, asked(300 * kMillisecond));
+  TEST_ASSERT_EQUAL_UINT64(0, asked(100 * kMillisecond));
+  TEST_ASSERT_EQUAL_UINT64(1, asked(300 * kMillisecond));
 }
 
 TEST(a_model_is_kept_for_lost_parts_until_long_after_its_last_part) {

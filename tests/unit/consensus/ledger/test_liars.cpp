@@ -153,7 +153,7 @@ TEST(what_a_neighbour_claims_to_have_granted_counts_up_to_the_limit_of_the_edge)
   Parts honest = 0;
   for (NodeId to = 1; to < 5; ++to) honest += b.ledgers[to].holding()[0];
   TEST_ASSERT_TRUE(honest > kWhole);
-  TEST_ASSERT_TRUE(honest <= kWhole - b.ledgers[0].base()[0] + 4 * tie_limit(5));
+  TEST_ASSERT_TRUE(honest <= kWhole + allowance(5));
 }
 
 // Incarnations after a reboot are seconds since 2020: the sum of twenty passes 2^32.

@@ -7,7 +7,7 @@ using namespace laird::control;
 
 namespace {
 
-using Bids = std::map<std::string, mqtt::Reply>;
+using Bids = Replies;
 
 void bid(Bids& bids, const std::string& board, double probability, double energy_j) {
   mqtt::Reply reply;

@@ -111,6 +111,37 @@ TEST(a_throttled_task_says_by_whose_limit) {
                            task_row(by_time, false, true).back().c_str());
 }
 
+TEST(a_co_training_task_shows_its_round_who_takes_part_and_what_the_model_is_worth) {
+  TaskView view = task(
+      R"({"name":"t","state":"throttled","reason":"made by n-1, n-2",)"
+      R"("throttled":{"by":"operator","limit_w":8},"fleet":{"boards":null,"round":29,"rounds":300,)"
+      R"("epsilon":5.617,"delta":1e-5,"accuracy":0.8,"waits_for":["n-2"],)"
+      R"("members":[{"node":"n-1","rows":9,"accuracy":0.81},{"node":"n-2","rows":9,"accuracy":0.79}]}})");
+  view.board = "n-2";
+  const std::vector<Column> columns = task_columns(false, true);
+  const std::vector<std::string> row = task_row(view, false, true);
+  const auto cell = [&](std::string_view name) {
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      if (columns[k].head == name) return row.at(k);
+    }
+    return std::string("no such column");
+  };
+  TEST_ASSERT_EQUAL_STRING("2", cell("BOARDS").c_str());
+  TEST_ASSERT_EQUAL_STRING("29/300", cell("ROUND").c_str());
+  TEST_ASSERT_EQUAL_STRING("79%", cell("HELD_OUT").c_str());
+  TEST_ASSERT_EQUAL_STRING("by the operator's cap of 8.0 W; made by n-1, n-2", cell("WHY").c_str());
+  const std::string described = describe_task(view);
+  for (const char* part :
+       {"state         throttled by the operator's cap of 8.0 W: made by n-1, n-2\n",
+        "group         round 29 of 300; waits for n-2; this board has told of its rows: epsilon "
+        "5.62 at "
+        "delta 1e-05; right on rows held out: 80% (n-1 81%, n-2 79%)\n"}) {
+    TEST_ASSERT_TRUE_MESSAGE(described.find(part) != std::string::npos, described.c_str());
+  }
+  const std::vector<std::string> plain = task_row(task(R"({"name":"t"})"), false, true);
+  TEST_ASSERT_EQUAL_STRING("-", plain.at(plain.size() - 5).c_str());
+}
+
 TEST(a_board_shows_what_it_asks_for_beside_what_it_has_and_draws) {
   FleetView view;
   view.take({TopicKind::kStatus, "lab", "n-1", ""},

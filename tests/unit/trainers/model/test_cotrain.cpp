@@ -25,8 +25,13 @@ Params params(std::uint32_t limit, std::uint32_t rounds) {
   return p;
 }
 
+const test::TemporaryFolder& folder() {
+  static const test::TemporaryFolder one;
+  return one;
+}
+
 std::unique_ptr<CotrainRun> make(const Params& p) {
-  auto made = CotrainRun::create(p, 1);
+  auto made = CotrainRun::create(p, 1, folder().path());
   TEST_ASSERT_TRUE_MESSAGE(made.has_value(), made ? "" : made.error().context.c_str());
   return std::move(*made);
 }
@@ -133,7 +138,7 @@ TEST(a_model_too_large_for_messages_is_refused) {
   Params p = params(300, 1);
   p.data.features = 900'000;
   p.data.rows = 10;
-  const auto made = CotrainRun::create(p, 1);
+  const auto made = CotrainRun::create(p, 1, folder().path());
   TEST_ASSERT_FALSE(made.has_value());
   TEST_ASSERT_TRUE(made.error().context.find("2000000") != std::string::npos);
 }
@@ -212,4 +217,98 @@ TEST(a_board_whose_numbers_the_others_would_not_take_says_so_and_does_not_keep_t
     }
   }
   TEST_ASSERT_TRUE_MESSAGE(why.find("the training diverged") != why.npos, why.c_str());
+}
+
+namespace {
+
+Params private_params(double noise) {
+  Params p = params(300, 40);
+  p.rate_given = false;
+  p.learning_rate = 0.05;
+  p.fleet->privacy = PrivacyParams{noise, 0.5, 1e-5};
+  return p;
+}
+
+std::unique_ptr<CotrainRun> make_in(const Params& p, const test::TemporaryFolder& in) {
+  auto made = CotrainRun::create(p, 1, in.path());
+  TEST_ASSERT_TRUE_MESSAGE(made.has_value(), made ? "" : made.error().context.c_str());
+  return std::move(*made);
+}
+
+}  // namespace
+
+TEST(a_group_learns_with_noise_and_says_what_it_has_told) {
+  const test::TemporaryFolder one;
+  const test::TemporaryFolder two;
+  const auto a = make_in(private_params(2.0), one);
+  const auto b = make_in(private_params(2.0), two);
+  TimeNs now = kSecond;
+  connect(*a, *b);
+  run(*a, *b, 300, now);
+  // 40 rounds of 1/8 and a ninth of it: epsilon = 5.556 + 2 sqrt(5.556 ln 1e5).
+  const std::string planned = "; tells of its rows at most epsilon 21.56 at delta 1e-05";
+  TEST_ASSERT_TRUE_MESSAGE(a->group()->note.find(planned) != std::string::npos,
+                           a->group()->note.c_str());
+  const double early = *a->group()->epsilon;
+  run(*a, *b, UINT64_MAX, now);
+  TEST_ASSERT_TRUE(a->finished() && b->finished());
+  TEST_ASSERT_TRUE(*a->group()->epsilon > early);
+  const std::string told = "; told of its rows: epsilon 21.56 at delta 1e-05";
+  TEST_ASSERT_TRUE_MESSAGE(a->group()->note.find(told) != std::string::npos,
+                           a->group()->note.c_str());
+  const Bytes saved = a->save();
+  const auto worth =
+      evaluate(params(300, 0), {reinterpret_cast<const char*>(saved.data()), saved.size()});
+  TEST_ASSERT_TRUE(worth.has_value() && worth->accuracy && *worth->accuracy > 0.6);
+}
+
+// Two boards with the same rows and seed tell the same without noise, and never with it.
+TEST(what_a_board_tells_is_noised_each_time_anew) {
+  for (const bool noised : {false, true}) {
+    std::vector<std::string> told;
+    for (int k = 0; k < 2; ++k) {
+      const test::TemporaryFolder one;
+      const test::TemporaryFolder two;
+      Params p = private_params(1.0);
+      if (!noised) p.fleet->privacy.reset();
+      const auto a = make_in(p, one);
+      const auto b = make_in(p, two);
+      TimeNs now = kSecond;
+      connect(*a, *b);
+      std::string first;
+      for (int step = 0; step < 5000 && first.empty(); ++step) {
+        now += kMillisecond;
+        for (auto [from, to, name] : {std::tuple(&a, &b, "a"), std::tuple(&b, &a, "b")}) {
+          static_cast<void>((*from)->tick(now));
+          const bool fine = !(*from)->may_advance(300) || (*from)->advance(300).has_value();
+          TEST_ASSERT_TRUE(fine);
+          for (const Share& share : (*from)->take_shares()) {
+            const bool is_contribution = (share.bytes[0] & 7) == 0;
+            if (is_contribution && (*from)->rounds()->round() == 0) first = share.bytes.substr(22);
+            TEST_ASSERT_TRUE((*to)->hear(name, share.bytes).has_value());
+          }
+        }
+      }
+      TEST_ASSERT_FALSE(first.empty());
+      told.push_back(first);
+    }
+    TEST_ASSERT_EQUAL(noised, told[0] != told[1]);
+  }
+}
+
+TEST(what_an_earlier_process_told_counts_on) {
+  const test::TemporaryFolder one;
+  const test::TemporaryFolder two;
+  TimeNs now = kSecond;
+  {
+    const auto a = make_in(private_params(2.0), one);
+    const auto b = make_in(private_params(2.0), two);
+    connect(*a, *b);
+    run(*a, *b, 3000, now);
+  }
+  const auto a = make_in(private_params(2.0), one);
+  const auto b = make_in(private_params(2.0), two);
+  connect(*a, *b);
+  run(*a, *b, UINT64_MAX, now);
+  TEST_ASSERT_TRUE(a->finished() && *a->group()->epsilon > 21.56);
 }

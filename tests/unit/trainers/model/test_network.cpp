@@ -128,3 +128,44 @@ TEST(not_a_number_in_gives_a_loss_that_says_so) {
     }
   }
 }
+
+// The gradient of a batch with bounded rows is the sum of the rows' own gradients, each shortened.
+TEST(no_row_adds_more_than_its_bound) {
+  constexpr std::uint32_t kBatch = 7;
+  constexpr double kMost = 0.4;
+  for (const Loss loss : {Loss::kCrossEntropy, Loss::kHinge, Loss::kSquared}) {
+    for (const bool deep : {false, true}) {
+      Shape shape{deep ? std::vector<std::uint32_t>{5, 6, 3} : std::vector<std::uint32_t>{5, 3},
+                  loss};
+      Problem all = random_problem(shape, kBatch, kBatch);
+      Network<double>::Vector expected =
+          Network<double>::Vector::Zero(all.network.parameters().size());
+      int shortened = 0;
+      for (std::uint32_t c = 0; c < kBatch; ++c) {
+        Problem one = random_problem(shape, 1, 1);
+        one.network.parameters() = all.network.parameters();
+        for (std::uint32_t f = 0; f < 5; ++f) one.network.input(0)[f] = all.network.input(c)[f];
+        one.labels = {all.labels[c]};
+        (void)one.network.loss_and_gradient(1, one.targets());
+        const double length = one.network.gradient().norm();
+        shortened += length > kMost ? 1 : 0;
+        expected += one.network.gradient() * std::min(1.0, kMost / std::max(length, 1e-300));
+      }
+      all.network.bound_rows(kMost, 0.0);
+      (void)all.network.loss_and_gradient(kBatch, all.targets());
+      TEST_ASSERT_TRUE_MESSAGE(shortened > 0, "a bound that nothing meets shows nothing");
+      TEST_ASSERT_TRUE((all.network.gradient() - expected / kBatch).norm() < 1e-12);
+    }
+  }
+}
+
+TEST(no_row_adds_more_to_the_loss_than_its_bound) {
+  for (const Loss loss : {Loss::kCrossEntropy, Loss::kHinge, Loss::kSquared}) {
+    Problem p = random_problem({{4, 3}, loss}, 8, 8);
+    p.network.parameters() *= 100.0;
+    const double free = p.network.loss(8, p.targets());
+    p.network.bound_rows(1.0, 0.5);
+    const double bound = p.network.loss(8, p.targets());
+    TEST_ASSERT_TRUE(free > 8 * 0.5 && bound <= 8 * 0.5 && bound > 0.0);
+  }
+}

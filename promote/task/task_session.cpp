@@ -1,4 +1,4 @@
-#include "promote/task_session.hpp"
+#include "promote/task/task_session.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -53,6 +53,18 @@ class Worker {
     return {};
   }
 
+  // Whether the job has asked for the board's meter since it was last looked.
+  [[nodiscard]] bool asks_meter() {
+    std::array<char, 256> block{};
+    if (!meter_) return false;
+    const ssize_t n = ::recv(meter_.get(), block.data(), block.size(), MSG_DONTWAIT);
+    return n > 0 && std::find(block.begin(), block.begin() + n, '\n') != block.begin() + n;
+  }
+  void tell_meter(const protocol::Metered& metered) {
+    const std::string line = line_of(metered);
+    if (meter_) static_cast<void>(!::send(meter_.get(), line.data(), line.size(), MSG_NOSIGNAL));
+  }
+
   // True when all is done. What a job printed last is the error of one that failed.
   Result<bool> look() {
     if (pid_ <= 0) return next_ >= jobs_.size();
@@ -83,6 +95,13 @@ class Worker {
     spec.argv = jobs_[next_++];
     spec.output = ChildSpec::kInherit;
     spec.error = theirs.get();
+    int meter[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, meter) != 0) {
+      return fail_errno(errno, "socketpair");
+    }
+    meter_ = Fd(meter[0]);
+    const Fd meter_theirs(meter[1]);
+    spec.input = meter_theirs.get();
     spec.own_session = true;
     spec.dies_with_parent = true;
     const Result<pid_t> pid = start_child(spec);
@@ -117,6 +136,7 @@ class Worker {
   std::size_t next_ = 0;
   pid_t pid_ = -1;
   Fd output_;
+  Fd meter_;
   LineSplitter lines_{kWordsMax, Overlong::kCut};
   std::string words_;
 };
@@ -235,6 +255,10 @@ class TaskSession {
     if (const auto* start = std::get_if<protocol::Start>(&*message)) return begin(*start);
     if (folder_.empty()) return leave_with_error("the first message must be \"start\"");
     if (const auto* run = std::get_if<protocol::Run>(&*message)) return grant(run->until);
+    if (const auto* metered = std::get_if<protocol::Metered>(&*message)) {
+      if (worker_ != nullptr) worker_->tell_meter(*metered);
+      return;
+    }
     const bool stops = std::holds_alternative<protocol::Stop>(*message);
     if (stops || std::holds_alternative<protocol::Pause>(*message)) hold();
     // A build that is cut short begins again; engines that are done already are in the cache.
@@ -258,7 +282,9 @@ class TaskSession {
     std::vector<std::vector<std::string>> jobs;
     // The agent or its board went down before the trainer had written its model: what its
     // checkpoint has is the next best, for the trainers of ours that leave one.
-    if (exported_samples(folder_) != wanted) {
+    // A trainer that went on until it heard has more samples than it had at its target.
+    const std::optional<std::uint64_t> has = exported_samples(folder_);
+    if (!has || *has < wanted) {
       const std::string beside = options_.program.substr(0, options_.program.rfind('/') + 1);
       jobs.push_back({beside + "laird-train", "export", folder_, "-o", model});
     }
@@ -269,7 +295,8 @@ class TaskSession {
 
   [[nodiscard]] std::vector<std::string> build_job(const std::string& model,
                                                    const Value& params) const {
-    std::vector<std::string> out = {options_.program, "build", model, "--out", shelf()};
+    std::vector<std::string> out = {options_.program, "build", model,
+                                    "--out",          shelf(), "--metered"};
     out.insert(out.end(), options_.build.begin(), options_.build.end());
     const Value* limits = params.find("limits", Kind::kObject);
     if (limits == nullptr) return out;
@@ -310,6 +337,7 @@ class TaskSession {
     const auto passed = static_cast<std::uint64_t>((now - counted_at_) / kSampleNs);
     counted_at_ += static_cast<DurationNs>(passed) * kSampleNs;
     samples_ = std::min(samples_ + passed, limit_);
+    if (worker_->asks_meter()) send(protocol::meter_line());
     const Result<bool> done = worker_->look();
     if (!done) return leave_with_error(done.error().context);
     if (*done) return finish();
@@ -327,7 +355,7 @@ class TaskSession {
     Result<protocol::Promoted> out = summary_of(shelf());
     if (!out) return leave_with_error(out.error().context);
     const std::optional<std::uint64_t> has = exported_samples(folder_);
-    if (has && wanted_samples_ > 0 && *has != wanted_samples_) {
+    if (has && *has < wanted_samples_) {
       out->note = "the model is of a checkpoint at " + std::to_string(*has) + " samples, of " +
                   std::to_string(wanted_samples_) + ": the board went down before it was written" +
                   (out->note.empty() ? "" : "; " + out->note);
