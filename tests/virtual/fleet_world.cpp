@@ -180,7 +180,7 @@ void FleetWorld::check_use(Board& board) {
   uses_all_mw_ += uses - before;
   before = uses;
   const std::int64_t allowed = std::max(budget_mw_, budget_before_mw_);
-  if (uses_all_mw_ <= allowed) return;
+  if (uses_all_mw_ <= allowed || options_.titles_alone) return;
   std::string parts;
   for (const auto& each : boards_) {
     parts += " " + each->name() + " " + std::to_string(uses_mw_[each.get()]);

@@ -37,6 +37,7 @@ struct WorldOptions {
   std::string folder;             // of all boards
   std::optional<DiskTrial> disk;  // in the place of all other faults
   bool movable = false;           // tasks may move, and are moved
+  bool titles_alone = false;      // what boards use of the budget is not looked at
   bool calm = false;              // without any fault
 };
 

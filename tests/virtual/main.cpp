@@ -2,7 +2,7 @@
 //
 //   virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6
 //   virtual_fleet --seed 7 --disk-every 40
-//   virtual_fleet --seed 7 --hours 5 --movable yes    tasks that move
+//   virtual_fleet --seed 7 --hours 5 --movable yes    tasks that move; alone: only they are checked
 //   virtual_fleet --seed 7 --hours 1 --keep lives     the boards' folders, journals included
 //   virtual_fleet --seed 7 --calm yes                 nothing is broken: work and operators alone
 //
@@ -43,7 +43,7 @@ int usage() {
       stderr,
       "usage: virtual_fleet [--seed N] [--seeds COUNT] [--hours H] [--boards N]\n"
       "                     [--plant fence|answer|report|hold] [--disk-every N] [--keep DIR]\n"
-      "                     [--calm yes|no] [--movable yes]\n"
+      "                     [--calm yes|no] [--movable yes|alone]\n"
       "example: virtual_fleet --seed 7 --seeds 3 --hours 20 --boards 6\n");
   return 2;
 }
@@ -191,8 +191,9 @@ int main(int argc, char** argv) {
           static_cast<DurationNs>(std::strtod(value.c_str(), nullptr) * static_cast<double>(kHour));
     } else if (name == "--boards") {
       options.boards = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (name == "--movable" && value == "yes") {
+    } else if (name == "--movable" && (value == "yes" || value == "alone")) {
       options.movable = true;
+      options.titles_alone = value == "alone";
     } else if (name == "--keep") {
       kept() = value;
     } else if (name == "--calm" && (value == "yes" || value == "no")) {
