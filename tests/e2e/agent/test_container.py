@@ -196,7 +196,7 @@ class Containers(unittest.TestCase):
                     with open(path, encoding="ascii") as peak:
                         peaks.append(int(peak.read()))
                 return board.task_state("boxed") in harness.TERMINAL
-            board.wait_for(ended, 90, "it does not end")
+            board.wait_for(ended, 200, "it does not end")
             if not peaks:
                 self.skipTest("the test reads groups of version 1")
             # A kernel may let it crawl at its limit instead of ending it; then the agent does.
