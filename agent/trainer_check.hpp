@@ -1,6 +1,6 @@
 // `laird check`: what the trainer itself has to say about a task's params and data, before any
-// board is asked. Built-in trainers have a check of their own; others are started only if the board's
-// file says that they have one too.
+// board is asked. Built-in trainers have a check of their own; others are started only if the
+// board's file says that they have one too.
 #pragma once
 
 #include <string>

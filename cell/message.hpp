@@ -27,7 +27,7 @@ struct Request {
   std::string task;
   std::int64_t memory_bytes = 0;
   bool fresh = false;  // empties the task's folder first, but for the models that stand there
-  bool check = false;           // the trainer looks at params on its socket, and trains nothing
+  bool check = false;  // the trainer looks at params on its socket, and trains nothing
   std::uint64_t warm_from = 0;  // and for what it held of that run, which goes aside; 0: of none
   // How the agent would have it. A laird-cell with an allow-list of its own does not read this.
   Spec spec;

@@ -99,8 +99,8 @@ struct Spec {
   std::vector<std::string> hidden;       // files and folders, absolute
   bool network = false;
   bool socket_is_input = false;  // standard input too is the agent's socket
-  bool namespaces = true;    // use them where the system allows
-  bool private_tmp = false;  // /tmp and /var/tmp of its own; else they are read-only
+  bool namespaces = true;        // use them where the system allows
+  bool private_tmp = false;      // /tmp and /var/tmp of its own; else they are read-only
   Limits limits;
   Container container;
   std::string containers_folder;  // absolute; what containers of this agent keep is in there

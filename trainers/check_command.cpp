@@ -66,9 +66,10 @@ int run_check(Kind kind, const std::string& path, bool with_data) {
     return kExitStopped;
   }
   if (is_seen_at_the_start_only(params->data)) {
-    std::printf("%s: ok; its data has a relative path, which is looked for in the task's folder when "
-                "the task starts\n",
-                path.c_str());
+    std::printf(
+        "%s: ok; its data has a relative path, which is looked for in the task's folder when "
+        "the task starts\n",
+        path.c_str());
     return kExitStopped;
   }
   const Result<Estimate> found = estimate(*params);

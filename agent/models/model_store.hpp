@@ -63,7 +63,7 @@ class ModelStore {
   Log log_;
   std::deque<Job> jobs_;  // the first is being done while `child_` is above 0
   pid_t child_ = 0;
-  Fd child_end_;         // hangs up when the process is gone
+  Fd child_end_;             // hangs up when the process is gone
   ByteAllowance allowance_;  // of what goes out
 };
 

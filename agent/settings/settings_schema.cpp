@@ -445,8 +445,9 @@ constexpr Field kFleetFields[] = {
      .max = 60 * kSecondNs},
     {.name = "share_runs",
      .type = Type::kBool,
-     .why = "Whether the board tells the others how its ended tasks learned, when they begin the same "
-            "work, and asks them when it does; no data and no model leaves it.",
+     .why =
+         "Whether the board tells the others how its ended tasks learned, when they begin the same "
+         "work, and asks them when it does; no data and no model leaves it.",
      .fallback = "true"},
 };
 constexpr Schema kFleet{"fleet", "The board's place in a fleet; without it the board is alone.",

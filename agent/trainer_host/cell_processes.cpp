@@ -125,9 +125,8 @@ Result<Process> CellProcesses::start(const ProcessSpec& spec, const Cgroup* grou
   request.fresh = spec.fresh;
   request.check = spec.check;
   request.warm_from = spec.warm_from;
-  request.spec =
-      cell::spec_of(settings_, config_path_, &trainer->second, spec.task, spec.memory_bytes,
-                    spec.check);
+  request.spec = cell::spec_of(settings_, config_path_, &trainer->second, spec.task,
+                               spec.memory_bytes, spec.check);
   std::vector<int> fds = {socket->second.get(), theirs.get()};
   std::vector<Fd> folders;
   if (group != nullptr) {

@@ -96,7 +96,7 @@ struct Finding {
   DurationNs unrecorded = 0;  // before the agent kept accounts
   placement::Need need;       // at its end, or now
   std::optional<placement::EarlierRun> earlier;  // that its forecast began from
-  std::int64_t full_mw = 0;   // what the board draws with the task's lane in full use; 0: not known
+  std::int64_t full_mw = 0;  // what the board draws with the task's lane in full use; 0: not known
   std::vector<Saver> savers;
 };
 

@@ -297,7 +297,8 @@ double Forecaster::probability(const Sight& sight, double r_target, double sampl
     const Recall::View view = recall_.at(samples, distance, interval());
     if (reports_ > 0) w = recalled_weight(spread(sight, distance), view);
     const auto low = reports_ > 0 ? std::optional(exact::log(loss_best_)) : std::nullopt;
-    const double recalled = recall_.log_odds(r_target, low, samples_, samples, distance, interval());
+    const double recalled =
+        recall_.log_odds(r_target, low, samples_, samples, distance, interval());
     odds += w * (clamped(recalled, -kOddsMax, kOddsMax) - odds);
   }
   return 1.0 / (1.0 + exact::exp(-odds));

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "agent/core/step/step.hpp"
 #include "agent/core/step/runs/run_words.hpp"
+#include "agent/core/step/step.hpp"
 #include "agent/core/step/titles/title_body.hpp"
 
 namespace laird::core {
