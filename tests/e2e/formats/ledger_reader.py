@@ -58,12 +58,13 @@ def is_name(text):
 
 
 TAG_BYTES = 8
-KINDS_OF_PACKETS = {0x20: "ledger", 0x21: "model", 0x22: "key", 0x23: "many"}
+KINDS_OF_PACKETS = {0x20: "ledger", 0x21: "model", 0x22: "key", 0x23: "many", 0x24: "title", 0x25: "run"}
 RECIPIENT_BYTES = 4 + TAG_BYTES
 
 
 def packet(payload):
-    """("ledger", messages), ("model", (task, part)) or ("key", announcement); the tag is not looked at."""
+    """("ledger", messages), ("model", (task, part)), ("key", announcement), ("title", body) or ("run", word); the tag is
+    not looked at."""
     refuse_if(len(payload) > PACKET_BYTES_MAX, "too long")
     refuse_if(not payload or payload[0] not in KINDS_OF_PACKETS, "an unknown kind of packet")
     kind = KINDS_OF_PACKETS[payload[0]]
@@ -80,7 +81,36 @@ def packet(payload):
     refuse_if(len(payload) < 2 + TAG_BYTES, "cut")
     decoder = Decoder(payload[1:-TAG_BYTES])
     refuse_if(decoder.take_varint(2**63 - 1) == 0, "no number")
-    return kind, (model_body if kind == "model" else ledger_body)(decoder.data[decoder.at:])
+    bodies = {"model": model_body, "ledger": ledger_body, "title": bytes, "run": run_word}
+    return kind, bodies[kind](decoder.data[decoder.at:])
+
+
+def run_word(body):
+    """A word on an earlier run, as "Earlier runs" of the page has it."""
+    refuse_if(len(body) < 2 or body[0] != 1 or body[1] > 1, "a word of another version or an unknown one")
+    at, word = 2, {"told": body[1] == 1}
+
+    def take(count):
+        nonlocal at
+        refuse_if(at + count > len(body), "cut")
+        at += count
+        return body[at - count:at]
+
+    def text():
+        return take(struct.unpack("<I", take(4))[0]).decode("ascii")
+
+    word["task"], = struct.unpack("<I", take(4))
+    word["work"] = text()
+    refuse_if(len(word["work"]) != 32, "a work of no possible length")
+    if not word["told"]:
+        word.update(trainer=text(), name=text(), run_of=text())
+    else:
+        word.update(name=text(), same_work=take(1) == b"\1")
+        count, _, _ = struct.unpack("<Idd", take(20))
+        refuse_if(count > 24, "too many points")
+        word["points"] = [struct.unpack("<ddd", take(24)) for _ in range(24)][:count]
+    refuse_if(at != len(body), "too long")
+    return word
 
 
 def model_body(body):

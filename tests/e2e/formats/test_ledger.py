@@ -118,6 +118,7 @@ class Captured(OperatedFleet):
         self.ear = self.up("op-alice", subscriptions=[TOP + "node/+/coop/+"])
         self.packets = []  # (from, to, payload)
         self.edges_checked = 0
+        self.words_on_runs = []
 
     def listen(self):
         """Takes what has come by since."""
@@ -156,7 +157,23 @@ class Captured(OperatedFleet):
         kinds = {m["kind"] for _, _, _, m in messages}
         self.assertGreaterEqual(len(kinds), 13, kinds)
         self.check_models(parts)
+        self.check_words_on_runs()
         self.record(messages)
+
+    def check_words_on_runs(self):
+        """Who begins the task asks; who comes after the others' end is told how it learned."""
+        asked = [w for w in self.words_on_runs if not w["told"]]
+        told = [w for w in self.words_on_runs if w["told"]]
+        self.assertTrue(asked and told, self.words_on_runs)
+        self.assertEqual({(w["trainer"], w["name"], w["run_of"]) for w in asked}, {("softmax", "shared", "")})
+        self.assertEqual(len({w["work"] for w in asked + told}), 1)
+        for word in told:
+            self.assertTrue(word["same_work"])
+            samples = [point[0] for point in word["points"]]
+            self.assertGreaterEqual(len(samples), 6)
+            self.assertEqual(samples, sorted(set(samples)))
+            lows = [point[2] for point in word["points"]]
+            self.assertEqual(lows, sorted(lows, reverse=True))
 
     def stop_and_check_journals(self):
         for agent in self.agents.values():
@@ -195,7 +212,11 @@ class Captured(OperatedFleet):
         messages, parts = [], []
         for sender, receiver, payload in packets:
             kind, content = wire.packet(payload)
-            if kind == "key":
+            if kind in ("key", "title"):
+                continue
+            if kind == "run":
+                self.assertIn(receiver, ("n-1", "n-2", "n-3"))
+                self.words_on_runs.append(content)
                 continue
             if kind == "model":
                 parts.append((sender, receiver, content[0], *wire.model_part(content[1])))

@@ -19,8 +19,16 @@ class SharedRuns(OperatedFleet):
     def why(self, name):
         return self.lairctl("why", name, "-o", "json").json()
 
+    @staticmethod
+    def slow(name, **params):
+        """Some ten reports, so far apart that an answer comes before many of them."""
+        spec = task(name, epochs=1200, report_every=2_000_000)
+        spec["params"]["data"].update(rows=20_000, features=50)
+        spec["params"].update(params)
+        return spec
+
     def run_once(self, name, node):
-        self.submit(task(name, epochs=30), "--node", node)
+        self.submit(self.slow(name), "--node", node)
         self.wait_for_task(name, "exhausted", 60)
 
     def test_a_run_is_told_to_a_board_that_asks_and_named_there(self):
@@ -34,12 +42,9 @@ class SharedRuns(OperatedFleet):
         # The other way round nothing is asked, and nothing told.
         self.run_once("alone", "n-3")
         self.assertIsNone(self.why("alone")["earlier_run"])
-        only_there = task("quiet", epochs=30, report_every=400)
-        only_there["params"]["seed"] = 7
-        self.submit(only_there, "--node", "n-3")
+        self.submit(self.slow("quiet", batch=40), "--node", "n-3")
         self.wait_for_task("quiet", "exhausted", 60)
-        again = dict(only_there, name="asks-in-vain")
-        self.submit(again, "--node", "n-2")
+        self.submit(self.slow("asks-in-vain", batch=40), "--node", "n-2")
         self.wait_for_task("asks-in-vain", "exhausted", 60)
         self.assertIsNone(self.why("asks-in-vain")["earlier_run"])
 
