@@ -56,7 +56,12 @@ Result<double> SecureNoise::next() {
   return length * std::cos(angle);
 }
 
-double grid_of(double deviation) { return std::exp2(std::floor(std::log2(deviation * kGridPart))); }
+// The power of two at or below. By its exponent: log2 and exp2 are newer than the oldest glibc.
+double grid_of(double deviation) {
+  int exponent = 0;
+  static_cast<void>(std::frexp(deviation * kGridPart, &exponent));
+  return std::ldexp(1.0, exponent - 1);
+}
 
 Status make_private(std::span<double> mean, double sensitivity, double times, SecureNoise& noise) {
   const double grid = grid_of(sensitivity * times);
